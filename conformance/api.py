@@ -1,0 +1,151 @@
+"""The two operations as a check calls them, and what each check is given to work with."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.contract.validators import Listing
+from conformance.states.leases import Leases
+from conformance.states.provider import CannotDo, ProviderError, State
+from conformance.transport.client import Answer, Client
+from conformance.transport.evidence import Allowed, Credential, Headers, Request
+from conformance.transport.guard import Refused
+from conformance.verify import Excluded, Inconclusive
+from conformance.verify import listing as readable
+
+
+class Api:
+    """Sends the operations of the contract to the target, with the valid key unless told otherwise."""
+
+    def __init__(self, client: Client, key: Credential, rng: random.Random) -> None:
+        self._client = client
+        self.key = key
+        self.rng = rng
+
+    def ask_list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Request:
+        """`GET /store/orders` (section 4.1), not yet sent. A query is not of the contract, so any status is open to it."""
+        allowed = Allowed.OPEN if query else Allowed.LISTED
+        return Request("GET", "/store/orders", credential or self.key, query, headers, None, allowed)
+
+    def ask_cancel(
+        self,
+        order: int | str,
+        credential: Credential | None = None,
+        *,
+        allowed: Allowed = Allowed.LISTED,
+        headers: Headers = (),
+        body: bytes | None = None,
+    ) -> Request:
+        """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is."""
+        return Request("DELETE", f"/store/orders/{order}", credential or self.key, "", headers, body, allowed)
+
+    def list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Answer:
+        """Send `ask_list`."""
+        return self.send(self.ask_list(credential, query, headers))
+
+    def cancel(
+        self, order: int | str, credential: Credential | None = None, *, allowed: Allowed = Allowed.LISTED
+    ) -> Answer:
+        """Send `ask_cancel`."""
+        return self.send(self.ask_cancel(order, credential, allowed=allowed))
+
+    def send(self, request: Request) -> Answer:
+        """Send any one request."""
+        return self._client.send(request)
+
+    def send_all(self, requests: Iterable[Request]) -> list[Answer]:
+        """Send requests that do not depend on each other together; the answers come in the order of the requests."""
+        return self._client.send_all(requests)
+
+    def listing(self) -> Listing:
+        """The listing as a tool: raises Inconclusive where there is no readable one."""
+        return readable(self.list())
+
+    def permits(self, segment: int | str) -> bool:
+        """Whether the guard lets a cancel of this path segment out."""
+        return self._client.guard.permits(str(segment))
+
+    def absent(self, count: int = 1) -> list[int]:
+        """Ids of no order, which no order could be mistaken for; drawn anew at each call, after reading the listing."""
+        self.listing()
+        try:
+            return self._client.guard.absent_ids(count, self.rng)
+        except Refused as refusal:
+            raise Inconclusive(str(refusal)) from None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Orders that a check was given, and the listing that showed them, where there is a readable one."""
+
+    pending: list[int] = field(default_factory=list)
+    shipped: list[int] = field(default_factory=list)
+    listing: Listing | None = None
+
+
+class Orders:
+    """Hands out orders to one check, and makes sure that the service knows of them.
+
+    An order that the provider names and the listing does not show proves nothing about anything else, so a check that
+    merely works on it ends inconclusive; whether the listing or the provider is at fault is for LIST-3 to say.
+    """
+
+    def __init__(self, leases: Leases, api: Api) -> None:
+        self._leases = leases
+        self._api = api
+
+    def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
+        """So many pending and shipped orders; `looked_for` has them found in the listing first."""
+        try:
+            ids = [self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped)]
+        except ProviderError as error:
+            raise Inconclusive(str(error)) from None
+        except CannotDo as refusal:
+            raise Excluded(str(refusal)) from None
+        return Taken(ids[0], ids[1], self._look_for([*ids[0], *ids[1]]) if looked_for else None)
+
+    def place(self, ids: list[int], state: State = State.PENDING, *, looked_for: bool = True) -> Taken:
+        """Orders with exactly these ids. Raises Excluded where the provider cannot choose ids."""
+        try:
+            placed = self._leases.place(state, ids)
+        except ProviderError as error:
+            raise Inconclusive(str(error)) from None
+        except CannotDo as refusal:
+            raise Excluded(f"the provider cannot choose ids: {refusal}") from None
+        listing = self._look_for(placed) if looked_for else None
+        return Taken(placed, [], listing) if state is State.PENDING else Taken([], placed, listing)
+
+    def empty_store(self) -> None:
+        """Have the store emptied. Raises Excluded where the provider cannot."""
+        try:
+            self._leases.empty_store()
+        except ProviderError as error:
+            raise Inconclusive(str(error)) from None
+        except CannotDo as refusal:
+            raise Excluded(f"the provider cannot empty the store: {refusal}") from None
+
+    def _look_for(self, ids: list[int]) -> Listing | None:
+        listing = self._api.list().listing
+        if listing is None:
+            return None
+        missing = [number for number in ids if number not in listing.by_id]
+        if len(missing) > listing.without_id:
+            raise Inconclusive(f"order {missing[0]}, handed out by the state provider, is not in the listing", "LIST-3")
+        return listing
+
+
+class Observations:
+    """Takes down facts about the target on topics that the specification leaves open."""
+
+    def __init__(self, topics: Iterable[str]) -> None:
+        self._topics = frozenset(topics)
+        self.facts: list[tuple[str, Any, list[int]]] = []
+
+    def __call__(self, topic: str, value: Any, *answers: Answer) -> None:
+        """Note `value`, plain data, under a topic of the catalogue, with the answers that show it."""
+        if topic not in self._topics:
+            raise KeyError(topic)
+        self.facts.append((topic, value, [id(answer.exchange) for answer in answers]))

@@ -1,0 +1,156 @@
+"""What a check is: a pytest test tied to a requirement, with what it needs said beside it.
+
+The decorator only notes this down. Whether a check can run against a target follows from its needs and the target
+alone (`exclusion`), so that `--plan` and a run cannot disagree.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from conformance.contract import catalogue
+from conformance.target import Mode, Target
+
+PACKAGE = "conformance.checks"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a check needs: a mode, so many orders of each kind, and what only some providers can do."""
+
+    mode: Mode = Mode.OBSERVE
+    pending: int = 0
+    shipped: int = 0
+    chosen_ids: bool = False
+    many_orders: bool = False
+    empty_store: bool = False
+
+    @property
+    def orders(self) -> bool:
+        """Whether it needs orders of its own."""
+        return bool(self.pending or self.shipped or self.chosen_ids or self.many_orders)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The needs in the words of the catalogue."""
+        told = {
+            "absent ids": self.mode is Mode.GUARDED,
+            "pending orders": self.pending,
+            "shipped orders": self.shipped,
+            "chosen ids": self.chosen_ids,
+            "many orders": self.many_orders,
+            "an empty store": self.empty_store,
+        }
+        return frozenset(word for word, needed in told.items() if needed)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its stable id, the requirement it bears on, its needs, and what it does in a sentence or two."""
+
+    id: str
+    requirement: str
+    needs: Needs
+    description: str
+
+
+Function = TypeVar("Function", bound=Callable[..., None])
+_NOTE = "__conformance_check__"
+
+
+def requirement(
+    id: str,  # noqa: A002 - the catalogue's own word
+    *,
+    mode: Mode = Mode.OBSERVE,
+    pending: int = 0,
+    shipped: int = 0,
+    chosen_ids: bool = False,
+    many_orders: bool = False,
+    empty_store: bool = False,
+) -> Callable[[Function], Function]:
+    """Tie a test function to the requirement `id` and say what it needs; its docstring says what it demands.
+
+    `mode` is the least in which it may run. Raises KeyError for an id that is not in the catalogue.
+    """
+    row = catalogue.load().requirements[id]
+
+    def note(function: Function) -> Function:
+        module = function.__module__.rpartition(".")[2].removeprefix("test_")
+        check = Check(
+            id=f"{module}.{function.__name__.removeprefix('test_')}",
+            requirement=row.id,
+            needs=Needs(mode, pending, shipped, chosen_ids, many_orders, empty_store),
+            description=inspect.cleandoc(function.__doc__ or ""),
+        )
+        setattr(function, _NOTE, check)
+        return function
+
+    return note
+
+
+def of(function: Any) -> Check | None:
+    """The check that a test function is, or None."""
+    return getattr(inspect.unwrap(function), _NOTE, None)
+
+
+def all_checks() -> list[Check]:
+    """Every check of the suite, in the order of the catalogue and then of the source."""
+    package = importlib.import_module(PACKAGE)
+    found: list[Check] = []
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name.startswith("test_"):
+            members = vars(importlib.import_module(f"{PACKAGE}.{module.name}")).values()
+            found += [check for member in members if callable(member) and (check := of(member))]
+    order = list(catalogue.load().requirements)
+    return sorted(found, key=lambda check: order.index(check.requirement))
+
+
+def exclusion(needs: Needs, target: Target) -> str | None:
+    """Why a check with these needs was never going to be decided against `target`; None where it can run."""
+    if needs.mode > target.mode:
+        what = "orders that were handed out" if needs.mode is Mode.FULL else "where no order is"
+        return f"mode {target.mode} does not cancel {what}; needs mode {needs.mode}"
+    if not (needs.orders or needs.empty_store):
+        return None
+    if target.states is None:
+        return "no state provider hands out orders for this target"
+    if target.states.static and (needs.chosen_ids or needs.many_orders or needs.empty_store):
+        return "static lists of orders cannot provide this"
+    if needs.many_orders and target.bulk_orders == 0:
+        return "bulk_orders is 0 for this target"
+    return None
+
+
+#: With static lists each id is used once; the requirements whose failure tells most come first.
+MOST_TELLING = (
+    "CANCEL-1", "CANCEL-3", "CANCEL-6", "CANCEL-4", "AUTH-2", "AUTH-5", "AUTH-3", "CANCEL-2", "LIST-3", "CANCEL-8",
+    "CANCEL-9", "AUTH-1", "CANCEL-7",
+)  # fmt: skip
+
+
+def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int, ...]) -> dict[str, tuple[list[int], list[int]]]:
+    """Share static ids out among checks: by check id, its pending and its shipped ids.
+
+    A check that cannot have all that it needs gets none, and leaves them to the next.
+    """
+    rank = {id_: place for place, id_ in enumerate(MOST_TELLING)}
+    left_pending, left_shipped = list(pending), list(shipped)
+    shares = {}
+    for check in sorted(checks, key=lambda check: (rank.get(check.requirement, len(rank)), check.requirement, check.id)):
+        needs = check.needs
+        if not needs.orders or needs.chosen_ids or needs.many_orders:
+            continue
+        if needs.pending <= len(left_pending) and needs.shipped <= len(left_shipped):
+            shares[check.id] = (left_pending[: needs.pending], left_shipped[: needs.shipped])
+            left_pending, left_shipped = left_pending[needs.pending :], left_shipped[needs.shipped :]
+    return shares
+
+
+def scaled(needs: Needs, target: Target) -> Needs:
+    """The needs with the number of orders that `target` asks of the check for many orders."""
+    return replace(needs, pending=needs.pending + target.bulk_orders) if needs.many_orders else needs

@@ -1,0 +1,187 @@
+"""Batteries of credentials, made from the real key, that are not it. Each has a label that is safe to print."""
+
+from __future__ import annotations
+
+import base64
+import random
+import string
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from conformance.transport.evidence import NOBODY, Credential
+
+#: Key -> something that is not the key. `shell` writes it for a curl line in terms of $KEY, where the shell can.
+Change = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """One way to miss the key, its label, and the shell's words for it."""
+
+    label: str
+    change: Change
+    shell: str | None = None
+
+
+def _other(char: str) -> str:
+    """Another character of the same class. It differs in the highest bit of its base64 value, so that the last
+    character of an encoded key carries the difference, whatever of it is padding."""
+    alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    if char in alphabet:
+        return alphabet[alphabet.index(char) ^ 0b100000]
+    return "A"
+
+
+def _middle(key: str) -> str:
+    at = len(key) // 2
+    return key[:at] + _other(key[at]) + key[at + 1 :]
+
+
+def _cut(length: int) -> Change:
+    """The first `length` characters right, the rest not: passes where only those are compared."""
+    return lambda key: key[:length] + "".join(map(_other, key[length:]))
+
+
+#: Comparisons go wrong by prefix, by suffix, by length, by case, past a limit (72 bytes: bcrypt), by containment.
+NEAR_MISSES = (
+    NearMiss("the key without its last character", lambda key: key[:-1], "${KEY%?}"),
+    NearMiss("the key without its first character", lambda key: key[1:], "${KEY#?}"),
+    NearMiss("the key and one character more", lambda key: key + "x", "${KEY}x"),
+    NearMiss("one character and the key", lambda key: "x" + key, "x${KEY}"),
+    NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
+    NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
+    NearMiss("the key with another character in the middle", _middle),
+    NearMiss("the key in the other case", str.swapcase),
+    NearMiss("the key in upper case", str.upper),
+    NearMiss("the key in lower case", str.lower),
+    NearMiss("the key backwards", lambda key: key[::-1]),
+    NearMiss("the key twice", lambda key: key + key, "${KEY}${KEY}"),
+    NearMiss("the first half of the key", lambda key: key[: len(key) // 2]),
+    NearMiss("the second half of the key", lambda key: key[len(key) // 2 :]),
+    NearMiss("the characters of the key in order", lambda key: "".join(sorted(key))),
+    NearMiss("another key with the first 4 characters of the key", _cut(4)),
+    NearMiss("another key with the first 8 characters of the key", _cut(8)),
+    NearMiss("another key with the first 16 characters of the key", _cut(16)),
+    NearMiss("another key with the first 32 characters of the key", _cut(32)),
+    NearMiss("another key with the first 72 characters of the key", _cut(72)),
+    NearMiss("another key of the same length", _cut(0)),
+)
+#: Words that are nobody's key and that a careless service lets pass.
+STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key")
+
+
+def bearer(token: str, label: str, shell: str | None = None) -> Credential:
+    """A credential in the one right place: `Authorization: Bearer <token>`."""
+    written = f"Bearer {shell}" if shell else None
+    return Credential(label, (("Authorization", f"Bearer {token}"),), shell=written)
+
+
+def valid(key: str) -> Credential:
+    """The valid key, as section 5 has it presented."""
+    return Credential("the key", (("Authorization", f"Bearer {key}"),), valid=True, shell="Bearer $KEY")
+
+
+def near_misses(key: str) -> list[Credential]:
+    """Invalid keys close to `key`, each different from it and from the others."""
+    made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
+    return [
+        bearer(token, miss.label, miss.shell) for token, miss in reversed(made.items()) if token and token != key
+    ]
+
+
+def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
+    """The whole battery of AUTH-3: near misses of `key`, common words, and a random string of its length."""
+    chance = "".join(rng.choices(string.ascii_letters + string.digits, k=max(16, len(key))))
+    others = [*STRANGERS, chance]
+    return near_misses(key) + [
+        bearer(word, f"the word {word!r}" if word in STRANGERS else "a random key") for word in others if word != key
+    ]
+
+
+def telling_invalid_keys(key: str) -> list[Credential]:
+    """A few of the battery, for places where the whole would be too many."""
+    wanted = {"the key without its last character", "the key and one character more", "another key of the same length"}
+    return [credential for credential in near_misses(key) if credential.label in wanted]
+
+
+def misplaced(key: str) -> list[Credential]:
+    """The right key, shown in any way but the right one (AUTH-4)."""
+
+    def header(label: str, name: str, value: str, shell: str | None = None) -> Credential:
+        return Credential(label, ((name, value),), shell=shell)
+
+    def basic(label: str, text: str) -> Credential:
+        return header(label, "Authorization", "Basic " + base64.b64encode(text.encode()).decode())
+
+    found = [
+        header("the bare key, without a scheme", "Authorization", key, "$KEY"),
+        basic("the key as the user of Basic", f"{key}:"),
+        basic("the key as the password of Basic", f":{key}"),
+        basic("the key as user and password of Basic", f"{key}:{key}"),
+    ]
+    found += [
+        header(f"the key under the scheme {scheme}", "Authorization", f"{scheme} {key}", f"{scheme} $KEY")
+        for scheme in ("Basic", "Token", "ApiKey", "Key", "Digest", "JWT", "Bearer_", "Bear", "OAuth")
+    ]
+    found += [
+        header(f"the key in the header {name}", name, key, "$KEY")
+        for name in ("X-API-Key", "API-Key", "X-Auth-Token", "X-Access-Token", "Api_Key", "X-Authorization")
+    ]
+    found += [
+        header(f"the key as a bearer token in the header {name}", name, f"Bearer {key}", "Bearer $KEY")
+        for name in ("X-Authorization", "Authentication")
+    ]
+    found += [
+        header(f"the key in the cookie {name}", "Cookie", f"{name}={key}", f"{name}=$KEY")
+        for name in ("api_key", "token", "access_token", "Authorization", "session")
+    ]
+    return found
+
+
+def in_query(key: str) -> list[Credential]:
+    """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400."""
+    names = ("api_key", "apikey", "access_token", "token", "key", "bearer")
+    return [Credential(f"the key in the query parameter {name}", query=f"{name}={quote(key, safe='')}") for name in names]
+
+
+def malformed(key: str) -> list[Credential]:
+    """Bearer credentials that are empty or not well-formed; 400 is as good as 401 (RFC 6750 section 3.1)."""
+    found = [
+        ("a bearer scheme without a token", "Bearer", None),
+        ("the key twice behind one scheme", f"Bearer {key} {key}", "Bearer $KEY $KEY"),
+        ("the scheme twice", f"Bearer Bearer {key}", "Bearer Bearer $KEY"),
+        ("the key after a colon", f"Bearer: {key}", "Bearer: $KEY"),
+        ("the key right behind the scheme", f"Bearer{key}", "Bearer$KEY"),
+        ("the key in quotes", f'Bearer "{key}"', None),
+    ]
+    return [Credential(label, (("Authorization", value),), shell=shell) for label, value, shell in found]
+
+
+def schemes(key: str) -> list[Credential]:
+    """The valid key under other spellings of the scheme's name (AUTH-8)."""
+    return [
+        Credential(f"the key under the scheme {name}", (("Authorization", f"{name} {key}"),), shell=f"{name} $KEY")
+        for name in ("bearer", "BEARER", "bEaReR")
+    ]
+
+
+def secrets(key: str) -> dict[str, str]:
+    """Everything made from `key` that must show nowhere, with the label that stands for it."""
+    found = {miss.change(key): f"<{miss.label}>" for miss in NEAR_MISSES}
+    return {value: label for value, label in found.items() if value and value != key}
+
+
+__all__ = [
+    "NOBODY",
+    "bearer",
+    "in_query",
+    "invalid_keys",
+    "malformed",
+    "misplaced",
+    "near_misses",
+    "schemes",
+    "secrets",
+    "telling_invalid_keys",
+    "valid",
+]

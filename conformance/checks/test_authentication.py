@@ -1,0 +1,307 @@
+"""AUTH: bearer authentication on both operations (specification, sections 5 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance import verify
+from conformance.api import Api, Observations, Orders
+from conformance.check import requirement
+from conformance.checks import credentials
+from conformance.contract.jsontext import NotJson
+from conformance.target import Mode
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY, Credential
+from conformance.transport.wire import Wire
+
+#: Refusals in a row after which the valid key must still be good.
+MANY = 24
+
+
+def accepted(answer: Answer) -> None:
+    """Demand that the valid key was not refused, whatever else the answer is."""
+    verify.settled(answer)
+    if answer.status in (401, 403):
+        raise verify.Failed("the valid key accepted", verify.describe(answer), answer)
+
+
+def cancels(api: Api, orders: Iterable[int], tried: Iterable[Credential]) -> list[Answer]:
+    """Cancel each of `orders` with each of the credentials `tried`."""
+    tried = list(tried)
+    return api.send_all(api.ask_cancel(order, credential) for order in orders for credential in tried)
+
+
+# --- AUTH-1: the valid key is accepted
+
+
+@requirement("AUTH-1")
+def test_valid_key_lists(api: Api) -> None:
+    """Lists with the valid key, several times over: it is never refused."""
+    for answer in api.send_all([api.ask_list()] * 3):
+        accepted(answer)
+
+
+@requirement("AUTH-1", mode=Mode.GUARDED)
+def test_valid_key_reaches_cancelling(api: Api) -> None:
+    """Cancels orders that do not exist with the valid key: the answer is not a refusal of the key."""
+    for answer in api.send_all(api.ask_cancel(order) for order in api.absent(2)):
+        accepted(answer)
+
+
+@requirement("AUTH-1", mode=Mode.FULL, pending=1, shipped=1)
+def test_valid_key_cancels(api: Api, orders: Orders) -> None:
+    """Cancels a pending and a shipped order with the valid key: the answer is not a refusal of the key."""
+    taken = orders.take(pending=1, shipped=1)
+    for order in (*taken.shipped, *taken.pending):
+        accepted(api.cancel(order))
+
+
+# --- AUTH-2: no key
+
+
+@requirement("AUTH-2")
+def test_listing_without_key(api: Api) -> None:
+    """Lists without an Authorization header: 401."""
+    verify.refused([api.list(NOBODY)], since="the key is missing")
+
+
+@requirement("AUTH-2", mode=Mode.GUARDED)
+def test_cancelling_an_absent_order_without_key(api: Api) -> None:
+    """Cancels orders that do not exist, without an Authorization header: 401, not 404."""
+    verify.refused(cancels(api, api.absent(2), [NOBODY]), since="the key is missing, whether the order exists or not")
+
+
+@requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
+def test_cancelling_without_key(api: Api, orders: Orders) -> None:
+    """Cancels a pending and a shipped order without an Authorization header: 401, neither 204 nor 409."""
+    taken = orders.take(pending=1, shipped=1)
+    answers = cancels(api, (*taken.shipped, *taken.pending), [NOBODY])
+    verify.refused(answers, since="the key is missing, whatever the state of the order")
+
+
+# --- AUTH-3: an invalid key
+
+
+@requirement("AUTH-3")
+def test_listing_with_invalid_keys(api: Api, key: str) -> None:
+    """Lists with each of a battery of near misses of the key (cut, extended, changed in one place or in case, right in
+    the first 4, 8, 16, 32, 72 characters only) and of strangers: 401 each time."""
+    battery = credentials.invalid_keys(key, api.rng)
+    verify.refused(api.send_all(api.ask_list(wrong) for wrong in battery), since="the key is invalid")
+
+
+@requirement("AUTH-3", mode=Mode.GUARDED)
+def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: str) -> None:
+    """Cancels an order that does not exist with each of the battery: 401, not 404."""
+    battery = credentials.invalid_keys(key, api.rng)
+    verify.refused(cancels(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
+
+
+@requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
+def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: str) -> None:
+    """Cancels a shipped and a pending order with each of the battery: 401, neither 409 nor 204."""
+    taken = orders.take(pending=1, shipped=1)
+    battery = credentials.near_misses(key)
+    since = "the key is invalid, whatever the state of the order"
+    verify.refused(cancels(api, taken.shipped, battery), since=since)
+    verify.refused(cancels(api, taken.pending, battery), since=since)
+
+
+# --- AUTH-4: the key in the wrong place
+
+
+def not_defined(answer: Answer) -> bool:
+    """400 for a malformed credential, or for a query parameter that the operation does not define."""
+    return answer.status == 400
+
+
+@requirement("AUTH-4")
+def test_listing_with_the_key_elsewhere(api: Api, key: str) -> None:
+    """Lists with the right key as Basic, bare, under other schemes, in other headers and in cookies: 401 each time."""
+    answers = api.send_all(api.ask_list(credential) for credential in credentials.misplaced(key))
+    verify.refused(answers, since="there is no bearer token in Authorization")
+
+
+@requirement("AUTH-4")
+def test_listing_with_the_key_in_the_query(api: Api, key: str) -> None:
+    """Lists with the right key in a query parameter: 401, or 400 for the parameter."""
+    answers = api.send_all(api.ask_list(credential) for credential in credentials.in_query(key))
+    verify.refused(answers, since="there is no bearer token in Authorization", also=not_defined)
+
+
+@requirement("AUTH-4")
+def test_listing_with_malformed_credentials(api: Api, key: str) -> None:
+    """Lists with empty and malformed bearer credentials: 401 or 400."""
+    answers = api.send_all(api.ask_list(credential) for credential in credentials.malformed(key))
+    verify.refused(answers, since="the bearer credential is malformed", also=not_defined)
+
+
+@requirement("AUTH-4", mode=Mode.GUARDED)
+def test_cancelling_an_absent_order_with_the_key_elsewhere(api: Api, key: str) -> None:
+    """Cancels an order that does not exist with the right key in every wrong place: 401, not 404."""
+    (order,) = api.absent()
+    answers = cancels(api, [order], credentials.misplaced(key))
+    verify.refused(answers, since="there is no bearer token in Authorization")
+    answers = cancels(api, [order], [*credentials.in_query(key), *credentials.malformed(key)])
+    verify.refused(answers, since="there is no well-formed bearer token in Authorization", also=not_defined)
+
+
+@requirement("AUTH-4", mode=Mode.FULL, pending=1, shipped=1)
+def test_cancelling_with_the_key_elsewhere(api: Api, orders: Orders, key: str) -> None:
+    """Cancels a shipped and a pending order with the right key in every wrong place: 401, neither 409 nor 204."""
+    taken = orders.take(pending=1, shipped=1)
+    for order in (*taken.shipped, *taken.pending):
+        answers = cancels(api, [order], credentials.misplaced(key))
+        verify.refused(answers, since="there is no bearer token in Authorization")
+        answers = cancels(api, [order], [*credentials.in_query(key), *credentials.malformed(key)])
+        verify.refused(answers, since="there is no well-formed bearer token in Authorization", also=not_defined)
+
+
+# --- AUTH-5: a refused cancel has no effect
+
+
+@requirement("AUTH-5", mode=Mode.FULL, pending=5)
+def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: str) -> None:
+    """Has cancels of pending orders refused: without key, with near misses, with the key elsewhere. Afterwards each can
+    still be cancelled with the key, as another order can to which nothing was done."""
+    *tried, control_order = orders.take(pending=5).pending
+    batteries = (
+        [NOBODY],
+        credentials.telling_invalid_keys(key),
+        credentials.misplaced(key)[:4],
+        credentials.malformed(key),
+    )
+    refusals = [cancels(api, [order], battery) for order, battery in zip(tried, batteries, strict=True)]
+    for answers in refusals:
+        for answer in answers:
+            if verify.settled(answer).status not in (400, 401):
+                raise verify.Inconclusive(f"{answer.exchange.line} was not refused", "AUTH-2, AUTH-3 or AUTH-4")
+    control = api.cancel(control_order)
+    for order, answers in zip(tried, refusals, strict=True):
+        labels = ", ".join(answer.exchange.credential for answer in answers[:3])
+        verify.still_pending(
+            api.cancel(order), control, since=f"a cancel with {labels} was refused", shown_by=answers[:1]
+        )
+
+
+@requirement("AUTH-5", mode=Mode.FULL, shipped=1)
+def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: str) -> None:
+    """Has cancels of a shipped order refused for want of a key: it is listed as before, and still shipped."""
+    taken = orders.take(shipped=1)
+    answers = cancels(api, taken.shipped, [NOBODY, *credentials.telling_invalid_keys(key)])
+    for answer in answers:
+        verify.step(answer, 401, "AUTH-2 or AUTH-3")
+    if taken.listing is not None:
+        verify.unchanged(taken.shipped, taken.listing, api.list(), since="the cancels were refused")
+    verify.step(api.cancel(taken.shipped[0]), 409, "CANCEL-3")
+
+
+# --- AUTH-6: each request on its own
+
+
+@requirement("AUTH-6")
+def test_connection_lends_no_key_to_listing(api: Api, wire: Wire, key: str, observe: Observations) -> None:
+    """On one kept-alive connection: list with the key, without, with a wrong one, with it again, and in turn several
+    times. Only the requests with the key are answered with a listing."""
+    rounds = [NOBODY, *credentials.telling_invalid_keys(key)]
+    with wire.connect() as connection:
+        for wrong in rounds:
+            verify.step(connection.exchange(api.ask_list()), 200, "LIST-1")
+            refusal = connection.exchange(api.ask_list(wrong))
+            if verify.settled(refusal).status == 200:
+                verify.step(api.list(wrong), 401, "AUTH-2 or AUTH-3")
+            verify.refused([refusal], since="this request has no valid key, whatever the connection carried before")
+            again = connection.exchange(api.ask_list())
+            accepted(again)
+        kept = connection.served > 1 and connection.open
+    observe("kept-alive connections", "kept open" if kept else "closed by the service", again)
+
+
+@requirement("AUTH-6", mode=Mode.FULL, pending=2)
+def test_connection_lends_no_key_to_cancelling(api: Api, wire: Wire, orders: Orders, key: str) -> None:
+    """On a kept-alive connection that carried the valid key just before: cancels of pending orders without a key, and
+    with a wrong one, are refused."""
+    first, second = orders.take(pending=2).pending
+    for order, wrong in ((first, NOBODY), (second, credentials.telling_invalid_keys(key)[0])):
+        with wire.connect() as connection:
+            verify.step(connection.exchange(api.ask_list()), 200, "LIST-1")
+            refusal = connection.exchange(api.ask_cancel(order, wrong))
+            if verify.settled(refusal).status != 401:
+                verify.step(api.cancel(second if order == first else first, wrong), 401, "AUTH-2 or AUTH-3")
+            verify.refused([refusal], since="this request has no valid key, whatever the connection carried before")
+
+
+@requirement("AUTH-6")
+def test_refusals_do_not_spend_the_key(api: Api) -> None:
+    """Has many requests refused in a row: the valid key is as good afterwards as before."""
+    verify.step(api.list(), 200, "LIST-1")
+    wrong = credentials.bearer("not-the-key", "the word 'not-the-key'")
+    api.send_all([*[api.ask_list(wrong)] * MANY, *[api.ask_list(NOBODY)] * MANY])
+    answer = api.list()
+    if verify.settled(answer).status != 200:
+        raise verify.Failed("the valid key accepted as before", f"{verify.describe(answer)} after {2 * MANY} refusals", answer)
+
+
+# --- AUTH-7 to AUTH-9: recommended
+
+
+@requirement("AUTH-7")
+def test_refused_listing_carries_a_challenge(api: Api, key: str) -> None:
+    """Has listings refused without key and with a wrong one: WWW-Authenticate names Bearer."""
+    verify.meets("AUTH-7", api.list(NOBODY), api.list(credentials.near_misses(key)[0]))
+
+
+@requirement("AUTH-7", mode=Mode.GUARDED)
+def test_refused_cancel_carries_a_challenge(api: Api, key: str) -> None:
+    """Has cancels refused without key and with a wrong one: WWW-Authenticate names Bearer."""
+    verify.meets("AUTH-7", *cancels(api, api.absent(), [NOBODY, credentials.near_misses(key)[0]]))
+
+
+def same_as_bearer(answers: list[Answer]) -> None:
+    for answer in answers:
+        if verify.settled(answer).status in (400, 401, 403):
+            raise verify.Failed("the key accepted, since the name of a scheme is case-insensitive", verify.describe(answer), answer)
+
+
+@requirement("AUTH-8")
+def test_scheme_in_any_case_lists(api: Api, key: str) -> None:
+    """Lists with the valid key behind `bearer`, `BEARER` and `bEaReR`: accepted."""
+    verify.step(api.list(), 200, "LIST-1")
+    same_as_bearer(api.send_all(api.ask_list(scheme) for scheme in credentials.schemes(key)))
+
+
+@requirement("AUTH-8", mode=Mode.GUARDED)
+def test_scheme_in_any_case_cancels(api: Api, key: str) -> None:
+    """Cancels an order that does not exist with the valid key behind other spellings of the scheme: accepted."""
+    (order,) = api.absent()
+    verify.step(api.cancel(order), 404, "CANCEL-5")
+    same_as_bearer(cancels(api, [order], credentials.schemes(key)))
+
+
+def told(answer: Answer) -> tuple[object, ...]:
+    """What a refused cancel tells: its status, and `code` and `message` of its body."""
+    verify.step(answer, 401, "AUTH-2 or AUTH-3")
+    try:
+        body = answer.json.value
+    except NotJson:
+        return (answer.status, answer.body)
+    return (answer.status, body.get("code"), body.get("message")) if isinstance(body, dict) else (answer.status, str(body))
+
+
+@requirement("AUTH-9", mode=Mode.FULL, pending=1, shipped=1)
+def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders, key: str) -> None:
+    """Has cancels of a pending, a shipped and an absent order refused, without key and with a wrong one: status, code
+    and message are the same for all three."""
+    taken = orders.take(pending=1, shipped=1)
+    ids = {"pending": taken.pending[0], "shipped": taken.shipped[0], "absent": api.absent()[0]}
+    for wrong in (NOBODY, credentials.near_misses(key)[0]):
+        answers = {state: api.cancel(order, wrong) for state, order in ids.items()}
+        words = {state: told(answer) for state, answer in answers.items()}
+        for state in ("pending", "shipped"):
+            if words[state] != words["absent"]:
+                raise verify.Failed(
+                    "the same status, code and message whether the order exists or not",
+                    f"{words[state]} for a {state} order and {words['absent']} for an absent one",
+                    answers[state],
+                    answers["absent"],
+                )

@@ -1,0 +1,399 @@
+"""CANCEL: one order, by its id, if it is pending (specification, sections 3 and 4.2)."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from conformance import verify
+from conformance.api import Api, Observations, Orders
+from conformance.check import requirement
+from conformance.contract.jsontext import INT64, NotJson
+from conformance.contract.validators import Listing, error_problems
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer
+from conformance.transport.evidence import Allowed
+from conformance.transport.wire import Wire
+
+JSON_BODY = ((("Content-Type", "application/json"),), b"{}")
+
+
+# --- CANCEL-1: a pending order is cancelled
+
+
+def cancelled(api: Api, order: int, answer: Answer) -> None:
+    """Demand 204 of the cancel of a pending order. A service that wants a body first breaks CANCEL-10 instead."""
+    if verify.settled(answer).status in (400, 411, 415, 422):
+        headers, body = JSON_BODY
+        if api.send(api.ask_cancel(order, headers=headers, body=body)).status == 204:
+            raise verify.Inconclusive("the order is cancelled only by a request with a body", "CANCEL-10")
+    verify.status(answer, 204, since="the order is pending")
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=1)
+def test_pending_order_is_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels a pending order: 204."""
+    (order,) = orders.take(pending=1).pending
+    cancelled(api, order, api.cancel(order))
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=6)
+def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orders) -> None:
+    """Cancels pending orders of different kinds, each placed just before: 204 every time."""
+    for _ in range(6):
+        (order,) = orders.take(pending=1, looked_for=False).pending
+        cancelled(api, order, api.cancel(order))
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=1)
+def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observations) -> None:
+    """Cancels a pending order: it is then cancelled. A service that lists it as before and lets it be cancelled once
+    more has reported what it did not do."""
+    taken = orders.take(pending=1)
+    (order,) = taken.pending
+    answer = api.cancel(order)
+    verify.step(answer, 204, "CANCEL-1")
+    after = api.list()
+    observe("cancelled orders in the listing", presence(order, taken.listing, after), answer, after)
+    again = api.cancel(order, allowed=Allowed.REPEATED)
+    if verify.settled(again).status == 204 and presence(order, taken.listing, after) == "there, unchanged":
+        raise verify.Failed("the order cancelled after 204", "the order listed as before, and cancelled again with 204", answer, after, again)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
+def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels pending orders with ids above 2^31, above 2^53 and near 2^63: 204."""
+    draw = api.rng.randrange
+    wanted = [2**31 + draw(10**6), 2**53 + 1 + 2 * draw(10**6), INT64.stop - 1 - draw(10**4)]
+    for order in orders.place([order for order in wanted if order not in api.listing().ids], looked_for=False).pending:
+        cancelled(api, order, api.cancel(order))
+
+
+def presence(order: int, before: Listing | None, after: Answer) -> str:
+    """What became of an order in the listing."""
+    found = after.listing
+    if found is None or before is None:
+        return "unknown: there is no readable listing"
+    if order not in found.by_id:
+        return "gone"
+    return "there, unchanged" if found.by_id[order] == before.by_id.get(order) else "there, changed"
+
+
+# --- CANCEL-2, CANCEL-12: what a 204 carries
+
+
+@requirement("CANCEL-2", mode=Mode.FULL, pending=1)
+def test_no_bytes_after_204(api: Api, orders: Orders, wire: Wire) -> None:
+    """Cancels a pending order on a raw connection that the service is asked to close: nothing follows the header
+    section of the 204."""
+    (order,) = orders.take(pending=1).pending
+    with wire.connect() as connection:
+        answer = connection.exchange(api.ask_cancel(order), last=True)
+    verify.step(answer, 204, "CANCEL-1")
+    no_bytes(answer)
+
+
+@requirement("CANCEL-2", mode=Mode.FULL, pending=1)
+def test_no_bytes_between_204_and_the_next_answer(api: Api, orders: Orders, wire: Wire) -> None:
+    """Cancels a pending order on a kept-alive connection, then lists on it: nothing stands between the two answers."""
+    (order,) = orders.take(pending=1).pending
+    with wire.connect() as connection:
+        answer = connection.exchange(api.ask_cancel(order))
+        verify.step(answer, 204, "CANCEL-1")
+        no_bytes(answer)
+        if connection.open:
+            following = connection.exchange(api.ask_list())
+            if following.exchange.trouble == "broken":
+                verify.step(api.list(), 200, "LIST-1")
+                raise verify.Failed(
+                    "nothing after the 204", f"bytes that spoil the next answer: {following.exchange.detail}", answer, following
+                )
+
+
+def no_bytes(answer: Answer) -> None:
+    if answer.extra:
+        raise verify.Failed("nothing after the header section of the 204", f"{len(answer.extra)} bytes: {answer.extra[:60]!r}", answer)
+
+
+@requirement("CANCEL-12", mode=Mode.FULL, pending=1)
+def test_204_without_content_fields(api: Api, orders: Orders) -> None:
+    """Cancels a pending order: the 204 has neither Content-Length nor Transfer-Encoding."""
+    (order,) = orders.take(pending=1).pending
+    answer = api.cancel(order)
+    verify.step(answer, 204, "CANCEL-1")
+    verify.meets("CANCEL-12", answer)
+
+
+# --- CANCEL-3, CANCEL-4: a shipped order
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=1)
+def test_shipped_order_is_refused(api: Api, orders: Orders, observe: Observations) -> None:
+    """Cancels a shipped order: 409."""
+    (order,) = orders.take(shipped=1).shipped
+    answer = api.cancel(order)
+    verify.status(answer, 409, since="the order has already shipped")
+    observe("409 body", body_kind(answer), answer)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=4)
+def test_shipped_orders_are_refused(api: Api, orders: Orders) -> None:
+    """Cancels shipped orders of different kinds: 409 every time."""
+    for order in orders.take(shipped=4).shipped:
+        verify.status(api.cancel(order), 409, since="the order has already shipped")
+
+
+@requirement("CANCEL-4", mode=Mode.FULL, shipped=1)
+def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order three times over: it is listed as before, and refused with 409 each time."""
+    taken = orders.take(shipped=1)
+    (order,) = taken.shipped
+    first = api.cancel(order)
+    verify.step(first, 409, "CANCEL-3")
+    if taken.listing is not None:
+        verify.unchanged([order], taken.listing, api.list(), since="cancelling it was refused")
+    for _ in range(2):
+        verify.status(api.cancel(order), 409, since="the order is still shipped after a refused cancel")
+    if taken.listing is not None:
+        verify.unchanged([order], taken.listing, api.list(), since="cancelling it was refused")
+
+
+def body_kind(answer: Answer) -> str:
+    """What a body is, in the words of the observation."""
+    if not answer.body:
+        return "none"
+    try:
+        value = answer.json.value
+    except NotJson:
+        return answer.media_type or "no media type"
+    return "other JSON" if error_problems(value) else "an Error"
+
+
+# --- CANCEL-5: no such order
+
+
+@requirement("CANCEL-5", mode=Mode.GUARDED)
+def test_absent_order_is_not_found(api: Api, target: Target) -> None:
+    """Cancels orders that do not exist, with ids drawn from all over int64: large, negative, near both ends, and in
+    full mode small ones: 404 every time."""
+    found = api.listing()
+    candidates = [*api.absent(4), *(-order for order in api.absent(2)), *near_the_ends(api)]
+    if target.mode is Mode.FULL:
+        # A service that counts up will not come back to ids below those that it has given.
+        low = max(found.ids, default=0)
+        candidates += [order for order in (0, -1, 1, 2, 10, 2**31 - 1, 2**31, 2**32) if order < max(1, low)]
+    absent = [order for order in candidates if order not in found.ids and api.permits(order)]
+    if not absent:
+        raise verify.Inconclusive("the listing leaves no room for ids that no order could be mistaken for")
+    for answer in api.send_all(api.ask_cancel(order) for order in absent):
+        verify.status(answer, 404, since="no such order exists")
+
+
+@requirement("CANCEL-5", mode=Mode.GUARDED)
+def test_absent_order_is_not_found_again(api: Api) -> None:
+    """Cancels the same absent order several times over: asking does not make it exist."""
+    (order,) = api.absent()
+    for _ in range(3):
+        verify.status(api.cancel(order), 404, since="no such order exists")
+
+
+def near_the_ends(api: Api) -> list[int]:
+    """Ids close to both ends of int64."""
+    return [INT64.stop - 1 - api.rng.randrange(2**16), INT64.start + api.rng.randrange(2**16), INT64.stop - 1, INT64.start]
+
+
+# --- CANCEL-6: not twice
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, pending=1)
+def test_second_cancel_does_not_succeed(api: Api, orders: Orders, observe: Observations) -> None:
+    """Cancels an order, and again twice, with a listing in between: the later cancels do not succeed. What they get
+    instead is observed."""
+    (order,) = orders.take(pending=1).pending
+    verify.step(api.cancel(order), 204, "CANCEL-1")
+    second = api.cancel(order, allowed=Allowed.REPEATED)
+    api.list()
+    third = api.cancel(order, allowed=Allowed.REPEATED)
+    for answer in (second, third):
+        if 200 <= (verify.settled(answer).status or 0) < 300:
+            raise verify.Failed("no success, since a cancelled order is not pending", verify.describe(answer), answer)
+    observe("second cancel", f"{second.status}, body: {body_kind(second)}", second)
+
+
+# --- CANCEL-8: no other order
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, pending=4, shipped=2)
+def test_other_orders_are_untouched(api: Api, orders: Orders) -> None:
+    """Cancels one of several orders placed side by side: the others are listed as before, the pending ones among them
+    can still be cancelled, the shipped ones are still refused."""
+    taken = orders.take(pending=4, shipped=2)
+    untouched(api, taken.pending[1], [taken.pending[0], *taken.pending[2:]], taken.shipped, taken.listing)
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, pending=2, shipped=2)
+def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order and an absent one: another pending order can still be cancelled, another shipped one is
+    still refused."""
+    taken = orders.take(pending=2, shipped=2)
+    refusals = [api.cancel(taken.shipped[0]), api.cancel(api.absent()[0])]
+    verify.step(refusals[0], 409, "CANCEL-3")
+    verify.step(refusals[1], 404, "CANCEL-5")
+    if taken.listing is not None:
+        since = "only cancels of other orders were refused"
+        verify.unchanged([*taken.pending, taken.shipped[1]], taken.listing, api.list(), since=since)
+    others = [api.cancel(order) for order in taken.pending]
+    if all(verify.settled(answer).status != 204 for answer in others):
+        unconcerned = api.cancel(orders.take(pending=1, looked_for=False).pending[0])
+        verify.still_pending(others[0], unconcerned, since="only cancels of other orders were refused", shown_by=refusals)
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)
+def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None:
+    """Cancels an order among others whose ids are next to its own, begin or end with the same digits, or agree in their
+    low bits: none of them is touched."""
+    base = 10**9 + api.rng.randrange(10**6, 10**8)
+    similar = [base - 1, base, base + 1, base * 10 + 7, base // 10, base + 10**12, base + 2**32, base + 2**33]
+    seen = api.listing().ids
+    placed = orders.place([order for order in similar if order not in seen])
+    if base not in placed.pending:
+        raise verify.Inconclusive(f"id {base} is taken")
+    untouched(api, base, [order for order in placed.pending if order != base], [], placed.listing)
+
+
+def untouched(api: Api, order: int, pending: list[int], shipped: list[int], before: Listing | None) -> None:
+    """Cancel `order` and demand that the others are as they were: that cancel, having worked, is the control."""
+    answer = api.cancel(order)
+    verify.step(answer, 204, "CANCEL-1")
+    since = f"only order {order} was cancelled"
+    if before is not None:
+        verify.unchanged([*pending, *shipped], before, api.list(), since=since)
+    for other in shipped:
+        refusal = api.cancel(other)
+        if verify.settled(refusal).status != 409:
+            verify.step(refusal, 404, "CANCEL-3")
+            raise verify.Failed(f"order {other} still shipped, since {since}", verify.describe(refusal), answer, refusal)
+    for other in pending:
+        verify.still_pending(api.cancel(other), answer, since=since, shown_by=[answer])
+
+
+# --- CANCEL-9: the id exactly
+
+
+@requirement("CANCEL-9", mode=Mode.FULL, pending=3)
+def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
+    """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, or up to an odd character:
+    the order is still pending afterwards, as another is to which nothing was done."""
+    first, second, control = orders.take(pending=3).pending
+    whole = [first + 2**32, first - 2**32, first + 2**33, first + 2**40, -first, first + 2**64, first + 2**31]
+    spoiled = [f"{second}abc", f"{second}.5", f"{second}x", f"{second}-1", f"{second}%2C", f"x{second}", f"{second}_"]
+    tried = [
+        [
+            *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),
+            *cancel_aliases(api, [order for order in whole if order not in INT64], Allowed.OPEN),
+        ],
+        cancel_aliases(api, spoiled, Allowed.OPEN),
+    ]
+    for answer in tried[1]:
+        if 200 <= (verify.settled(answer).status or 0) < 300:
+            raise verify.Failed("no success, since the id is malformed", verify.describe(answer), answer)
+    exact(api, [first, second], control, tried)
+
+
+@requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
+def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> None:
+    """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, or that only agree with it
+    in the low 32 bits: the order is still pending afterwards, as another is to which nothing was done."""
+    draw = api.rng.randrange
+    wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - 1 - 2 * draw(1, 200), 2**33 + 2**20 + draw(2**20)]
+    seen = api.listing().ids
+    placed = orders.place([order for order in wanted if order not in seen], looked_for=False).pending
+    (control,) = orders.take(pending=1, looked_for=False).pending
+    tried = []
+    for order in placed:
+        near = [order - 1, order + 1, order - 2, int(float(order)), order % 2**32, order % 2**31]
+        aliases = [alias for alias in dict.fromkeys(near) if alias in INT64 and alias not in placed]
+        tried.append(cancel_aliases(api, aliases, Allowed.LISTED))
+    exact(api, placed, control, tried)
+
+
+def cancel_aliases(api: Api, aliases: list[int] | list[str], allowed: Allowed) -> list[Answer]:
+    """Cancel those aliases that can hit nobody else's order."""
+    return api.send_all(api.ask_cancel(alias, allowed=allowed) for alias in aliases if api.permits(alias))
+
+
+def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answer]]) -> None:
+    """Demand that each of `orders` outlived the cancels of its aliases."""
+    control = api.cancel(control_order)
+    for order, answers in zip(orders, tried, strict=True):
+        hit = [answer for answer in answers if 200 <= (answer.status or 0) < 300] or answers[:1]
+        aliases = ", ".join(str(answer.exchange.order_id) for answer in answers)
+        verify.still_pending(api.cancel(order), control, since=f"only {aliases} were cancelled, not {order}", shown_by=hit[:2])
+
+
+# --- CANCEL-10, CANCEL-11
+
+
+@requirement("CANCEL-10", mode=Mode.FULL, pending=2)
+def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
+    """Cancels a pending order with the bare minimum of a request (Host and Authorization): 204. If it is refused, the
+    same with a JSON body and a content type tells whether that was missing."""
+    first, second = orders.take(pending=2).pending
+    with wire.connect() as connection:
+        bare = connection.exchange(api.ask_cancel(first), minimal=True)
+    if verify.settled(bare).status == 204:
+        return
+    headers, body = JSON_BODY
+    full = api.send(api.ask_cancel(first, headers=headers, body=body))
+    if full.status == 204:
+        raise verify.Failed("204 without a request body and without a content type", verify.describe(bare), bare, full)
+    plain = api.cancel(second)
+    if plain.status == 204:
+        raise verify.Failed("204 for a request with Host and Authorization only", verify.describe(bare), bare, plain)
+    verify.step(bare, 204, "CANCEL-1")
+
+
+MALFORMED = {
+    "letters": "abc",
+    "null": "null",
+    "a UUID": "{uuid}",
+    "a fraction": "{n}.5",
+    "letters after digits": "{n}abc",
+    "letters before digits": "x{n}",
+    "an exponent": "{n}e3",
+    "hexadecimal": "0x{x}",
+    "a minus sign alone": "-",
+    "two numbers": "{n}%2C{n}",
+    "a group separator": "{n}_000",
+    "JSON": "%7B%7D",
+    "blank": "%20",
+    "a very long number": "9" * 200,
+}
+OUTSIDE = {"2^63": str(2**63), "-2^63 - 1": str(-(2**63) - 1), "2^64": str(2**64), "10^30": str(10**30)}
+UNUSUAL = {"leading zeros": "000{n}", "a plus sign": "%2B{n}", "a blank after": "{n}%20", "a fraction of zero": "{n}.0"}
+
+
+@requirement("CANCEL-11", mode=Mode.GUARDED)
+def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> None:
+    """Cancels ids that are no integers, such that no order could be meant: a 4xx each time. Which one is observed, and
+    so is what integers outside int64 and unusual spellings get."""
+    (number,) = api.absent()
+    answers: dict[str, Answer] = {}
+    for topic, kinds in (("malformed ids", MALFORMED), ("ids outside int64", OUTSIDE), ("unusual spellings of an id", UNUSUAL)):
+        filled = {kind: text.format(n=number, x=f"{number:x}", uuid=a_uuid(api)) for kind, text in kinds.items()}
+        permitted = {kind: text for kind, text in filled.items() if api.permits(text)}
+        sent = api.send_all(api.ask_cancel(text, allowed=Allowed.OPEN) for text in permitted.values())
+        named = dict(zip(permitted, sent, strict=True))
+        observe(topic, {kind: answer.status for kind, answer in named.items()}, *sent[:1])
+        if topic == "malformed ids":
+            answers = named
+    if not answers:
+        raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
+    for kind, answer in answers.items():
+        if verify.settled(answer).status is None or not 400 <= (answer.status or 0) < 500:
+            raise verify.Failed(f"a client error for a malformed id ({kind})", verify.describe(answer), answer)
+
+
+def a_uuid(api: Api) -> str:
+    """A random UUID, percent-encoding not needed."""
+    digits = f"{api.rng.getrandbits(128):032x}"
+    return quote("-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])))

@@ -1,0 +1,149 @@
+"""ERR: what a refusal looks like (specification, sections 2 and 7). Judged on every exchange of the run, too; the
+checks here see to it that there is something to judge."""
+
+from __future__ import annotations
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.check import requirement
+from conformance.checks import credentials
+from conformance.contract.jsontext import NotJson
+from conformance.target import Mode
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY, Allowed
+
+
+def refused_listings(api: Api, key: str) -> list[Answer]:
+    """Listings without key and with wrong ones: 401."""
+    return refusals(api.send_all(api.ask_list(who) for who in (NOBODY, *credentials.telling_invalid_keys(key))), 401)
+
+
+def refused_cancels(api: Api, key: str) -> list[Answer]:
+    """Cancels of absent orders without key and with a wrong one: 401; with the key: 404."""
+    first, second = api.absent(2)
+    wrong = (NOBODY, credentials.telling_invalid_keys(key)[0])
+    unauthorised = api.send_all(api.ask_cancel(first, who) for who in wrong)
+    not_found = api.send_all(api.ask_cancel(order) for order in (first, second, -first))
+    return refusals(unauthorised, 401) + refusals(not_found, 404)
+
+
+def refusals(answers: list[Answer], expected: int) -> list[Answer]:
+    owner = {401: "AUTH-2 or AUTH-3", 404: "CANCEL-5"}[expected]
+    for answer in answers:
+        verify.step(answer, expected, owner)
+    return answers
+
+
+@requirement("ERR-1")
+def test_refused_listing_is_an_error(api: Api, key: str) -> None:
+    """Has listings refused with 401: each body is an Error, as application/json."""
+    verify.meets("ERR-1", *refused_listings(api, key))
+
+
+@requirement("ERR-1", mode=Mode.GUARDED)
+def test_refused_cancel_is_an_error(api: Api, key: str) -> None:
+    """Has cancels refused with 401 and 404: each body is an Error, as application/json."""
+    verify.meets("ERR-1", *refused_cancels(api, key))
+
+
+@requirement("ERR-1", mode=Mode.FULL, pending=1)
+def test_second_cancel_with_404_is_an_error(api: Api, orders: Orders) -> None:
+    """Cancels an order twice: where the second answer is 404, its body is an Error."""
+    (order,) = orders.take(pending=1).pending
+    verify.step(api.cancel(order), 204, "CANCEL-1")
+    second = verify.settled(api.cancel(order, allowed=Allowed.REPEATED))
+    if second.status not in (401, 404):
+        raise verify.Excluded(f"a second cancel gets {second.status} here, of which no body is shown")
+    verify.meets("ERR-1", second)
+
+
+@requirement("ERR-2")
+def test_status_of_refused_listing(api: Api, key: str) -> None:
+    """Has listings refused with 401: `status` in the body is 401."""
+    said(refused_listings(api, key))
+
+
+@requirement("ERR-2", mode=Mode.GUARDED)
+def test_status_of_refused_cancel(api: Api, key: str) -> None:
+    """Has cancels refused with 401 and 404: `status` in the body equals the HTTP status."""
+    said(refused_cancels(api, key))
+
+
+def said(answers: list[Answer]) -> None:
+    for answer in answers:
+        if "ERR-2" not in answer.exchange.findings:
+            raise verify.Inconclusive(f"{answer.exchange.line} gave no Error with an integer status", "ERR-1")
+    verify.meets("ERR-2", *answers)
+
+
+@requirement("ERR-3")
+def test_codes_of_refused_listings(api: Api, key: str) -> None:
+    """Has listings refused several times over: `code` is not empty and does not vary."""
+    steady(refusals(api.send_all([api.ask_list(NOBODY)] * 3), 401))
+    steady(refused_listings(api, key)[1:])
+
+
+@requirement("ERR-3", mode=Mode.GUARDED)
+def test_codes_of_refused_cancels(api: Api) -> None:
+    """Has cancels of different absent orders refused: `code` is not empty, and the same for the same condition on both
+    operations."""
+    absent = api.absent(3)
+    steady(refusals(api.send_all(api.ask_cancel(order) for order in absent), 404))
+    without_key = api.send_all([*(api.ask_cancel(order, NOBODY) for order in absent), api.ask_list(NOBODY)])
+    steady(refusals(without_key, 401))
+
+
+def steady(answers: list[Answer]) -> None:
+    """Demand one `code` of answers to the same condition, and texts that say something."""
+    codes = {}
+    for answer in answers:
+        try:
+            body = answer.json.value
+        except NotJson:
+            body = None
+        if not isinstance(body, dict) or not isinstance(body.get("code"), str):
+            raise verify.Inconclusive(f"{answer.exchange.line} gave no Error with a code", "ERR-1")
+        codes[body["code"]] = answer
+    verify.meets("ERR-3", *answers)
+    if len(codes) > 1:
+        raise verify.Failed("the same code for the same condition", f"the codes {', '.join(map(repr, codes))}", *codes.values())
+
+
+@requirement("ERR-4")
+def test_refused_listing_reveals_nothing(api: Api, key: str) -> None:
+    """Has listings refused in many ways, some with the key in the wrong place: no key, stack trace or path in the
+    answers."""
+    tried = [NOBODY, *credentials.misplaced(key)[:6], *credentials.in_query(key)[:2], *credentials.malformed(key)]
+    reveals_nothing(api.send_all(api.ask_list(who) for who in tried))
+
+
+@requirement("ERR-4", mode=Mode.GUARDED)
+def test_refused_cancel_reveals_nothing(api: Api) -> None:
+    """Has cancels of absent orders and of malformed ids refused: no key, stack trace or path in the answers."""
+    (order,) = api.absent()
+    odd = [f"{order}abc", "abc", "9" * 200, "%00", "%F0%28%8C%28", f"{order}%27"]
+    asked = [api.ask_cancel(order), *(api.ask_cancel(text, allowed=Allowed.OPEN) for text in odd if api.permits(text))]
+    reveals_nothing(api.send_all(asked))
+
+
+@requirement("ERR-4", mode=Mode.FULL, shipped=1)
+def test_conflict_reveals_nothing(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order: no key, stack trace or path in the 409."""
+    (order,) = orders.take(shipped=1).shipped
+    reveals_nothing([api.cancel(order)])
+
+
+def reveals_nothing(answers: list[Answer]) -> None:
+    errors = [answer for answer in answers if "ERR-4" in verify.settled(answer).exchange.findings]
+    if not errors:
+        raise verify.Inconclusive("nothing was refused", "AUTH-2")
+    verify.meets("ERR-4", *errors)
+
+
+@requirement("ERR-5", mode=Mode.FULL, shipped=1)
+def test_conflict_body_is_json(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order: the body of the 409, if there is one, is JSON."""
+    (order,) = orders.take(shipped=1).shipped
+    answer = api.cancel(order)
+    verify.step(answer, 409, "CANCEL-3")
+    verify.meets("ERR-5", answer)

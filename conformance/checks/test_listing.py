@@ -1,0 +1,324 @@
+"""LIST: every order, as it is, in one answer (specification, sections 2, 4.1 and 8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import verify
+from conformance.api import Api, Observations, Orders
+from conformance.check import requirement
+from conformance.contract.jsontext import INT64
+from conformance.contract.validators import Listing
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer
+
+#: Query parameters in common use for paging, filtering, sorting and choosing fields.
+QUERIES = (
+    "limit=1", "page=2", "page=0", "page_size=1", "per_page=1", "pageSize=1", "page=2&per_page=1", "size=1",
+    "offset=1", "skip=1", "start=1", "count=1", "first=1", "top=1", "%24top=1", "%24skip=1", "cursor=x", "after=1",
+    "before=1", "since=2999-01-01", "from=1", "status=pending", "status=shipped", "status=none", "state=shipped",
+    "complete=true", "complete=false", "shipped=true", "petId=-1", "pet_id=-1", "id=-1", "ids=-1", "orderId=-1",
+    "q=none", "query=none", "search=none", "filter=none", "filter%5Bstatus%5D=none", "where=0", "sort=id",
+    "fields=none", "quantity=-1", "shipDate=1900-01-01", "max=1", "limit=0",
+)  # fmt: skip
+
+
+def listed(answer: Answer) -> Listing:
+    """The listing in the answer that a check is about: 200 with an array."""
+    verify.status(answer, 200, since="the key is valid and the listing takes no parameters")
+    verify.meets("LIST-1", answer)
+    found = answer.listing
+    assert found is not None, "what meets LIST-1 is readable"
+    return found
+
+
+# --- LIST-1, LIST-2, LIST-4: what a listing is. These are judged on every listing of the run, too.
+
+
+@requirement("LIST-1")
+def test_listing_is_a_json_array(api: Api) -> None:
+    """Lists, with several spellings of Accept: 200, application/json, one JSON text, an array."""
+    headers = ((), (("Accept", "application/json"),), (("Accept", "application/json, */*;q=0.1"),))
+    for accept in headers:
+        listed(api.list(headers=accept))
+
+
+@requirement("LIST-2")
+def test_elements_are_orders(api: Api) -> None:
+    """Judges every element of the listing: an object whose listed fields have the listed type and format."""
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets("LIST-2", answer)
+
+
+@requirement("LIST-2", pending=2, shipped=2)
+def test_orders_in_every_state_are_orders(api: Api, orders: Orders) -> None:
+    """Judges every element while pending and shipped orders of the suite are among them."""
+    orders.take(pending=2, shipped=2)
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets("LIST-2", answer)
+
+
+@requirement("LIST-4")
+def test_ids_are_unique(api: Api) -> None:
+    """Looks for an id that two elements carry."""
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets("LIST-4", answer)
+
+
+@requirement("LIST-4", pending=2, shipped=2)
+def test_ids_in_every_state_are_unique(api: Api, orders: Orders) -> None:
+    """Looks for an id that two elements carry, while pending and shipped orders of the suite are among them."""
+    orders.take(pending=2, shipped=2)
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets("LIST-4", answer)
+
+
+# --- LIST-3: every order
+
+
+def missing(api: Api, target: Target, ids: list[int], answer: Answer, shipped: bool) -> None:
+    """Say which of `ids` the listing lacks. An order exists if cancelling it answers as it must; where neither the
+    listing nor cancelling knows it, the state provider may have made it up."""
+    found = verify.listing(answer)
+    absent = [order for order in ids if order not in found.by_id]
+    if not absent:
+        return
+    state = "shipped" if shipped else "pending"
+    if len(absent) <= found.without_id:
+        raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {found.without_id} elements have no id")
+    if target.mode is Mode.FULL:
+        probe = api.cancel(absent[0])
+        verify.settled(probe)
+        if probe.status == 404:
+            raise verify.Inconclusive(
+                f"neither the listing nor cancelling knows order {absent[0]}, which the state provider handed out as "
+                f"{state}: the provider may be at fault"
+            )
+    raise verify.Failed(
+        f"every order placed, among them the {len(ids)} that the suite was given as {state}",
+        f"{len(found.elements)} elements without order {', '.join(map(str, absent[:5]))}",
+        answer,
+    )
+
+
+@requirement("LIST-3", pending=3, shipped=3)
+def test_orders_placed_are_listed(api: Api, orders: Orders, target: Target) -> None:
+    """Lists, has orders placed in both states, and lists again and again: each is there, at once and every time."""
+    api.list()
+    taken = orders.take(pending=3, shipped=3, looked_for=False)
+    for answer in (api.list(), *api.send_all([api.ask_list()] * 3)):
+        missing(api, target, taken.pending, answer, shipped=False)
+        missing(api, target, taken.shipped, answer, shipped=True)
+
+
+@requirement("LIST-3", mode=Mode.FULL, pending=3, shipped=1)
+def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels one order between two listings: the others are still there."""
+    taken = orders.take(pending=3, shipped=1)
+    verify.step(api.cancel(taken.pending[1]), 204, "CANCEL-1")
+    answer = api.list()
+    found = verify.listing(answer)
+    rest = [taken.pending[0], taken.pending[2], *taken.shipped]
+    gone = [order for order in rest if order not in found.by_id]
+    if len(gone) > found.without_id:
+        # Whether cancelling took them too is for CANCEL-8 to say: here only those count that still exist.
+        probe = api.cancel(gone[0])
+        verify.step(probe, 409 if gone[0] in taken.shipped else 204, "CANCEL-8")
+        raise verify.Failed("every order placed and not cancelled", f"no order {gone[0]} in the listing", answer, probe)
+
+
+# --- LIST-5, LIST-6: all of it, whatever is asked
+
+
+@requirement("LIST-5", many_orders=True, pending=1)
+def test_no_hidden_page(api: Api, orders: Orders, target: Target) -> None:
+    """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured), and looks for each."""
+    orders.take(pending=1)
+    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    answer = api.list()
+    found = verify.listing(answer)
+    absent = [order for order in placed if order not in found.by_id]
+    if len(absent) > found.without_id:
+        if api.permits(absent[0]) and target.mode is Mode.FULL:
+            probe = api.cancel(absent[0])
+            if verify.settled(probe).status == 404:
+                raise verify.Inconclusive(f"neither the listing nor cancelling knows order {absent[0]}: the state provider may be at fault")
+        raise verify.Failed(
+            f"all orders in one listing, among them the {len(placed)} that were placed for this",
+            f"{len(found.elements)} elements, without {len(absent)} of them",
+            answer,
+        )
+
+
+@requirement("LIST-6")
+def test_query_parameters_do_not_shrink(api: Api, observe: Observations) -> None:
+    """Lists without and with each of the query parameters in common use for paging and filtering: what is listed before
+    and after is listed in between. An answer other than 200 is observed."""
+    compare_filtered(api, observe)
+
+
+@requirement("LIST-6", pending=2, shipped=2)
+def test_query_parameters_do_not_shrink_with_orders_in_every_state(api: Api, orders: Orders, observe: Observations) -> None:
+    """The same while pending and shipped orders of the suite are in the listing."""
+    orders.take(pending=2, shipped=2)
+    compare_filtered(api, observe)
+
+
+def compare_filtered(api: Api, observe: Observations) -> None:
+    before = api.listing()
+    answers = api.send_all(api.ask_list(query=query) for query in QUERIES)
+    after = api.listing()
+    steady = before.ids & after.ids
+    if len(steady) < 2:
+        raise verify.Excluded("the listing holds fewer than two orders with ids, so nothing could be seen to be left out")
+    statuses: dict[str, list[str]] = {}
+    for query, answer in zip(QUERIES, answers, strict=True):
+        verify.settled(answer)
+        statuses.setdefault(str(answer.status), []).append(query)
+        if answer.status != 200:
+            continue
+        found = answer.listing
+        if found is None:
+            raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing", "LIST-1")
+        lacking = steady - found.ids
+        if lacking:
+            raise verify.Failed(
+                f"all orders in spite of ?{query}, since filtering and pagination are not supported",
+                f"{len(found.elements)} elements, without order {min(lacking)} and {len(lacking) - 1} others that were listed before and after",
+                answer,
+            )
+    told = {status: queries if len(queries) < len(QUERIES) else "all" for status, queries in statuses.items()}
+    observe("unknown query parameters", told, answers[0])
+
+
+# --- LIST-7: none
+
+
+@requirement("LIST-7", empty_store=True)
+@pytest.mark.alone
+def test_empty_store_is_an_empty_array(api: Api, orders: Orders) -> None:
+    """Has the store emptied, while no other check runs, and lists: 200 with []."""
+    before = api.listing()
+    orders.empty_store()
+    for answer in (api.list(), api.list()):
+        verify.status(answer, 200, since="an empty collection is an empty array")
+        verify.meets("LIST-1", answer)
+        found = verify.listing(answer)
+        new = found.ids - before.ids
+        if new:
+            raise verify.Inconclusive(f"somebody placed order {min(new)} after the store was emptied")
+        if found.elements:
+            raise verify.Failed("[]", f"an array of {len(found.elements)} elements", answer)
+
+
+# --- LIST-8: exact ids
+
+
+@requirement("LIST-8", chosen_ids=True)
+def test_ids_beyond_a_double(api: Api, orders: Orders) -> None:
+    """Has orders placed with ids above 2^31, above 2^53 and near 2^63, and finds each in the listing to the digit."""
+    wanted = free(api, [*spread(api), INT64.stop - 1, 2**53 + 1, 2**62 + 1])
+    orders.place(wanted, looked_for=False)
+    found_exactly(api, wanted)
+
+
+@requirement("LIST-8", chosen_ids=True)
+def test_negative_ids(api: Api, orders: Orders) -> None:
+    """Has orders placed with ids below zero, where the provider places such, and finds each to the digit."""
+    wanted = free(api, [-(2**53) - 1 - 2 * api.rng.randrange(10**6), -api.rng.randrange(2**32, 2**40)])
+    orders.place(wanted, looked_for=False)
+    found_exactly(api, wanted)
+
+
+def spread(api: Api) -> list[int]:
+    """Ids that lose digits in 32 bits, in a double, or in a signed 64-bit number that is cut short."""
+    draw = api.rng.randrange
+    return [
+        2**31 + draw(10**6),
+        2**32 + draw(10**6),
+        2**53 + 1 + 2 * draw(10**6),
+        2**60 + 1 + 2 * draw(10**9),
+        INT64.stop - 1 - 2 * draw(1, 10**4),
+    ]
+
+
+def free(api: Api, wanted: list[int]) -> list[int]:
+    """Those of `wanted` that are nobody's in the listing."""
+    taken = api.listing().ids
+    return [order for order in dict.fromkeys(wanted) if order not in taken]
+
+
+def found_exactly(api: Api, wanted: list[int]) -> None:
+    answer = api.list()
+    found = verify.listing(answer)
+    lost = [order for order in wanted if order not in found.by_id]
+    if not lost:
+        return
+    near = [order for order in found.by_id if float(order) == float(lost[0]) or order % 2**32 == lost[0] % 2**32]
+    if not near and len(lost) == len(wanted):
+        raise verify.Inconclusive("none of the orders with chosen ids is in the listing", "LIST-3")
+    if not near and len(lost) <= found.without_id:
+        raise verify.Inconclusive(f"{found.without_id} elements have no id", "LIST-2")
+    instead = f"{near[0]} in its place" if near else "no such id"
+    raise verify.Failed(f"order {lost[0]} with exactly this id", f"{instead} ({len(lost)} of {len(wanted)} ids lost)", answer)
+
+
+# --- LIST-9: reading changes nothing
+
+
+@requirement("LIST-9", mode=Mode.FULL, pending=2, shipped=1)
+def test_reading_changes_nothing(api: Api, orders: Orders) -> None:
+    """Lists many times: the orders of the suite stay as they are, the shipped one is still refused and the pending one
+    still cancellable, as another is that was placed after the reading."""
+    taken = orders.take(pending=1, shipped=1)
+    if taken.listing is None:
+        raise verify.Inconclusive("there is no readable listing", "LIST-1")
+    *_, last = api.send_all([api.ask_list()] * 6)
+    verify.unchanged([*taken.pending, *taken.shipped], taken.listing, last, since="it was only read")
+    refusal = api.cancel(taken.shipped[0])
+    cancelled = api.cancel(taken.pending[0])
+    unread = orders.take(pending=1, looked_for=False).pending[0]
+    verify.still_pending(cancelled, api.cancel(unread), since="it was only read", shown_by=[last])
+    if verify.settled(refusal).status == 204:
+        raise verify.Inconclusive("a shipped order was cancelled, whether reading changed it or not", "CANCEL-3")
+
+
+# --- LIST-10, LIST-11: recommended ways to write things. Judged on every listing of the run, too.
+
+
+@requirement("LIST-10", pending=2)
+def test_dates_are_rfc3339(api: Api, orders: Orders) -> None:
+    """Looks at every shipDate: RFC 3339, not another form of ISO 8601."""
+    orders.take(pending=2)
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets("LIST-10", answer)
+
+
+@requirement("LIST-11", pending=2)
+def test_integers_and_names_are_plain(api: Api, orders: Orders) -> None:
+    """Looks at how integers are written, and for names that an object repeats."""
+    orders.take(pending=2)
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets("LIST-11", answer)
+
+
+@requirement("LIST-10")
+def test_dates_that_are_there_are_rfc3339(api: Api) -> None:
+    """Looks at every shipDate of the listing as it is."""
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets("LIST-10", answer)
+
+
+@requirement("LIST-11")
+def test_integers_and_names_that_are_there_are_plain(api: Api) -> None:
+    """Looks at how integers are written in the listing as it is, and for names that an object repeats."""
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets("LIST-11", answer)

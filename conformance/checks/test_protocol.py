@@ -1,0 +1,157 @@
+"""HTTP, BASE, PET: the protocol, the address, and the deprecated pet lookup (specification, sections 1, 4.3 and 9)."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from conformance import verify
+from conformance.api import Api, Observations, Orders
+from conformance.check import requirement
+from conformance.checks import credentials
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY, Allowed, Request
+from conformance.transport.wire import Wire
+
+# --- HTTP-1: listed statuses. Judged on every exchange of the run, too.
+
+
+@requirement("HTTP-1")
+def test_listing_statuses(api: Api) -> None:
+    """Lists with and without the key, several times: 200 and 401, nothing else."""
+    verify.meets("HTTP-1", *api.send_all([api.ask_list()] * 3 + [api.ask_list(NOBODY)] * 2))
+
+
+@requirement("HTTP-1", mode=Mode.GUARDED)
+def test_cancelling_statuses(api: Api, observe: Observations) -> None:
+    """Cancels absent orders with and without the key: statuses that the operation lists. HEAD and OPTIONS are
+    observed."""
+    absent = api.absent(2)
+    verify.meets("HTTP-1", *api.send_all(api.ask_cancel(order, who) for order in absent for who in (api.key, NOBODY)))
+    paths = ("/store/orders", f"/store/orders/{absent[0]}")
+    asked = [Request(method, path, api.key, allowed=Allowed.OPEN) for method in ("HEAD", "OPTIONS") for path in paths]
+    answers = api.send_all(asked)
+    observe("HEAD and OPTIONS", {f"{a.request.method} {a.request.path.replace(str(absent[0]), 'ID')}": a.status for a in answers}, *answers)
+
+
+@requirement("HTTP-1", mode=Mode.FULL, pending=1, shipped=1)
+def test_cancelling_statuses_in_every_state(api: Api, orders: Orders) -> None:
+    """Cancels a shipped and a pending order: statuses that the operation lists."""
+    taken = orders.take(pending=1, shipped=1)
+    verify.meets("HTTP-1", *(api.cancel(order) for order in (*taken.shipped, *taken.pending)))
+
+
+# --- HTTP-2: framing. Judged on every exchange of the run, too.
+
+
+def whole(answers: list[Answer]) -> None:
+    """Demand complete responses with nothing after them."""
+    for answer in answers:
+        if answer.exchange.trouble == "broken" or answer.extra:
+            raise verify.Failed("one complete HTTP response and nothing after it", str(answer.exchange.findings["HTTP-2"]), answer)
+        verify.settled(answer)
+
+
+@requirement("HTTP-2")
+def test_listing_is_framed(api: Api, wire: Wire) -> None:
+    """Lists with and without the key on raw connections that the service is asked to close: complete responses, and
+    nothing after them."""
+    answers = []
+    for who in (api.key, NOBODY):
+        with wire.connect() as connection:
+            answers.append(connection.exchange(api.ask_list(who), last=True))
+    whole(answers)
+
+
+@requirement("HTTP-2", mode=Mode.GUARDED)
+def test_refused_cancel_is_framed(api: Api, wire: Wire) -> None:
+    """Cancels an absent order with and without the key on raw connections: complete responses, and nothing after."""
+    (order,) = api.absent()
+    answers = []
+    for who in (api.key, NOBODY):
+        with wire.connect() as connection:
+            answers.append(connection.exchange(api.ask_cancel(order, who), last=True))
+    whole(answers)
+
+
+@requirement("HTTP-2", mode=Mode.FULL, shipped=1)
+def test_conflict_is_framed(api: Api, orders: Orders, wire: Wire) -> None:
+    """Cancels a shipped order on a raw connection: a complete response, and nothing after it."""
+    (order,) = orders.take(shipped=1).shipped
+    with wire.connect() as connection:
+        whole([connection.exchange(api.ask_cancel(order), last=True)])
+
+
+@requirement("HTTP-2", mode=Mode.GUARDED)
+def test_answers_on_one_connection_are_framed(api: Api, wire: Wire) -> None:
+    """Sends all kinds of request down one connection for as long as the service keeps it open: each answer is whole,
+    and the next begins where it ends."""
+    (order,) = api.absent()
+    asked = [api.ask_list(), api.ask_cancel(order), api.ask_list(NOBODY), api.ask_cancel(order, NOBODY), api.ask_list()]
+    with wire.connect() as connection:
+        for request in asked:
+            answer = connection.exchange(request)
+            whole([answer])
+            if not connection.open:
+                break
+
+
+# --- BASE: the address
+
+
+@requirement("BASE-1")
+def test_operations_answer_below_v1(api: Api, target: Target, elsewhere: Callable[[], list[Answer]]) -> None:
+    """Lists below the version segment. Where that is not found, looks without the segment and under v2: a service that
+    answers there is addressed in another way."""
+    answer = api.list()
+    if verify.settled(answer).status not in (404, 405, 410) and not 300 <= (answer.status or 0) < 400:
+        return
+    for other in elsewhere():
+        if other.status == 200 and other.listing is not None:
+            raise verify.Failed(f"the operations below {target.base_url}", f"they answer at {other.exchange.url}", answer, other)
+    raise verify.Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received}", "LIST-1")
+
+
+@requirement("BASE-2")
+def test_transport_is_secure(target: Target) -> None:
+    """Looks at the scheme of the base URL: https, unless the host is this machine itself."""
+    parts = urlsplit(target.base_url)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise verify.Failed("an https address, since the key travels in a header", target.base_url)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is this machine, by name or address."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+# --- PET: the deprecated lookup
+
+
+PETS = ("/pets/1", "/pets/2", "/pets/10")
+
+
+@requirement("PET-1")
+def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
+    """Looks pets up without the key, and with a wrong one: no 2xx."""
+    wrong = (NOBODY, credentials.near_misses(key)[0])
+    answers = api.send_all(Request("GET", pet, who, allowed=Allowed.OPEN) for pet in PETS for who in wrong)
+    for answer in answers:
+        if 200 <= (verify.settled(answer).status or 0) < 300:
+            raise verify.Failed("no success without the key, since every endpoint requires it", verify.describe(answer), answer)
+
+
+@requirement("PET-2")
+def test_lifecycle_headers_are_standard(api: Api, observe: Observations) -> None:
+    """Looks a pet up with the key: Deprecation and Sunset, where sent, have their standard form. Whether the lookup
+    exists is observed."""
+    answer = api.send(Request("GET", PETS[0], api.key, allowed=Allowed.OPEN))
+    observe("pet lookup", verify.settled(answer).status, answer)
+    verify.meets("PET-2", answer)

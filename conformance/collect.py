@@ -1,0 +1,150 @@
+"""From what the checks of a run reported to a `Run`: exchanges numbered, judges folded, verdict drawn. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from conformance import __version__, universal
+from conformance.check import Check
+from conformance.contract import catalogue
+from conformance.reporting.run import Observed, Run
+from conformance.settings import Settings
+from conformance.target import Target
+from conformance.transport.evidence import Exchange, curl
+from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, unneeded_waivers, verdict
+
+
+@dataclass
+class Report:
+    """What one check reported, with its exchanges; numbers in it count within the check."""
+
+    check: str
+    status: Status
+    message: str = ""
+    seconds: float = 0.0
+    failure: dict[str, Any] | None = None
+    exchanges: list[dict[str, Any]] = field(default_factory=list)
+    observations: list[tuple[str, Any, list[int]]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, to cross from a worker to the run that collects it."""
+        return {**self.__dict__, "status": self.status.value}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Report:
+        """Back from `to_json`."""
+        return cls(**{**data, "status": Status(data["status"])})
+
+
+@dataclass
+class Collection:
+    """What a run against one target brought together so far."""
+
+    target: Target
+    started: datetime
+    reports: dict[str, Report] = field(default_factory=dict)
+    preflight: list[Exchange] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def build(
+    collection: Collection,
+    checks: list[Check],
+    settings: Settings,
+    waivers: Mapping[str, Waiver],
+    *,
+    finished: datetime,
+    complete: bool,
+    command: str,
+) -> Run:
+    """The run that `collection` amounts to. Checks that are selected and did not report are inconclusive where the run
+    was cut short, and else were deselected."""
+    rows = catalogue.load().requirements
+    exchanges = _number(collection.preflight, 0)
+    results: list[CheckResult] = []
+    facts: dict[str, list[Observed]] = {}
+    warnings = list(collection.warnings)
+    for check in checks:
+        report = collection.reports.get(check.id)
+        if report is None:
+            if not complete and check.requirement in settings.selected:
+                results.append(CheckResult(check.id, check.requirement, Status.INCONCLUSIVE, "not run: the run was cut short"))
+            continue
+        first = len(exchanges)
+        exchanges += _number([Exchange.from_json(data) for data in report.exchanges], first)
+        results.append(_result(check, report, first))
+        warnings += report.warnings
+        for topic, value, numbers in report.observations:
+            facts.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
+    for requirement in universal.JUDGES:
+        if requirement in settings.selected:
+            folded = universal.fold(requirement, rows[requirement].sentence, exchanges)
+            if folded is not None:
+                results.append(_with_curl(folded, exchanges, collection.target))
+    for topic, (value, numbers) in universal.facts(exchanges).items():
+        facts.setdefault(topic, []).append(Observed(topic, value, tuple(numbers)))
+    requirements = fold(rows.values(), results, waivers)
+    warnings += [
+        f"the waiver for {requirement} is no longer needed: it passed" for requirement in unneeded_waivers(requirements, waivers)
+    ]
+    started = collection.started
+    return Run(
+        target=collection.target.name,
+        base_url=collection.target.base_url,
+        mode=str(collection.target.mode),
+        verdict=verdict(requirements, strict=settings.strict, complete=complete),
+        requirements=tuple(requirements),
+        suite_version=__version__,
+        catalogue=catalogue.load().digest,
+        started=_rfc3339(started),
+        finished=_rfc3339(finished),
+        seconds=round((finished - started).total_seconds(), 3),
+        seed=settings.seed,
+        budget=settings.budget,
+        strict=settings.strict,
+        complete=complete,
+        requests=len(exchanges),
+        command=command,
+        observations=tuple(_merged(facts[topic]) for topic in catalogue.load().observations if topic in facts),
+        warnings=tuple(dict.fromkeys(warnings)),
+        exchanges=tuple(exchanges),
+    )
+
+
+def _number(exchanges: list[Exchange], first: int) -> list[Exchange]:
+    for number, exchange in enumerate(exchanges, first):
+        exchange.number = number
+    return exchanges
+
+
+def _result(check: Check, report: Report, first: int) -> CheckResult:
+    failure = None
+    if report.failure is not None:
+        failure = Failure(**report.failure)
+        if failure.exchange is not None:
+            failure = replace(failure, exchange=first + failure.exchange)
+    numbers = tuple(range(first, first + len(report.exchanges)))
+    return CheckResult(check.id, check.requirement, report.status, report.message, report.seconds, numbers, failure)
+
+
+def _with_curl(result: CheckResult, exchanges: list[Exchange], target: Target) -> CheckResult:
+    if result.failure is None or result.failure.exchange is None:
+        return result
+    line = curl(exchanges[result.failure.exchange], target.key_variable)
+    return replace(result, failure=replace(result.failure, curl=line))
+
+
+def _merged(facts: list[Observed]) -> Observed:
+    """One observation for a topic: its value, or the values where they differ."""
+    values = [fact.value for fact in facts]
+    different = [value for place, value in enumerate(values) if value not in values[:place]]
+    numbers = tuple(sorted({number for fact in facts for number in fact.exchanges}))
+    return Observed(facts[0].topic, different[0] if len(different) == 1 else different, numbers)
+
+
+def _rfc3339(when: datetime) -> str:
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

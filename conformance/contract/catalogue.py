@@ -1,0 +1,161 @@
+"""The requirement catalogue, `requirements.toml`, as values.
+
+The file is data that users rely on, so loading it is strict: an unknown or missing key, an unknown level or need,
+or an id that appears twice is an error that names the row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+
+#: The words a row's `needs` may use.
+NEEDS = ("absent ids", "pending orders", "shipped orders", "chosen ids", "many orders", "an empty store")
+
+
+class CatalogueError(ValueError):
+    """The catalogue file is not what this module demands of it."""
+
+
+class Level(StrEnum):
+    """Where a requirement comes from, and so what its failure does to the verdict."""
+
+    REQUIRED = "required"
+    RECOMMENDED = "recommended"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One row: what the service must (or should) do, the clause that says so, and what checking it needs."""
+
+    id: str
+    level: Level
+    section: str
+    title: str
+    clause: str
+    why: str
+    needs: tuple[str, ...]
+
+    @property
+    def family(self) -> str:
+        """`CANCEL` for `CANCEL-3`."""
+        return self.id.partition("-")[0]
+
+    @property
+    def sentence(self) -> str:
+        """The row as a sentence: "the service must refuse a shipped order with 409"."""
+        modal = "must" if self.level is Level.REQUIRED else "should"
+        return f"the service {modal} {self.title}"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A topic that the specification marks "not shown": recorded as a fact, never judged."""
+
+    topic: str
+    section: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Undecidable:
+    """A statement that no check can decide from outside, with the reason."""
+
+    section: str
+    statement: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All rows, in the order of the file, and the digest of the file they came from."""
+
+    requirements: dict[str, Requirement]
+    observations: dict[str, Observation]
+    undecidable: tuple[Undecidable, ...]
+    digest: str
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families in the order of the catalogue: AUTH, LIST, CANCEL, …"""
+        return tuple(dict.fromkeys(row.family for row in self.requirements.values()))
+
+    def select(self, words: tuple[str, ...]) -> frozenset[str]:
+        """Requirement ids named by `words`, each an id (`AUTH-3`) or a family (`CANCEL`), in any case.
+
+        Raises KeyError with the word that names neither.
+        """
+        chosen: set[str] = set()
+        for word in words:
+            wanted = word.strip().upper()
+            ids = {row.id for row in self.requirements.values() if wanted in (row.id, row.family)}
+            if not ids:
+                raise KeyError(word)
+            chosen |= ids
+        return frozenset(chosen)
+
+
+Row = TypeVar("Row", Requirement, Observation, Undecidable)
+
+
+def parse(text: bytes) -> Catalogue:
+    """The catalogue in `text`, a TOML document of [[requirement]], [[observation]] and [[undecidable]] tables.
+
+    Raises CatalogueError naming the row and what is wrong with it.
+    """
+    document = tomllib.loads(text.decode())
+    unknown = document.keys() - {"requirement", "observation", "undecidable"}
+    if unknown:
+        raise CatalogueError(f"unknown table {sorted(unknown)[0]!r}")
+    requirements = [_row(Requirement, table) for table in document.get("requirement", [])]
+    observations = [_row(Observation, table) for table in document.get("observation", [])]
+    return Catalogue(
+        requirements=_unique(requirements, "id"),
+        observations=_unique(observations, "topic"),
+        undecidable=tuple(_row(Undecidable, table) for table in document.get("undecidable", [])),
+        digest="sha256:" + hashlib.sha256(text).hexdigest(),
+    )
+
+
+@cache
+def load() -> Catalogue:
+    """The catalogue that ships with the suite."""
+    return parse(resource("requirements.toml"))
+
+
+def resource(name: str) -> bytes:
+    """A data file that ships beside this module: `requirements.toml`, `openapi.yaml`."""
+    return files(__package__).joinpath(name).read_bytes()
+
+
+def _row(kind: type[Row], table: dict[str, Any]) -> Row:
+    label = table.get("id") or table.get("topic") or table.get("statement") or table
+    names = {field.name for field in fields(kind)}
+    if table.keys() != names:
+        odd = sorted(names ^ table.keys())
+        raise CatalogueError(f"{label}: unknown or missing key {odd[0]!r}")
+    if kind is Requirement:
+        table = {**table, "needs": tuple(table["needs"])}
+        if not re.fullmatch(r"[A-Z]+-[1-9][0-9]*", table["id"]):
+            raise CatalogueError(f"{label}: an id is FAMILY-NUMBER")
+        if table["level"] not in list(Level):
+            raise CatalogueError(f"{label}: unknown level {table['level']!r}")
+        table["level"] = Level(table["level"])
+        if not set(table["needs"]) <= set(NEEDS):
+            raise CatalogueError(f"{label}: a need is one of {', '.join(NEEDS)}")
+    return kind(**table)
+
+
+def _unique(rows: list[Any], key: str) -> dict[str, Any]:
+    named = {getattr(row, key): row for row in rows}
+    if len(named) != len(rows):
+        keys = [getattr(row, key) for row in rows]
+        twice = next(name for name in keys if keys.count(name) > 1)
+        raise CatalogueError(f"{twice}: appears twice")
+    return named

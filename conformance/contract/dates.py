@@ -1,0 +1,75 @@
+"""Dates with a time: ISO 8601 (what section 2 of the specification names) and RFC 3339 (what OpenAPI means by it).
+
+Written out because the readers at hand are all too loose or too strict: `datetime.fromisoformat` takes a bare date and
+any separator, others refuse a leap second, a comma before the fraction, or the basic form.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from datetime import date
+
+_OFFSET = r"(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?"
+_FRACTION = r"(?:[.,]\d+)?"
+_EXTENDED = re.compile(
+    r"(?P<year>\d{4})-(?:(?P<month>\d{2})-(?P<day>\d{2})|W(?P<week>\d{2})-(?P<weekday>\d)|(?P<ordinal>\d{3}))"
+    rf"T(?P<hour>\d{{2}})(?::(?P<minute>\d{{2}})(?::(?P<second>\d{{2}}))?)?{_FRACTION}{_OFFSET}"
+)
+_BASIC = re.compile(
+    r"(?P<year>\d{4})(?:(?P<month>\d{2})(?P<day>\d{2})|W(?P<week>\d{2})(?P<weekday>\d)|(?P<ordinal>\d{3}))"
+    rf"T(?P<hour>\d{{2}})(?:(?P<minute>\d{{2}})(?P<second>\d{{2}})?)?{_FRACTION}{_OFFSET}"
+)
+_RFC3339 = re.compile(
+    r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})[Tt]"
+    r"(?P<hour>\d{2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:\.\d+)?(?P<offset>[Zz]|[+-]\d{2}:\d{2})"
+)
+
+
+def is_iso8601(text: str) -> bool:
+    """Whether `text` is a date with a time by ISO 8601: calendar, week or ordinal date, basic or extended form, with or
+    without offset, down to the hour at least. A bare date and a blank instead of the `T` are not."""
+    match = _EXTENDED.fullmatch(text) or _BASIC.fullmatch(text)
+    if is_rfc3339(text):  # ISO 8601 wants capitals; RFC 3339, a profile of it, lets `t` and `z` pass
+        return True
+    return match is not None and _exists(match.groupdict())
+
+
+def is_rfc3339(text: str) -> bool:
+    """Whether `text` is a date-time by RFC 3339 section 5.6."""
+    match = _RFC3339.fullmatch(text)
+    return match is not None and match["hour"] != "24" and _exists(match.groupdict())
+
+
+def _exists(parts: dict[str, str | None]) -> bool:
+    if not all(part is None or part.isascii() for part in parts.values()):  # \d takes digits of every script
+        return False
+    part = {name: int(text) for name, text in parts.items() if text is not None and name != "offset"}
+    return _day_exists(part) and _time_exists(part) and _offset_exists(parts["offset"])
+
+
+def _day_exists(part: dict[str, int]) -> bool:
+    year = part["year"]
+    if "week" in part:
+        weeks = date(min(max(year, 1), 9999), 12, 28).isocalendar().week
+        return 1 <= part["week"] <= weeks and 1 <= part["weekday"] <= 7
+    if "ordinal" in part:
+        return 1 <= part["ordinal"] <= 365 + calendar.isleap(year)
+    if not 1 <= part["month"] <= 12:
+        return False
+    days = calendar.mdays[part["month"]] + (part["month"] == 2 and calendar.isleap(year))
+    return 1 <= part["day"] <= days
+
+
+def _time_exists(part: dict[str, int]) -> bool:
+    hour, minute, second = part["hour"], part.get("minute", 0), part.get("second", 0)
+    if hour == 24:  # midnight at the end of the day
+        return minute == 0 and second == 0
+    return hour <= 23 and minute <= 59 and second <= 60  # 60: a leap second
+
+
+def _offset_exists(offset: str | None) -> bool:
+    if offset is None or offset in "Zz":
+        return True
+    digits = offset[1:].replace(":", "")
+    return int(digits[:2]) <= 23 and int(digits[2:] or "0") <= 59

@@ -1,0 +1,409 @@
+"""The suite as a pytest plugin: options, fixtures, outcomes to statuses. The only module that knows pytest's hooks.
+
+    worker (or the one process)                        controller (or the one process)
+    item ─▶ excluded? target dead? ─▶ check ─▶ Report ──▶ Collection ─▶ Run ─▶ reports, exit status
+
+With `-n` the controller starts the reference server, looks at the targets and collects; the workers run the checks.
+What crosses from a worker to the controller is plain data in `report.conformance`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from filelock import ReadWriteLock
+
+from conformance import check as checks_of
+from conformance import collect, preflight, settings, verify, waivers
+from conformance.api import Api, Observations, Orders
+from conformance.check import Check
+from conformance.collect import Collection, Report
+from conformance.reference import Address, ReferenceServer
+from conformance.reporting.run import Run
+from conformance.session import Session
+from conformance.states.leases import Leases
+from conformance.target import REFERENCE, ConfigError, Target, resolve
+from conformance.transport.client import Answer
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.evidence import curl
+from conformance.transport.guard import Refused
+from conformance.transport.wire import Wire
+from conformance.verdict import Exit, Outcome, Status, Waiver
+from conformance.writing import write
+
+pytest.register_assert_rewrite("conformance.checks")
+
+PLUGIN = "conformance"
+#: Prefix of the names under which pytest keeps our options, so that they never meet those of others.
+DEST = "conformance_"
+
+
+@dataclass
+class Shared:
+    """What the controller tells its workers: plain data."""
+
+    seed: int
+    reference: dict[str, str] | None = None
+    dead: dict[str, str] = field(default_factory=dict)
+    lock: str | None = None
+    workers: int = 1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "conformance of a Store Orders Service")
+    group.addoption(
+        "--target", dest=f"{DEST}target", action="append", default=[], metavar="NAME", help="a target, or reference"
+    )
+    for flag, arguments in settings.OPTIONS.items():
+        # pytest itself and its plugins have options called --strict, --timeout and --base-url.
+        group.addoption(f"--conformance-{flag[2:]}", dest=DEST + flag[2:].replace("-", "_"), **arguments)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "alone: runs while no other check does")
+    try:
+        config.pluginmanager.register(Plugin(config), PLUGIN)
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if checks_of.of(metafunc.function) is not None:
+        names = cast(Plugin, metafunc.config.pluginmanager.get_plugin(PLUGIN)).targets
+        metafunc.parametrize("session", list(names), indirect=True, scope="session")
+
+
+def runs(config: pytest.Config) -> list[Run]:
+    """The runs of an ended session, one for each target."""
+    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN)).runs
+
+
+class Plugin:
+    """One pytest process of the suite: the only one, the controller, or a worker."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PLUGIN)
+        self.is_worker = told is not None
+        values = {name.removeprefix(DEST): value for name, value in vars(config.option).items() if name.startswith(DEST)}
+        if told is not None:
+            values["seed"] = told["seed"]
+        self.settings = settings.read(tuple(values["target"]), values)
+        self.waivers = self._waivers()
+        self.shared = Shared(**told) if told is not None else Shared(self.settings.seed)
+        self._resolved = resolve(self.settings.targets, self.settings.options)
+        #: Target by name; the reference is None until its server runs.
+        self.targets: dict[str, Target | None] = {t.name if t else REFERENCE: t for t in self._resolved}
+        if self.shared.reference is not None:
+            self.targets[REFERENCE] = Address(**self.shared.reference).target()
+        self.sessions: dict[str, Session] = {}
+        self.collections: dict[str, Collection] = {}
+        self.runs: list[Run] = []
+        self.interrupted = False
+        self._server: ReferenceServer | None = None
+        self._reports: dict[str, Report] = {}
+
+    # --- before the checks
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        if self.is_worker or self.config.option.collectonly:
+            return
+        self._previous_handler = _interrupt_on_sigterm()
+        workers = getattr(self.config.option, "numprocesses", None)
+        if isinstance(workers, int) and workers > 1:
+            self.shared.workers = workers
+            self.shared.lock = os.path.join(tempfile.mkdtemp(prefix="conformance-"), "store.db")
+        if REFERENCE in self.targets and self.targets[REFERENCE] is None:
+            self._server = ReferenceServer()
+            address = self._server.address
+            self.shared.reference = dict(vars(address))
+            self.targets[REFERENCE] = address.target()
+        for name in self.targets:
+            session = self.session(name)
+            self.collections[name] = Collection(session.target, datetime.now(UTC))
+            reason = preflight.look(session)
+            if reason:
+                self.shared.dead[name] = reason
+                self.collections[name].warnings.append(reason)
+            elif (trouble := preflight.look_at_provider(session)) is not None:
+                self.collections[name].warnings.append(trouble)
+            self.collections[name].preflight = session.recorder.exchanges[:]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput[PLUGIN] = dict(vars(self.shared))
+
+    def session(self, name: str) -> Session:
+        """The session of a target in this process, made when first asked for."""
+        if name not in self.sessions:
+            target = self.targets[name]
+            if target is None:
+                raise RuntimeError("the reference server is not running")
+            self.sessions[name] = Session(target, self.shared.seed, self.shared.workers)
+        return self.sessions[name]
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        order = {check.id: place for place, check in enumerate(checks_of.all_checks())}
+        names = list(self.targets)
+        kept, dropped = [], []
+        for item in items:
+            check = _check(item)
+            chosen = check is None or check.requirement in self.settings.selected
+            (kept if chosen else dropped).append(item)
+
+        def place(item: pytest.Item) -> tuple[int, bool, int]:
+            check = _check(item)
+            if check is None:
+                return (0, False, -1)
+            return (names.index(_target_of(item)), item.get_closest_marker("alone") is not None, order[check.id])
+
+        items[:] = sorted(kept, key=place)
+        if dropped:
+            self.config.hook.pytest_deselected(items=dropped)
+
+    # --- one check
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        if (check := _check(item)) is None:
+            return (yield)
+        with self._lock(item):
+            self._reports[item.nodeid] = Report(check.id, Status.PASSED)
+            return (yield)
+
+    def _lock(self, item: pytest.Item) -> AbstractContextManager[Any]:
+        """Keeps checks that want the store to themselves apart from those of other workers."""
+        if self.shared.lock is None:
+            return nullcontext()
+        lock = ReadWriteLock(self.shared.lock)
+        return lock.write_lock() if item.get_closest_marker("alone") else lock.read_lock()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Iterator[pytest.TestReport]:
+        outcome: pytest.TestReport = yield
+        report = self._reports.get(item.nodeid)
+        if report is None:
+            return outcome
+        report.seconds = round(report.seconds + call.duration, 6)
+        if call.excinfo is not None:
+            self._classify(report, call.excinfo.value, item)
+            if isinstance(call.excinfo.value, verify.Failed):
+                outcome.longrepr = f"{report.message}\n{report.failure and report.failure['curl']}"
+        if outcome.when == "teardown":
+            session = self.sessions.get(_target_of(item))
+            if session is not None:
+                report.warnings += session.warnings
+                session.warnings.clear()
+            outcome.conformance = report.to_json()  # type: ignore[attr-defined]
+            outcome.conformance["target"] = _target_of(item)  # type: ignore[attr-defined]
+            del self._reports[item.nodeid]
+        return outcome
+
+    def _classify(self, report: Report, error: BaseException, item: pytest.Item) -> None:
+        if isinstance(error, verify.Failed):
+            report.status = Status.FAILED
+            session = self.session(_target_of(item))
+            clean = session.recorder.redactor.clean
+            report.message = clean(str(error))
+            report.failure = {"expected": clean(error.expected), "received": clean(error.received), "exchange": None, "curl": None}
+            if error.answers:
+                shown = error.answers[0].exchange
+                report.failure["curl"] = curl(shown, session.target.key_variable)
+                report.failure["exchange"] = id(shown)
+        elif isinstance(error, verify.Excluded):
+            report.status, report.message = Status.EXCLUDED, str(error)
+        elif isinstance(error, verify.Inconclusive | ServiceGone | Refused):
+            report.status, report.message = Status.INCONCLUSIVE, str(error)
+        else:
+            kind = type(error).__name__
+            report.status = Status.INCONCLUSIVE
+            report.message = f"the suite itself failed here, which says nothing of the service: {kind}: {error}"
+            report.warnings.append(f"check {report.check}: {report.message}; please report this")
+        if name := _target_of(item):
+            session = self.sessions.get(name)
+            if session is not None:
+                report.message = session.recorder.redactor.clean(report.message)
+
+    # --- after the checks
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told = getattr(report, "conformance", None)
+        if told is None or self.is_worker:
+            return
+        told = dict(told)
+        collection = self.collections.get(told.pop("target"))
+        if collection is not None:
+            collection.reports[told["check"]] = Report.from_json(told)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        self.interrupted = True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._server is not None:
+            self._server.stop()
+        for own in self.sessions.values():
+            own.close()
+        if self.is_worker or not self.collections:
+            return
+        signal.signal(signal.SIGTERM, self._previous_handler)
+        cut_short = self.interrupted or bool(session.shouldfail) or bool(session.shouldstop)
+        nothing = not any(collection.reports for collection in self.collections.values())
+        if nothing and not cut_short:
+            return
+        for collection in self.collections.values():
+            self.runs.append(
+                collect.build(
+                    collection,
+                    checks_of.all_checks(),
+                    self.settings,
+                    self.waivers,
+                    finished=datetime.now(UTC),
+                    complete=not cut_short,
+                    command=_command(),
+                )
+            )
+            if self.settings.report_dir is not None:
+                write(self.runs[-1], self.settings.report_dir / collection.target.name)
+        outcome = Outcome([run.verdict for run in self.runs], self.interrupted)
+        session.exitstatus = outcome.exit_status
+
+    def _waivers(self) -> dict[str, Waiver]:
+        path = self.settings.waivers
+        return waivers.read(path, datetime.now(UTC).date()) if path is not None else {}
+
+
+# --- what checks are given
+
+
+@pytest.fixture(scope="session")
+def session(request: pytest.FixtureRequest) -> Session:
+    """The session of the target that the check is parametrised by."""
+    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).session(request.param)
+
+
+@pytest.fixture(autouse=True)
+def recorded(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Sees to it that a check which cannot run is not run, and that what it sends is kept as its evidence."""
+    check = _check(request.node)
+    if check is None:
+        yield
+        return
+    plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
+    name = _target_of(request.node)
+    if name in plugin.shared.dead:
+        raise verify.Inconclusive(plugin.shared.dead[name])
+    session = plugin.session(name)
+    reason = checks_of.exclusion(check.needs, session.target)
+    if reason is None and _lacks_static_orders(check, session):
+        reason = "the static lists of orders have too few ids left for this check"
+    if reason:
+        raise verify.Excluded(reason)
+    session.recorder.check = check.id
+    mark = len(session.recorder.exchanges)
+    yield
+    report = plugin._reports[request.node.nodeid]
+    exchanges = session.recorder.since(mark)
+    place = {id(exchange): number for number, exchange in enumerate(exchanges)}
+    report.exchanges = [exchange.to_json() for exchange in exchanges]
+    report.observations = [
+        (topic, value, [place[i] for i in shown if i in place]) for topic, value, shown in report.observations
+    ]
+    if report.failure is not None and report.failure["exchange"] is not None:
+        report.failure["exchange"] = place.get(report.failure["exchange"])
+    del session.recorder.exchanges[mark:]
+
+
+def _lacks_static_orders(check: Check, session: Session) -> bool:
+    states = session.target.states
+    return states is not None and states.static and check.needs.orders and check.id not in session.allotments
+
+
+@pytest.fixture
+def api(recorded: None, request: pytest.FixtureRequest, session: Session) -> Api:
+    """The two operations, with the valid key."""
+    return session.api(checks_of.of(request.function).id)  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def wire(recorded: None, session: Session) -> Wire:
+    """Raw connections."""
+    return session.wire
+
+
+@pytest.fixture
+def key(session: Session) -> str:
+    """The valid key itself, to make credentials from."""
+    return session.key
+
+
+@pytest.fixture
+def target(session: Session) -> Target:
+    """The target's configuration."""
+    return session.target
+
+
+@pytest.fixture
+def orders(recorded: None, request: pytest.FixtureRequest, session: Session, api: Api) -> Iterator[Orders]:
+    """Orders of the check's own, given back when it ends."""
+    leases: Leases
+    leases, own = session.orders(checks_of.of(request.function).id, api)  # type: ignore[union-attr]
+    try:
+        yield own
+    finally:
+        session.warnings += leases.give_back()
+
+
+@pytest.fixture
+def observe(request: pytest.FixtureRequest, session: Session) -> Iterator[Observations]:
+    """Takes down facts on topics that the specification leaves open."""
+    observations = session.observations()
+    yield observations
+    plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
+    plugin._reports[request.node.nodeid].observations += observations.facts
+
+
+@pytest.fixture
+def elsewhere(recorded: None, session: Session) -> Callable[[], list[Answer]]:
+    """Asks for the listing next to the base URL."""
+    return session.elsewhere("elsewhere")
+
+
+# --- small things
+
+
+def _check(item: Any) -> Check | None:
+    return checks_of.of(getattr(item, "function", None))
+
+
+def _target_of(item: Any) -> str:
+    return str(item.callspec.params["session"])
+
+
+def _command() -> str:
+    """How the run was started; its arguments hold no secrets, since no option takes one."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def _interrupt_on_sigterm() -> Any:
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt(f"signal {number}")
+
+    return signal.signal(signal.SIGTERM, interrupt)
+
+
+__all__ = ["Exit", "Plugin", "runs", "time"]

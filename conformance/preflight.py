@@ -1,0 +1,94 @@
+"""A look at the target before the first check: is there a service, does it take the key, is the provider alive.
+
+Nothing is judged here. What makes every check pointless is found in seconds and said once, instead of once per check.
+"""
+
+from __future__ import annotations
+
+from conformance.session import Session
+from conformance.states.provider import CannotDo, ProviderError, State, setup, teardown
+from conformance.target import Mode
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY, Operation, Trouble
+from conformance.transport.guard import Refused
+
+#: The key may be refused by fault (AUTH-1) rather than be wrong; so often is it tried.
+TRIES = 3
+
+
+def look(session: Session) -> str | None:
+    """Why running the checks would be pointless, and what to do about it; None where it is not."""
+    session.recorder.check = "preflight"
+    api = session.api("preflight")
+    target = session.target
+    for _ in range(TRIES):
+        answer = api.list()
+        if answer.exchange.trouble == Trouble.UNREACHABLE:
+            return f"{target.base_url} cannot be reached: {answer.exchange.detail}. Check base_url, network, proxy and certificates."
+        if answer.exchange.trouble == Trouble.TIMEOUT and api.list().exchange.trouble == Trouble.TIMEOUT:
+            return f"{target.base_url} does not answer: {answer.exchange.detail}. Raise --timeout if it is merely slow."
+        if answer.status != 401:
+            break
+    stranger = api.list(NOBODY)
+    if answer.status == 401 and not _takes_key_for_cancelling(session):
+        return (
+            f"{target.base_url} refuses the API key (401 to GET {session.endpoint.base_path}/store/orders with the key in "
+            f"${target.key_variable}). Check that the key belongs to this deployment."
+        )
+    if answer.status in (502, 503, 504) and stranger.status in (502, 503, 504):
+        return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again when it is up."
+    if not _is_sign(answer) and not _is_sign(stranger) and not _is_elsewhere(session):
+        return (
+            f"{target.base_url} does not look like a Store Orders Service: GET {session.endpoint.base_path}/store/orders "
+            f"answers {_seen(answer)} with the key and {_seen(stranger)} without. Check base_url."
+        )
+    return None
+
+
+def look_at_provider(session: Session) -> str | None:
+    """What is wrong with the state provider: it is asked for one pending order, which is returned."""
+    provider = session.provider
+    if provider is None:
+        return None
+    try:
+        teardown(provider, State.PENDING, setup(provider, State.PENDING, {"count": 1}))
+    except (ProviderError, CannotDo) as error:
+        return str(error)
+    return None
+
+
+def _takes_key_for_cancelling(session: Session) -> bool:
+    """Whether cancelling takes the key that listing refuses: then the key is right and the listing wrong (AUTH-1)."""
+    if session.target.mode is not Mode.FULL:
+        return False
+    api = session.api("preflight")
+    leases, _ = session.orders("preflight", api)
+    try:
+        (order,) = leases.take(State.PENDING, 1)
+        return api.cancel(order).status not in (None, 401, 403)
+    except (ProviderError, CannotDo, Refused):
+        return False
+    finally:
+        session.warnings += leases.give_back()
+
+
+def _is_sign(answer: Answer) -> bool:
+    """Whether an answer could come from a Store Orders Service, however faulty: anything but a page, a redirect or a
+    plain "not found"."""
+    if answer.exchange.trouble in (Trouble.BROKEN, Trouble.TOO_LARGE):
+        return True
+    if answer.request.operation is Operation.LIST and answer.status == 200:
+        return answer.body.strip()[:1] in (b"[", b"{") or "json" in answer.media_type
+    if answer.status in (401, 403):
+        return True
+    return answer.status is not None and answer.status >= 500
+
+
+def _is_elsewhere(session: Session) -> bool:
+    """Whether the listing answers next to the base URL, which BASE-1 is about."""
+    return any(answer.listing is not None and answer.status == 200 for answer in session.elsewhere("preflight")())
+
+
+def _seen(answer: Answer) -> str:
+    kind = f" ({answer.media_type})" if answer.media_type else ""
+    return f"{answer.exchange.received}{kind}"

@@ -1,0 +1,148 @@
+"""What a person reads at the end of a run, in a terminal or in the log of a pipeline; GitHub's annotations.
+
+In a terminal, text is wrapped to its width under its label. Elsewhere nothing is wrapped, so that a log can
+be searched. `curl` lines are never wrapped or cut, so that they can be copied.
+"""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from conformance.reporting import outline
+from conformance.reporting.run import Run
+from conformance.reporting.text import cut, plural, visible
+from conformance.verdict import RequirementResult, Status, Verdict
+
+_STYLES = {
+    Verdict.CONFORMANT: "bold green",
+    Verdict.NON_CONFORMANT: "bold red",
+    Verdict.INCOMPLETE: "bold yellow",
+}
+#: Characters of what a service sent that one line shows; the reports have the rest.
+_TEXT = 1000
+#: What GitHub shows of one step.
+_ANNOTATIONS = 10
+
+
+def summary(run: Run, console: Console) -> None:
+    """Print `run` on `console`: verdict and coverage, then whatever a person would want to act on."""
+    paper = _Paper(console)
+    paper.line((f"{run.target}: ", "bold"), (outline.headline(run), _STYLES[run.verdict]))
+    for result in outline.with_status(run, Status.FAILED):
+        _failure(paper, run, result)
+    for result in outline.with_status(run, Status.WAIVED):
+        if result.waiver:
+            _block(paper, result, "waived", f"until {result.waiver.expires}: {result.waiver.reason}")
+    for result in outline.with_status(run, Status.INCONCLUSIVE):
+        _block(paper, result, "reason", result.reason)
+    groups, partly = outline.excluded(run), outline.in_part(run)
+    if groups or partly:
+        paper.line()
+        paper.line(("not exercised", "bold"))
+    for reason, results in groups.items():
+        paper.field(f"{len(results):>8}", f"{reason}: {_ids(results)}")
+    if partly:
+        paper.field("in part", _ids(result for result, _ in partly))
+    if run.warnings:
+        paper.line()
+    for warning in run.warnings:
+        paper.field("warning", warning, "yellow")
+
+
+def annotations(run: Run) -> list[str]:
+    """Workflow commands that mark `run` on GitHub, worst first, at most as many as it shows.
+
+    An error for each failed requirement that gates, a warning for each other one and for what could not be
+    decided.
+    """
+    commands = []
+    for result in outline.with_status(run, Status.FAILED):
+        row, found = result.requirement, outline.evidence(run, result)
+        said = [f"{row.sentence} (section {row.section})"]
+        for shown in found[:1]:
+            said += [f"expected: {cut(shown.expected, _TEXT)}", f"received: {cut(shown.received, _TEXT)}"]
+        kind = "error" if outline.gates(run, result) else "warning"
+        commands.append(_command(kind, f"{row.id} not kept by {run.target}", said))
+    for result in outline.undecided(run):
+        row = result.requirement
+        said = [f"{row.sentence} (section {row.section})", cut(result.reason, _TEXT)]
+        commands.append(_command("warning", f"{row.id} not decided for {run.target}", said))
+    return commands[:_ANNOTATIONS]
+
+
+def _failure(paper: "_Paper", run: Run, result: RequirementResult) -> None:
+    found = outline.evidence(run, result)
+    _head(paper, result)
+    paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
+    for shown in found[:1]:
+        paper.field("expected", shown.expected)
+        paper.field("received", shown.received)
+        if shown.shown:
+            paper.field("exchange", shown.shown)
+        if shown.curl:
+            paper.whole(shown.curl)
+    if found[1:]:
+        paper.field("also", f"{plural(len(found) - 1, 'more check')} of it failed")
+
+
+def _block(paper: "_Paper", result: RequirementResult, label: str, text: str) -> None:
+    _head(paper, result)
+    paper.field(label, text or "none given")
+
+
+def _head(paper: "_Paper", result: RequirementResult) -> None:
+    row, style = result.requirement, "bold red" if result.status is Status.FAILED else "bold yellow"
+    paper.line()
+    paper.line((f"{result.status.upper()} {row.id}", style), f" ({row.level}) {row.sentence}")
+
+
+def _ids(results: Iterable[RequirementResult]) -> str:
+    return ", ".join(result.requirement.id for result in results)
+
+
+def _command(kind: str, title: str, lines: list[str]) -> str:
+    """A workflow command with the escapes of github.com/actions/toolkit, packages/core/src/command.ts."""
+    message = "\n".join(visible(line) for line in lines)
+    message = message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    title = visible(title).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    return f"::{kind} title={title}::{message}"
+
+
+class _Paper:
+    """Writes lines and labelled fields; text is printed as it is, without markup, highlighting or emoji."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def line(self, *parts: str | tuple[str, str]) -> None:
+        """One line of text, in parts that may have a style."""
+        pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+        text = Text.assemble(*((self._safe(words), style) for words, style in pairs))
+        self._print(text)
+
+    def field(self, label: str, text: str, style: str = "dim") -> None:
+        """`text` behind its label, indented."""
+        shown = cut(self._safe(text), _TEXT)
+        if self._console.is_terminal:
+            grid = Table.grid(padding=(0, 1))
+            grid.add_column(min_width=10, no_wrap=True)
+            grid.add_column(overflow="fold")
+            grid.add_row(Text(f"  {label}", style), Text(shown))
+            self._console.print(grid)
+        else:
+            self._print(Text(f"  {label:<8} {shown}"))
+
+    def whole(self, text: str) -> None:
+        """`text` on a line of its own, never wrapped or cut."""
+        self._console.print(
+            Text(f"  {self._safe(text)}"), soft_wrap=True, markup=False, highlight=False, emoji=False
+        )
+
+    def _print(self, text: Text) -> None:
+        self._console.print(text, soft_wrap=not self._console.is_terminal, highlight=False)
+
+    def _safe(self, text: str) -> str:
+        encoding = self._console.encoding
+        return visible(text).encode(encoding, "backslashreplace").decode(encoding)

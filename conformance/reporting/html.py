@@ -1,0 +1,376 @@
+"""`report.html`: the run for people, as one file that needs no network, no server and no other file.
+
+The template decides what stands where, this module what there is to say. Every value goes through `visible`
+and the template's escaping on its way into the page, so what a service sent is text and nothing else; the
+page's Content Security Policy (CSP level 3) admits its own style and script by their digests and nothing
+besides.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from json import dumps
+from math import log10
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from conformance.contract.catalogue import Level
+from conformance.reporting import outline
+from conformance.reporting.pretty import pretty
+from conformance.reporting.run import Run
+from conformance.reporting.text import cut, plural, visible
+from conformance.transport.evidence import Exchange, curl
+from conformance.verdict import CheckResult, RequirementResult, Status, counts, coverage
+
+#: Characters of one body, of one message, and of all laid-out exchanges together, that the page shows.
+_BODY = 4_000
+_TEXT = 2_000
+_EXCHANGES = 350_000
+#: Exchanges laid out for one check, rows of the list of all exchanges, points in the plot.
+_PER_CHECK = 12
+_ROWS = 800
+_POINTS = 2_000
+
+_FAMILIES = {
+    "AUTH": "Authentication",
+    "LIST": "Listing",
+    "CANCEL": "Cancelling",
+    "ERR": "Errors",
+    "HTTP": "Protocol",
+    "BASE": "Base URL",
+    "PET": "Pet lookup",
+}
+_SIGNS = {
+    Status.PASSED: "✓",
+    Status.FAILED: "✕",
+    Status.WAIVED: "~",
+    Status.INCONCLUSIVE: "?",
+    Status.EXCLUDED: "–",
+}
+#: The order in which a reader meets statuses in bars and filters.
+_ORDER = (Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.PASSED, Status.EXCLUDED)
+
+
+def render(run: Run) -> str:
+    """`run` as an HTML page."""
+    style, script = _resource("report.css"), _resource("report.js")
+    room = _Room()
+    variable = outline.key_variable(run)
+    return _environment().from_string(_resource("report.html.jinja")).render(
+        run=run,
+        outline=outline,
+        Status=Status,
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        bars=[_bar(run, level) for level in Level],
+        families=_families(run),
+        findings=[_finding(run, result, room, variable) for result in _found(run)],
+        groups=outline.excluded(run),
+        partly=outline.in_part(run),
+        statuses=[(s, sum(r.status is s for r in run.requirements)) for s in _ORDER],
+        timings=_timings(run),
+        plot=_plot(run),
+        listed=run.exchanges[:_ROWS],
+        unlisted=len(run.exchanges[_ROWS:]),
+        numbers={exchange.number for exchange in run.exchanges[:_ROWS]},
+        slowest=_slowest(run),
+        unanswered=sum(exchange.status is None for exchange in run.exchanges),
+    )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An exchange laid out: request and response as text, what was found in it, and how to repeat it."""
+
+    exchange: Exchange
+    request: str
+    response: str
+    note: str
+    findings: dict[str, str]
+    curl: str
+    telling: bool
+
+
+@dataclass(frozen=True)
+class Case:
+    """A check of a finding: expected against received where it failed; its exchanges, the telling one
+    first."""
+
+    check: CheckResult
+    evidence: outline.Evidence | None
+    exchanges: list[Shown]
+    left_out: list[int]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A requirement that failed, was waived or could not be decided, with the checks that say so."""
+
+    result: RequirementResult
+    cases: list[Case]
+    passed: int
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How the requirements of one level ended, as the segments of a bar that is 100 wide."""
+
+    level: Level
+    coverage: str
+    segments: list[tuple[Status, int, float, float]]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Response times of one operation, in milliseconds."""
+
+    operation: str
+    answered: int
+    unanswered: int
+    median: float
+    high: float
+    longest: float
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Response times on a logarithmic axis: per operation a row of dots (an SVG path) and its median."""
+
+    height: int
+    rows: list[tuple[str, float, str, float]]
+    ticks: list[tuple[str, float]]
+
+
+class _Room:
+    """How much of the page the exchanges may still take."""
+
+    def __init__(self) -> None:
+        self._left = _EXCHANGES
+
+    def take(self, *texts: str) -> bool:
+        """Whether `texts` still fit; if so, they are taken to be shown."""
+        size = sum(len(escape(text)) for text in texts)
+        fits = size <= self._left
+        if fits:
+            self._left -= size
+        return fits
+
+
+def _found(run: Run) -> Iterable[RequirementResult]:
+    return (
+        result
+        for status in (Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE)
+        for result in outline.with_status(run, status)
+    )
+
+
+def _finding(run: Run, result: RequirementResult, room: _Room, variable: str) -> Finding:
+    evidence = {id(found.check): found for found in outline.evidence(run, result)}
+    by_number = {exchange.number: exchange for exchange in run.exchanges}
+    cases = []
+    for check in result.checks:
+        if check.status not in (Status.FAILED, Status.INCONCLUSIVE):
+            continue
+        failure = check.failure
+        telling = failure.exchange if failure and failure.exchange is not None else None
+        numbers = list(dict.fromkeys([*([telling] if telling is not None else []), *check.exchanges]))
+        shown: list[Shown] = []
+        left_out = []
+        for number in numbers:
+            laid_out = _shown(by_number.get(number), number == telling, variable)
+            if laid_out and len(shown) < _PER_CHECK and room.take(laid_out.request, laid_out.response):
+                shown.append(laid_out)
+            else:
+                left_out.append(number)
+        cases.append(Case(check, evidence.get(id(check)), shown, left_out))
+    return Finding(result, cases, sum(check.status is Status.PASSED for check in result.checks))
+
+
+def _shown(exchange: Exchange | None, telling: bool, variable: str) -> Shown | None:
+    if exchange is None:
+        return None
+    request = [f"{exchange.method} {exchange.url}", *_fields(exchange.request_headers)]
+    if exchange.request_body is not None:
+        request += ["", visible(cut(pretty(exchange.request_body), _BODY), keep="\n")]
+    if exchange.status is None:
+        response = [exchange.received]
+    else:
+        response = [f"{exchange.http_version} {exchange.received}".strip(), *_fields(exchange.headers)]
+    if exchange.body:
+        response += ["", visible(pretty(exchange.body[:_BODY]), keep="\n")]
+    note = f"{plural(exchange.body_size, 'byte')} of body"
+    if len(exchange.body) > _BODY or exchange.body_cut:
+        note += f", the beginning shown; sha256 of all {exchange.body_sha256}"
+    return Shown(
+        exchange,
+        "\n".join(request),
+        "\n".join(response),
+        note,
+        {row: problem for row, problem in sorted(exchange.findings.items()) if problem},
+        curl(exchange, variable),
+        telling,
+    )
+
+
+def _fields(headers: list[tuple[str, str]]) -> list[str]:
+    return [visible(cut(f"{name}: {value}", _TEXT)) for name, value in headers[:100]]
+
+
+def _bar(run: Run, level: Level) -> Bar:
+    table = counts(run.requirements)[level]
+    total = sum(table.values())
+    start, segments = 0.0, []
+    for status in _ORDER:
+        if table[status]:
+            width = 100 * table[status] / total
+            segments.append((status, table[status], round(start, 2), round(width, 2)))
+            start += width
+    return Bar(level, str(coverage(run.requirements, level)), segments)
+
+
+def _families(run: Run) -> list[tuple[str, str, list[RequirementResult]]]:
+    groups: dict[str, list[RequirementResult]] = {}
+    for result in run.requirements:
+        groups.setdefault(result.requirement.family, []).append(result)
+    return [(family, _FAMILIES.get(family, family), results) for family, results in groups.items()]
+
+
+def _by_operation(run: Run) -> dict[str, list[Exchange]]:
+    groups: dict[str, list[Exchange]] = {}
+    for exchange in run.exchanges:
+        groups.setdefault(exchange.operation, []).append(exchange)
+    return dict(sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+
+
+def _timings(run: Run) -> list[Timing]:
+    rows = []
+    for operation, exchanges in _by_operation(run).items():
+        times = sorted(1000 * exchange.seconds for exchange in exchanges if exchange.status is not None)
+        if times:
+            high = times[min(len(times) - 1, int(0.95 * len(times)))]
+            rows.append(
+                Timing(
+                    operation,
+                    len(times),
+                    len(exchanges) - len(times),
+                    statistics.median(times),
+                    high,
+                    times[-1],
+                )
+            )
+        else:
+            rows.append(Timing(operation, 0, len(exchanges), 0.0, 0.0, 0.0))
+    return rows
+
+
+def _plot(run: Run) -> Plot | None:
+    """The plot, 640 wide: from 1 ms, or less if an answer was faster, to the next power of ten."""
+    answered = [exchange for exchange in run.exchanges if exchange.status is not None]
+    if not answered:
+        return None
+    answered = answered[:: max(1, len(answered) // _POINTS)]
+    exponents = [log10(max(1000 * exchange.seconds, 0.1)) for exchange in answered]
+    low = min(0, int(min(exponents) // 1))
+    top = max(low + 1, int(-(-max(exponents) // 1)))
+
+    def across(milliseconds: float) -> float:
+        return round(110 + 510 * (log10(max(milliseconds, 10**low)) - low) / (top - low), 1)
+
+    rows = []
+    for row, (operation, exchanges) in enumerate(_by_operation(run).items()):
+        times = [1000 * e.seconds for e in exchanges if e.status is not None]
+        if times:
+            middle = 22 + 44 * row
+            kept = times[:: max(1, len(times) // _POINTS)]
+            # Dots of one row are spread over its height by their place in the run, so that they stay apart.
+            dots = "".join(
+                f"M{across(t)} {middle - 12 + 24 * (i * 0.618 % 1):.1f}h0" for i, t in enumerate(kept)
+            )
+            rows.append((operation, float(middle), dots, across(statistics.median(times))))
+    ticks = [(_duration(10.0**exponent), across(10.0**exponent)) for exponent in range(low, top + 1)]
+    return Plot(44 * len(_by_operation(run)) + 28, rows, ticks)
+
+
+def _slowest(run: Run) -> list[tuple[str, CheckResult]]:
+    checks = [(result.requirement.id, check) for result in run.requirements for check in result.checks]
+    checks.sort(key=lambda pair: (-pair[1].seconds, pair[0], pair[1].id))
+    return [pair for pair in checks[:5] if pair[1].seconds > 0]
+
+
+def _duration(milliseconds: float) -> str:
+    """`0.4 ms`, `12 ms`, `1.5 s`."""
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:.3g} s"
+    return f"{milliseconds:.3g} ms" if milliseconds < 100 else f"{milliseconds:.0f} ms"
+
+
+def _moment(text: str) -> str:
+    """An RFC 3339 time in UTC for reading: `2026-11-21 06:00:41 UTC`."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)", text)
+    return f"{match[1]} {match[2]} UTC" if match else text
+
+
+def _value(value: Any) -> str:
+    """An observed value in one line."""
+    return cut(value if isinstance(value, str) else dumps(value, default=str, ensure_ascii=False), _TEXT)
+
+
+def _prose(text: str) -> Markup:
+    """Text of the catalogue, with what stands between backticks as code."""
+    parts = re.split(r"`([^`]+)`", visible(text))
+    spans = (Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(parts))
+    return Markup("").join(spans)
+
+
+def _is_link(text: str | None) -> bool:
+    return bool(text and re.fullmatch(r"https?://[!-~]+", text))
+
+
+def _policy(style: str, script: str) -> str:
+    def digest(text: str) -> str:
+        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+    return (
+        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _finalize(value: Any) -> Any:
+    """What every expression of the template goes through, before it is escaped."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return visible(value, keep="\n")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        cut=cut, plural=plural, duration=_duration, moment=_moment, value=_value, prose=_prose
+    )
+    environment.tests["link"] = _is_link
+    environment.globals.update(signs=_SIGNS, TEXT=_TEXT)
+    return environment
+
+
+@cache
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,144 @@
+"""What every report says about a run, and in which order; the formats differ in the writing only.
+
+Verdict and coverage come first, then what failed (required before recommended), what is waived, what could
+not be decided, what was never going to be, and the facts. Order within each follows the catalogue.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from conformance.contract.catalogue import Level
+from conformance.reporting.run import Run
+from conformance.transport.evidence import Exchange, curl
+from conformance.verdict import CheckResult, RequirementResult, Status, Verdict, counts, coverage
+
+#: The status of a check that nothing is said about: the requirement was not selected.
+_UNCHECKED = "none"
+_KEY_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def score(run: Run) -> str:
+    """The coverage in words: `31 of 31 required exercised; recommended: 11 passed, 1 failed`."""
+    table = counts(run.requirements)
+    waived = table[Level.REQUIRED][Status.WAIVED]
+    told = [(table[Level.RECOMMENDED][status], status) for status in _TOLD]
+    words = ", ".join(f"{count} {status}" for count, status in told if count)
+    return (
+        f"{coverage(run.requirements)} required exercised"
+        + (f", {waived} of them failed and waived" if waived else "")
+        + (f"; recommended: {words}" if words else "")
+    )
+
+
+_TOLD = (Status.PASSED, Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.EXCLUDED)
+
+
+def headline(run: Run) -> str:
+    """Verdict and coverage: `conformant, 31 of 31 required exercised; recommended: 12 passed`."""
+    cut_short = "" if run.complete else " (the run was cut short)"
+    return f"{run.verdict}{cut_short}, {score(run)}"
+
+
+def with_status(run: Run, status: Status) -> list[RequirementResult]:
+    """The requirements that ended in `status`, required before recommended."""
+    found = [result for result in run.requirements if result.status is status]
+    return sorted(found, key=lambda result: result.requirement.level is not Level.REQUIRED)
+
+
+def gates(run: Run, result: RequirementResult) -> bool:
+    """Whether `result` takes part in the verdict of `run`."""
+    return run.strict or result.requirement.level is Level.REQUIRED
+
+
+def undecided(run: Run) -> list[RequirementResult]:
+    """What keeps `run` from a verdict: inconclusive requirements that gate."""
+    return [result for result in with_status(run, Status.INCONCLUSIVE) if gates(run, result)]
+
+
+def excluded(run: Run) -> dict[str, list[RequirementResult]]:
+    """The excluded requirements by reason, in the order in which the reasons first appear."""
+    groups: dict[str, list[RequirementResult]] = {}
+    for result in run.requirements:
+        if result.status is Status.EXCLUDED:
+            groups.setdefault(result.reason or "no reason given", []).append(result)
+    return groups
+
+
+def in_part(run: Run) -> list[tuple[RequirementResult, list[CheckResult]]]:
+    """The requirements that were exercised, each with those of its checks that were not."""
+    pairs = [
+        (result, [check for check in result.checks if check.status is Status.EXCLUDED])
+        for result in run.requirements
+        if result.status is not Status.EXCLUDED
+    ]
+    return [(result, checks) for result, checks in pairs if checks]
+
+
+def name(check: CheckResult) -> str:
+    """The id of `check`, empty for the stand-in of a requirement that nothing checked."""
+    return "" if check.id == _UNCHECKED else check.id
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Why a check of a requirement failed, ready to be written: `shown` is the exchange in words."""
+
+    check: CheckResult
+    expected: str
+    received: str
+    shown: str
+    curl: str
+
+
+def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
+    """The failed checks of `result` with all there is to say about each."""
+    by_number = {exchange.number: exchange for exchange in run.exchanges}
+    found = []
+    for check in result.checks:
+        if check.status is not Status.FAILED:
+            continue
+        failure = check.failure
+        number = failure.exchange if failure else None
+        if number is None and not failure and check.exchanges:
+            number = check.exchanges[-1]
+        exchange = None if number is None else by_number.get(number)
+        line = failure.curl if failure else None
+        if line is None and exchange is not None:
+            line = curl(exchange, key_variable(run))
+        found.append(
+            Evidence(
+                check,
+                expected=failure.expected if failure else result.requirement.sentence,
+                received=failure.received if failure else check.message,
+                shown="" if number is None else described(number, exchange),
+                curl=line or "",
+            )
+        )
+    return found
+
+
+def described(number: int, exchange: Exchange | None) -> str:
+    """An exchange in one line; only its number where the evidence is not at hand."""
+    if exchange is None:
+        return f"exchange {number}"
+    return f"{exchange.line} -> {exchange.received} (exchange {number})"
+
+
+def key_variable(run: Run) -> str:
+    """The environment variable that stands for the key in the run's `curl` lines."""
+    lines = (check.failure.curl for result in run.requirements for check in result.checks if check.failure)
+    names = (match[1] for line in lines if line and (match := _KEY_VARIABLE.search(line)))
+    return next(names, "API_KEY")
+
+
+def meaning(run: Run) -> str:
+    """The verdict of `run` as a sentence for somebody who sees one for the first time."""
+    if run.verdict is Verdict.NON_CONFORMANT:
+        return "At least one requirement that the contract makes is not kept."
+    if run.verdict is Verdict.CONFORMANT:
+        return "Nothing that was exercised breaks a requirement of the contract."
+    if not run.complete:
+        return "The run was cut short; what it had found by then breaks no requirement."
+    return "Nothing required failed, but something required could not be decided."

@@ -1,0 +1,217 @@
+"""`results.json`: the whole result as data, from which every other report can be written anew.
+
+The format is published as `results.schema.json` beside this module (JSON Schema 2020-12). Other programs
+rely on it: what it demands changes only with the number at the end of SCHEMA.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files as package_files
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from conformance.contract.catalogue import Level, Requirement
+from conformance.reporting.run import Observed, Run
+from conformance.transport.evidence import Exchange
+from conformance.verdict import CheckResult, Failure, RequirementResult, Status, Verdict, Waiver, counts
+
+SCHEMA = "store-orders-conformance/results/1"
+INTERFACE_VERSION = "1.0.0"
+
+
+class ResultsError(ValueError):
+    """What was given is not a `results.json` that this version can read; the message says why."""
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The published JSON Schema of `results.json`."""
+    text = package_files(__package__).joinpath("results.schema.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+def to_json(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
+    """`run` as plain data that the schema admits; `files` are the other files of the run with their digests
+    (`sha256:…`). The exchanges are not in it: they are `evidence.har`, referred to by number."""
+    return {
+        "schema": SCHEMA,
+        "suite": {
+            "version": run.suite_version,
+            "interface_version": INTERFACE_VERSION,
+            "catalogue": run.catalogue,
+        },
+        "run": {
+            "started": run.started,
+            "finished": run.finished,
+            "seconds": run.seconds,
+            "seed": run.seed,
+            "budget": run.budget,
+            "strict": run.strict,
+            "complete": run.complete,
+            "requests": run.requests,
+            "command": run.command,
+        },
+        "target": {"name": run.target, "base_url": run.base_url, "mode": run.mode},
+        "verdict": run.verdict.value,
+        "counts": {
+            level.value: {status.value: table[status] for status in Status}
+            for level, table in counts(run.requirements).items()
+        },
+        "requirements": [_requirement(result) for result in run.requirements],
+        "observations": [
+            {"topic": seen.topic, "value": _plain(seen.value), "exchanges": list(seen.exchanges)}
+            for seen in run.observations
+        ],
+        "warnings": list(run.warnings),
+        "files": dict(sorted(files.items())),
+    }
+
+
+def render(run: Run, files: Mapping[str, str]) -> str:
+    """`to_json` as the text of the file: printable ASCII, so that nothing in it can act on a terminal."""
+    return json.dumps(to_json(run, files), indent=1, allow_nan=False).replace("\x7f", "\\u007f") + "\n"
+
+
+def read(text: str | bytes, exchanges: Iterable[Exchange] = ()) -> Run:
+    """The run that the text of a `results.json` tells of. Raises ResultsError."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ResultsError(f"not JSON: {error}") from error
+    return from_json(data, exchanges)
+
+
+def from_json(data: Any, exchanges: Iterable[Exchange] = ()) -> Run:
+    """The run that `data`, the content of a `results.json`, tells of; `exchanges` are those of
+    `evidence.har`.
+
+    Raises ResultsError, naming the place, for anything that the schema does not admit.
+    """
+    if not isinstance(data, dict) or "schema" not in data:
+        raise ResultsError("not the results of a conformance run: no `schema` that says so")
+    if data["schema"] != SCHEMA:
+        raise ResultsError(f"in the format {data['schema']!r}, and this version reads {SCHEMA!r}")
+    error = best_match(Draft202012Validator(schema()).iter_errors(data))
+    if error is not None:
+        place = "/".join(map(str, error.absolute_path)) or "the document"
+        raise ResultsError(f"{place}: {error.message[:300]}")
+    suite, run, target = data["suite"], data["run"], data["target"]
+    return Run(
+        target=target["name"],
+        base_url=target["base_url"],
+        mode=target["mode"],
+        verdict=Verdict(data["verdict"]),
+        requirements=tuple(_read_requirement(row) for row in data["requirements"]),
+        suite_version=suite["version"],
+        catalogue=suite["catalogue"],
+        started=run["started"],
+        finished=run["finished"],
+        seconds=run["seconds"],
+        seed=run["seed"],
+        budget=run["budget"],
+        strict=run["strict"],
+        complete=run["complete"],
+        requests=run["requests"],
+        command=run.get("command", ""),
+        observations=tuple(
+            Observed(row["topic"], row["value"], tuple(row.get("exchanges", ())))
+            for row in data["observations"]
+        ),
+        warnings=tuple(data.get("warnings", ())),
+        exchanges=tuple(sorted(exchanges, key=lambda exchange: exchange.number)),
+    )
+
+
+def _requirement(result: RequirementResult) -> dict[str, Any]:
+    row = result.requirement
+    return {
+        "id": row.id,
+        "level": row.level.value,
+        "section": row.section,
+        "title": row.title,
+        "clause": row.clause,
+        "why": row.why,
+        "needs": list(row.needs),
+        "status": result.status.value,
+        "checks": [_check(check) for check in result.checks],
+        "waiver": _waiver(result.waiver),
+    }
+
+
+def _check(check: CheckResult) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "id": check.id,
+        "status": check.status.value,
+        "message": check.message,
+        "seconds": check.seconds,
+        "exchanges": list(check.exchanges),
+    }
+    if check.failure:
+        data["failure"] = _present(vars(check.failure))
+    return data
+
+
+def _waiver(waiver: Waiver | None) -> dict[str, Any] | None:
+    if waiver is None:
+        return None
+    return _present({"reason": waiver.reason, "expires": waiver.expires, "link": waiver.link})
+
+
+def _present(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def _read_requirement(row: dict[str, Any]) -> RequirementResult:
+    requirement = Requirement(
+        id=row["id"],
+        level=Level(row["level"]),
+        section=row["section"],
+        title=row["title"],
+        clause=row.get("clause", ""),
+        why=row.get("why", ""),
+        needs=tuple(row.get("needs", ())),
+    )
+    waiver = row.get("waiver")
+    return RequirementResult(
+        requirement,
+        Status(row["status"]),
+        tuple(_read_check(row["id"], check) for check in row["checks"]),
+        Waiver(row["id"], waiver["reason"], waiver["expires"], waiver.get("link")) if waiver else None,
+    )
+
+
+def _read_check(requirement: str, check: dict[str, Any]) -> CheckResult:
+    failure = check.get("failure")
+    return CheckResult(
+        id=check["id"],
+        requirement=requirement,
+        status=Status(check["status"]),
+        message=check.get("message", ""),
+        seconds=check["seconds"],
+        exchanges=tuple(check["exchanges"]),
+        failure=Failure(
+            failure["expected"], failure["received"], failure.get("exchange"), failure.get("curl")
+        )
+        if failure
+        else None,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """An observed value as JSON has it: other containers as arrays, what JSON cannot say as text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(item) for item in value), key=str)
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)

@@ -1,0 +1,162 @@
+"""`summary.md`: the run in GitHub-flavoured Markdown, short enough for a comment on a pull request.
+
+What a service or a provider sent stands in code spans and fences only, where no reader of Markdown makes a
+link, notifies an `@name` or interprets HTML (GitHub Flavored Markdown sections 4.5 and 6.3).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from conformance.contract.catalogue import Level
+from conformance.reporting import outline
+from conformance.reporting.run import Run
+from conformance.reporting.text import cut, plural, visible
+from conformance.verdict import RequirementResult, Status, Verdict, counts
+
+#: Failures written in full; of the others there is one line each.
+_IN_FULL = 12
+_TEXT = 400
+_CURL = 1500
+_COLUMNS = (Status.PASSED, Status.FAILED, Status.INCONCLUSIVE, Status.EXCLUDED, Status.WAIVED)
+_SIGNS = {Verdict.CONFORMANT: "✅", Verdict.NON_CONFORMANT: "❌", Verdict.INCOMPLETE: "⚠️"}
+
+
+def render(run: Run) -> str:
+    """`run` as Markdown of less than 65,536 characters: verdict and coverage first, then the failures."""
+    table = counts(run.requirements)
+    where = f"{code(run.target)} at {code(run.base_url)}, mode {code(run.mode)}"
+    lines = [
+        f"## {_SIGNS[run.verdict]} Store Orders conformance: {run.verdict}",
+        "",
+        f"{where}: **{prose(outline.headline(run))}**.",
+        "",
+        f"| | {' | '.join(_COLUMNS)} |",
+        "|---|--:|--:|--:|--:|--:|",
+        *(
+            f"| {level} | " + " | ".join(str(table[level][status]) for status in _COLUMNS) + " |"
+            for level in Level
+        ),
+        "",
+        *_failures(run),
+        *_undecided(run),
+        *_waived(run),
+        *_not_exercised(run),
+        *_observations(run),
+        *_list("Warnings about the run itself", [code(cut(text, _TEXT)) for text in run.warnings[:20]]),
+        f"<sub>suite {prose(run.suite_version)} · catalogue {code(run.catalogue[:19])} · seed {run.seed} · "
+        f"{prose(run.budget)}{' · strict' if run.strict else ''} · {plural(run.requests, 'request')} in "
+        f"{run.seconds:.1f} s · {prose(run.started)}</sub>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def code(text: str) -> str:
+    """`text` as a code span that it cannot end: delimited by more backticks than it has in a row."""
+    shown = visible(text)
+    if not shown.strip():
+        return "*empty*"
+    ticks = _longer_than_any("`", shown)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def prose(text: str) -> str:
+    """`text` as text: Markdown and HTML in it have no effect, code spans in backticks excepted."""
+    parts = re.split(r"`([^`]+)`", visible(text))
+    return "".join(code(part) if i % 2 else _escaped(part) for i, part in enumerate(parts))
+
+
+def fence(text: str, language: str) -> list[str]:
+    """`text` as a fenced block that it cannot end."""
+    ticks = _longer_than_any("`", text, at_least=3)
+    return [f"{ticks}{language}", visible(text), ticks]
+
+
+def _escaped(text: str) -> str:
+    text = re.sub(r"([\\`*_{}\[\]<>()#+!|~&])", r"\\\1", text)
+    return text.replace("@", "@<!-- -->").replace("://", ":<!-- -->//")
+
+
+def _longer_than_any(character: str, text: str, at_least: int = 1) -> str:
+    runs = [len(match) for match in re.findall(f"{re.escape(character)}+", text)]
+    return character * max([at_least, *(length + 1 for length in runs)])
+
+
+def _heading(result: RequirementResult) -> str:
+    row = result.requirement
+    return f"**{prose(row.id)}** ({row.level}) {prose(row.sentence)}"
+
+
+def _failures(run: Run) -> list[str]:
+    failed = outline.with_status(run, Status.FAILED)
+    if not failed:
+        return []
+    lines = [f"### {plural(len(failed), 'requirement')} not kept", ""]
+    for result in failed[:_IN_FULL]:
+        row = result.requirement
+        lines += [f"{_heading(result)}", "", f"> Section {prose(row.section)}: {prose(row.clause)}", ""]
+        found = outline.evidence(run, result)
+        for shown in found[:1]:
+            lines += [f"- expected: {code(cut(shown.expected, _TEXT))}"]
+            lines += [f"- received: {code(cut(shown.received, _TEXT))}"]
+            lines += [f"- exchange: {code(cut(shown.shown, _TEXT))}"] if shown.shown else []
+            lines += [f"- also failed: {plural(len(found) - 1, 'more check')}"] if found[1:] else []
+            lines += [""]
+            if shown.curl and len(shown.curl) <= _CURL:
+                lines += [*fence(shown.curl, "sh"), ""]
+    lines += _list("Also not kept", [_heading(result) for result in failed[_IN_FULL:]])
+    return lines
+
+
+def _undecided(run: Run) -> list[str]:
+    rows = outline.with_status(run, Status.INCONCLUSIVE)
+    return _list(
+        "Could not be decided",
+        [f"{_heading(result)}: {code(cut(result.reason, _TEXT // 2))}" for result in rows],
+    )
+
+
+def _waived(run: Run) -> list[str]:
+    items = []
+    for result in outline.with_status(run, Status.WAIVED):
+        if result.waiver:
+            said = cut(result.waiver.reason, _TEXT)
+            items.append(f"{_heading(result)}: {code(said)}, until {prose(result.waiver.expires)}")
+    return _list("Failed and waived", items)
+
+
+def _not_exercised(run: Run) -> list[str]:
+    groups, partly = outline.excluded(run), outline.in_part(run)
+    if not groups and not partly:
+        return []
+    total = sum(map(len, groups.values()))
+    lines = [
+        f"<details><summary>Not exercised: {plural(total, 'requirement')}"
+        + (f", {len(partly)} in part" if partly else "")
+        + "</summary>",
+        "",
+    ]
+    for reason, results in groups.items():
+        ids = ", ".join(result.requirement.id for result in results)
+        lines.append(f"- {code(cut(reason, _TEXT))}: {prose(ids)}")
+    for result, checks in partly:
+        id_, reason = prose(result.requirement.id), code(cut(checks[0].message, _TEXT // 4))
+        lines.append(f"- in part: {id_}, without {plural(len(checks), 'check')}: {reason}")
+    return [*lines, "", "</details>", ""]
+
+
+def _observations(run: Run) -> list[str]:
+    if not run.observations:
+        return []
+    items = []
+    for seen in run.observations[:40]:
+        value = seen.value if isinstance(seen.value, str) else json.dumps(seen.value, default=str)
+        items.append(f"- {prose(seen.topic)}: {code(cut(value, 160))}")
+    summary = f"Observed where the contract leaves it open: {plural(len(run.observations), 'fact')}"
+    return [f"<details><summary>{summary}</summary>", "", *items, "", "</details>", ""]
+
+
+def _list(title: str, items: list[str]) -> list[str]:
+    return [f"### {title}", "", *(f"- {item}" for item in items), ""] if items else []

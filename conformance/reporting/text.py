@@ -1,0 +1,46 @@
+"""Text that a service sent, made safe to print: what could act on a reader's machine becomes visible.
+
+Every report takes its text through here before it applies the escapes of its own format.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: What acts instead of being seen: C0 and C1 controls (terminals), invisible and bidirectional format
+#: characters and line separators (readers), surrogates and the non-characters that XML 1.0 section 2.2
+#: forbids (parsers).
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def visible(text: str, keep: str = "") -> str:
+    """`text` with every acting character written as an escape (`\\x1b`, `\\u202e`), those in `keep` excepted.
+
+    Ordinary text comes out as it went in, a backslash included; the result can be encoded in UTF-8.
+    """
+    return _ACTING.sub(lambda match: match[0] if match[0] in keep else _escape(match[0]), text)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if character in _NAMED:
+        return _NAMED[character]
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def cut(text: str, limit: int) -> str:
+    """`text`, or where it is longer than `limit` its beginning with a note of how much there is."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… ({len(text):,} characters)"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 check`, `2 checks`, `2,000 checks`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

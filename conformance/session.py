@@ -1,0 +1,110 @@
+"""One target within one process: the parts that its checks work with, put together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit, urlunsplit
+
+from conformance.api import Api, Observations, Orders
+from conformance.check import Check, all_checks, allot
+from conformance.checks import credentials
+from conformance.contract import catalogue
+from conformance.states.leases import Allotment, Leases
+from conformance.states.provider import Provider, connect
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer, Client
+from conformance.transport.endpoint import Endpoint
+from conformance.transport.evidence import Recorder, Redactor
+from conformance.transport.guard import Guard
+from conformance.transport.wire import Wire
+from conformance.universal import Judge
+
+
+@dataclass
+class Session:
+    """Everything that talks to one target from this process."""
+
+    target: Target
+    seed: int
+    workers: int = 1
+    warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.key = self.target.key.reveal()
+        self.recorder = _recorder(self.key)
+        self.guard = Guard(self.target.mode)
+        self.endpoint = Endpoint(self.target, self.workers)
+        self.client = Client(self.endpoint, self.guard, self.recorder, Judge())
+        self.wire = Wire(self.client)
+        self.valid = credentials.valid(self.key)
+        self._provider: Provider | None = None
+        self._allotments: dict[str, Allotment] | None = None
+
+    @property
+    def provider(self) -> Provider | None:
+        """The state provider, connected when first asked for; None for static lists and where there is none."""
+        states = self.target.states
+        if self._provider is None and states is not None and not states.static:
+            self._provider = connect(states)
+        return self._provider
+
+    def api(self, check: str) -> Api:
+        """The operations for one check, whose random choices derive from the seed and its id."""
+        return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"))
+
+    def orders(self, check: str, api: Api) -> tuple[Leases, Orders]:
+        """The orders of one check, and the leases to give back when it ends."""
+        leases = Leases(self.provider, self.guard, self.allotments.get(check))
+        return leases, Orders(leases, api)
+
+    @property
+    def allotments(self) -> dict[str, Allotment]:
+        """The static ids set aside for each check that gets any."""
+        if self._allotments is None:
+            self._allotments = static_allotments(self.target, all_checks())
+        return self._allotments
+
+    def elsewhere(self, check: str) -> Callable[[], list[Answer]]:
+        """Asks for the listing next to the base URL: without the version segment, and under the next version."""
+
+        def ask() -> list[Answer]:
+            parts = urlsplit(self.target.base_url)
+            base = parts.path.removesuffix("/v1")
+            answers = []
+            for path in (base, f"{base}/v2"):
+                aside = replace(self.target, base_url=urlunsplit(parts._replace(path=path)), mode=Mode.OBSERVE)
+                client = Client(Endpoint(aside, self.workers), Guard(Mode.OBSERVE), self.recorder, lambda answer: None)
+                answers.append(Api(client, self.valid, random.Random(check)).list())
+                client.close()
+            return answers
+
+        return ask
+
+    def observations(self) -> Observations:
+        """An empty record of facts."""
+        return Observations(catalogue.load().observations)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.client.close()
+        if self._provider is not None:
+            self._provider.close()
+
+
+def static_allotments(target: Target, checks: list[Check]) -> dict[str, Allotment]:
+    """How the static ids of `target` are shared out among `checks`; empty for other providers."""
+    states = target.states
+    if states is None or not states.static:
+        return {}
+    runnable = [check for check in checks if check.needs.mode <= target.mode]
+    shares = allot(runnable, states.pending, states.shipped)
+    return {check: Allotment(tuple(pending), tuple(shipped)) for check, (pending, shipped) in shares.items()}
+
+
+def _recorder(key: str) -> Recorder:
+    redactor = Redactor(key)
+    for value, label in credentials.secrets(key).items():
+        redactor.add(value, label)
+    return Recorder(redactor)

@@ -1,0 +1,110 @@
+"""The options of a run: one table, read by the command line and by plain pytest alike."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.contract import catalogue
+from conformance.target import ConfigError, Options
+
+BUDGETS = ("quick", "standard", "thorough")
+
+#: Flag -> arguments for argparse and for pytest's `addoption`, which agree on these.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--config": {"metavar": "FILE", "help": "the configuration (default: targets.toml in this folder, if there)"},
+    "--base-url": {"metavar": "URL", "help": "an unnamed target, without a configuration; ends with /v1"},
+    "--api-key-env": {"metavar": "VAR", "help": "name of the environment variable that holds its API key"},
+    "--states-url": {"metavar": "URL", "help": "its state provider"},
+    "--mode": {"choices": ("observe", "guarded", "full"), "help": "what may be sent (default: by target)"},
+    "--confirm-cancel": {
+        "metavar": "TARGET",
+        "action": "append",
+        "default": [],
+        "help": 'let a protected target whose configuration says mode = "full" cancel the orders handed out to it',
+    },
+    "--strict": {"action": "store_true", "help": "recommended requirements gate too"},
+    "--only": {"metavar": "ID[,ID...]", "help": "only these requirements or families: CANCEL, AUTH-3"},
+    "--skip": {"metavar": "ID[,ID...]", "help": "not these requirements or families"},
+    "--budget": {"choices": BUDGETS, "default": "standard", "help": "how hard the generated checks search (standard)"},
+    "--seed": {"type": int, "metavar": "N", "help": "repeats the random choices of another run"},
+    "--rate-limit": {"metavar": "10/s", "help": "at most so many requests per second (s) or minute (m)"},
+    "--timeout": {"type": float, "metavar": "SECONDS", "help": "for one request, answer included (default: 10)"},
+    "--ca-bundle": {"metavar": "FILE", "help": "certificate authorities to trust, PEM"},
+    "--client-cert": {"metavar": "FILE", "help": "client certificate with its private key, PEM"},
+    "--proxy": {"metavar": "URL", "help": "forward proxy"},
+    "--waivers": {"metavar": "FILE", "help": "known failures, each with a reason and an expiry date"},
+    "--report-dir": {"metavar": "DIR", "help": "where results are written, in a folder per target (default: reports/)"},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the options say, looked up and checked."""
+
+    targets: tuple[str, ...]
+    options: Options
+    selected: frozenset[str]
+    strict: bool
+    budget: str
+    seed: int
+    waivers: Path | None
+    report_dir: Path | None
+
+
+def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
+    """The settings that `values` (by option name, as argparse has them) amount to. Raises ConfigError."""
+    everything = frozenset(catalogue.load().requirements)
+    only = _ids("--only", values.get("only")) or everything
+    skip = _ids("--skip", values.get("skip"))
+    selected = only - skip
+    if not selected:
+        raise ConfigError("--only and --skip together leave no requirement: nothing would be checked")
+    timeout = values.get("timeout")
+    if timeout is not None and not 0 < timeout <= 3600:
+        raise ConfigError(f"--timeout {timeout:g}: a number of seconds above 0, up to 3600")
+    seed = values.get("seed")
+    if seed is not None and not 0 <= seed < 2**63:
+        raise ConfigError(f"--seed {seed}: a whole number from 0 to 2^63 - 1")
+    options = Options(
+        config=Path(values["config"]) if values.get("config") else None,
+        base_url=values.get("base_url"),
+        api_key_env=values.get("api_key_env"),
+        states_url=values.get("states_url"),
+        mode=values.get("mode"),
+        confirm_cancel=tuple(values.get("confirm_cancel") or ()),
+        rate_limit=values.get("rate_limit"),
+        timeout=timeout,
+        ca_bundle=values.get("ca_bundle"),
+        client_cert=values.get("client_cert"),
+        proxy=values.get("proxy"),
+    )
+    if not options.base_url:
+        for flag, value in (("--api-key-env", options.api_key_env), ("--states-url", options.states_url)):
+            if value and not options.config and not Path("targets.toml").exists():
+                raise ConfigError(f"{flag} describes a target, so it needs --base-url or a configured target")
+    return Settings(
+        targets=targets,
+        options=options,
+        selected=selected,
+        strict=bool(values.get("strict")),
+        budget=values.get("budget") or "standard",
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        waivers=Path(values["waivers"]) if values.get("waivers") else None,
+        report_dir=Path(values["report_dir"]) if values.get("report_dir") else None,
+    )
+
+
+def _ids(flag: str, text: str | None) -> frozenset[str]:
+    if not text:
+        return frozenset()
+    try:
+        return catalogue.load().select(tuple(word for word in text.split(",") if word.strip()))
+    except KeyError as error:
+        families = ", ".join(catalogue.load().families)
+        raise ConfigError(
+            f"{flag}: {error.args[0]!r} is no requirement and no family ({families}); "
+            "`store-orders-conformance requirements` lists them"
+        ) from None

@@ -1,0 +1,162 @@
+"""The state-provider protocol: over HTTP, as a command, or as static lists.
+
+The interface of the service has no way to place an order, so the orders come from the target's owner. One message sets
+a state up and answers with the ids of its orders, another tears it down; modelled on Pact's provider states.
+
+    {"state": "pending orders", "action": "setup", "params": {"count": 3}}   →   {"orderIds": [101, 102, 103]}
+
+Whatever a provider does wrong is a ProviderError that quotes its answer: a fault of the provider, never of the service.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from enum import StrEnum
+from typing import Any, Protocol
+
+from conformance.contract.jsontext import INT64
+from conformance.target import States
+from conformance.transport.client import JsonCaller
+
+#: Seconds that a provider may take for one message.
+TIMEOUT = 60.0
+#: What a command exits with, and an HTTP provider answers, to say that it cannot do this at all.
+CANNOT_EXIT, CANNOT_STATUS = 3, 501
+
+
+class State(StrEnum):
+    """The states that a provider can set up."""
+
+    PENDING = "pending orders"
+    SHIPPED = "shipped orders"
+    EMPTY = "no orders"
+
+
+class ProviderError(Exception):
+    """The provider failed; the message says how and quotes what it answered."""
+
+
+class CannotDo(Exception):
+    """The provider says that it cannot set up this state (an exact id, an empty store)."""
+
+
+class Provider(Protocol):
+    """Something that takes one message of the protocol and answers it."""
+
+    def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The answer to `message`, a JSON object. Raises ProviderError and CannotDo."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
+
+
+def connect(states: States) -> Provider:
+    """The provider that a target's configuration describes; static lists are no provider to call."""
+    if states.url:
+        return HttpProvider(states)
+    return CommandProvider(states.command)
+
+
+class HttpProvider:
+    """Posts each message to a URL."""
+
+    def __init__(self, states: States) -> None:
+        if not states.url:
+            raise ValueError("an HTTP provider has a url")
+        self._url = states.url
+        self._caller = JsonCaller(states.url, states.token.reveal() if states.token else None, TIMEOUT)
+
+    def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        try:
+            status, body = self._caller.post(message)
+        except OSError as error:
+            raise ProviderError(f"the state provider at {self._url} gave no answer to {_brief(message)}: {error}") from None
+        if status == CANNOT_STATUS:
+            raise CannotDo(f"the state provider answered 501 to {_brief(message)}")
+        if not 200 <= status < 300:
+            raise ProviderError(f"the state provider answered {status} to {_brief(message)}: {_quote(body)}")
+        return _object(body, message)
+
+    def close(self) -> None:
+        self._caller.close()
+
+
+class CommandProvider:
+    """Starts a command for each message: JSON on its standard input, the answer on its standard output, no shell."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self._command = command
+
+    def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        name = self._command[0]
+        try:
+            done = subprocess.run(
+                self._command, input=json.dumps(message).encode(), capture_output=True, timeout=TIMEOUT, check=False
+            )
+        except OSError as error:
+            raise ProviderError(f"the state provider {name} cannot be started: {error.strerror}") from None
+        except subprocess.TimeoutExpired:
+            raise ProviderError(f"the state provider {name} took longer than {TIMEOUT:g} s for {_brief(message)}") from None
+        if done.returncode == CANNOT_EXIT:
+            raise CannotDo(f"the state provider exited with 3 at {_brief(message)}")
+        if done.returncode:
+            said = _quote(done.stderr or done.stdout)
+            raise ProviderError(f"the state provider {name} exited with {done.returncode} at {_brief(message)}: {said}")
+        return _object(done.stdout, message)
+
+    def close(self) -> None:
+        pass
+
+
+def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]:
+    """Set up `state` and return the ids of its orders: as many as asked for, distinct, in int64.
+
+    `params` is {"count": n}, {"ids": [...]}, or {} for an empty store. Raises ProviderError and CannotDo.
+    """
+    message = {"state": state.value, "action": "setup", "params": params}
+    answer = provider.call(message)
+    if state is State.EMPTY:
+        return []
+    ids = answer.get("orderIds")
+    if not isinstance(ids, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
+        raise ProviderError(f"the state provider answered {_brief(message)} without a list of numbers in orderIds: {_brief(answer)}")
+    if len(set(ids)) != len(ids):
+        raise ProviderError(f"the state provider handed out the same order twice: {_brief(answer)}")
+    strange = [number for number in ids if number not in INT64]
+    if strange:
+        raise ProviderError(f"the state provider handed out an id outside int64: {strange[0]}")
+    wanted = params.get("ids")
+    if wanted is not None and sorted(ids) != sorted(wanted):
+        raise ProviderError(f"the state provider was asked for the ids {wanted} and handed out {ids}")
+    if wanted is None and len(ids) != params["count"]:
+        raise ProviderError(f"the state provider was asked for {params['count']} orders and handed out {len(ids)}: {_brief(answer)}")
+    return ids if wanted is None else list(wanted)
+
+
+def teardown(provider: Provider, state: State, ids: list[int]) -> None:
+    """Return orders, gone or not. Raises ProviderError."""
+    message = {"state": state.value, "action": "teardown", "params": {"orderIds": ids}}
+    try:
+        provider.call(message)
+    except CannotDo as error:
+        raise ProviderError(str(error)) from None
+
+
+def _object(body: bytes, message: dict[str, Any]) -> dict[str, Any]:
+    try:
+        answer = json.loads(body) if body.strip() or message["action"] == "setup" else {}
+    except ValueError:
+        raise ProviderError(f"the state provider answered {_brief(message)} with no JSON: {_quote(body)}") from None
+    if not isinstance(answer, dict):
+        raise ProviderError(f"the state provider answered {_brief(message)} with no JSON object: {_quote(body)}")
+    return answer
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 200 else text[:200] + "…"
+
+
+def _quote(body: bytes) -> str:
+    return repr(body[:300].decode("utf-8", "replace").strip()) if body.strip() else "(nothing)"

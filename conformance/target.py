@@ -1,0 +1,416 @@
+"""A target: where a service is, how it may be treated, and who provides its orders.
+
+Three sources meet here: the configuration file (`targets.toml`), the environment (addresses and keys) and the options
+of the command line, in rising order of precedence. Keys come from the environment or from files only, and never show
+in a `repr`. Every error names the file, the key and the mend.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+REFERENCE = "reference"
+#: The name of a target that is given on the command line only.
+UNNAMED = "target"
+DEFAULT_BULK_ORDERS = 1100
+DEFAULT_TIMEOUT = 10.0
+
+
+class ConfigError(Exception):
+    """The command line or the configuration is wrong; the message says what, where, and what to do about it."""
+
+
+class Mode(IntEnum):
+    """What may be sent, each more than the one before; the transport's guard enforces it."""
+
+    OBSERVE = 1
+    GUARDED = 2
+    FULL = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Secret:
+    """A string that shows nowhere by accident: read it with `reveal()`."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The string itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a secret is not to be pickled")
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """At most `count` requests in `seconds`, as written `10/s` or `90/m`."""
+
+    count: int
+    seconds: float
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two requests."""
+        return self.seconds / self.count
+
+    def __str__(self) -> str:
+        return f"{self.count}/{'s' if self.seconds == 1 else 'm'}"
+
+    @classmethod
+    def parse(cls, text: str) -> RateLimit:
+        """Read `10/s` or `90/m`. Raises ValueError."""
+        match = re.fullmatch(r"([1-9][0-9]*)/(s|m)", text)
+        if not match:
+            raise ValueError("a rate limit is written 10/s or 90/m")
+        unit = timedelta(seconds=1) if match[2] == "s" else timedelta(minutes=1)
+        return cls(int(match[1]), unit.total_seconds())
+
+
+@dataclass(frozen=True)
+class States:
+    """Where the orders to work on come from: exactly one of `url`, `command`, or the static lists."""
+
+    url: str | None = None
+    command: tuple[str, ...] = ()
+    pending: tuple[int, ...] = ()
+    shipped: tuple[int, ...] = ()
+    token: Secret | None = None
+
+    @property
+    def static(self) -> bool:
+        """Whether the orders are lists in the configuration."""
+        return self.url is None and not self.command
+
+
+@dataclass(frozen=True)
+class Target:
+    """One deployment, ready to be used: everything looked up, nothing sent yet."""
+
+    name: str
+    base_url: str
+    key: Secret
+    mode: Mode
+    key_variable: str = "STORE_ORDERS_KEY"  # how a curl line names the key
+    states: States | None = None
+    protected: bool = False
+    rate_limit: RateLimit | None = None
+    bulk_orders: int = DEFAULT_BULK_ORDERS
+    timeout: float = DEFAULT_TIMEOUT
+    ca_bundle: str | None = None
+    client_cert: str | None = None
+    proxy: str | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line may say about a target; None where it says nothing."""
+
+    config: Path | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    states_url: str | None = None
+    mode: str | None = None
+    confirm_cancel: tuple[str, ...] = ()
+    rate_limit: str | None = None
+    timeout: float | None = None
+    ca_bundle: str | None = None
+    client_cert: str | None = None
+    proxy: str | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+
+
+def resolve(names: tuple[str, ...], options: Options) -> list[Target | None]:
+    """The targets called `names`, in order; None stands for the reference, which the suite starts itself.
+
+    Without a name: the unnamed target if `options` has a base URL, else the reference. Raises ConfigError.
+    """
+    if not names:
+        names = (UNNAMED,) if options.base_url else (REFERENCE,)
+    if options.base_url and len(names) > 1:
+        raise ConfigError("--base-url describes one target, and more than one is named: put them into a targets.toml")
+    tables, path = _read(options.config)
+    stray = [name for name in options.confirm_cancel if name not in names]
+    if stray:
+        raise ConfigError(f"--confirm-cancel {stray[0]}: no target of that name is in this run ({', '.join(names)})")
+    targets: list[Target | None] = []
+    for name in dict.fromkeys(names):
+        if name in tables or options.base_url:
+            targets.append(_target(name, tables.get(name, {}), path, options))
+        elif name == REFERENCE:
+            targets.append(None)
+        else:
+            known = [*tables, REFERENCE]
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}."
+            where = path or "no targets.toml in this folder (write one with `store-orders-conformance init`)"
+            raise ConfigError(f"unknown target {name!r}: {hint} Targets are read from: {where}")
+    return targets
+
+
+def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
+    """The tables under [targets] in the file at `path`, or in ./targets.toml if there is one."""
+    if path is None:
+        path = Path("targets.toml")
+        if not path.exists():
+            return {}, None
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check the path given with --config") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
+    reader = _Table(document, str(path), "")
+    tables = reader.take("targets", dict, default={})
+    reader.finish("targets are written as [targets.NAME]")
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"{path}: targets.{name} is not a table; write [targets.{name}]")
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+            raise ConfigError(f"{path}: targets.{name}: a name holds letters, digits, '-', '_' and '.' only")
+    return tables, path
+
+
+class _Table:
+    """A TOML table being read key by key, so that what is left over at the end is unknown."""
+
+    def __init__(self, values: dict[str, Any], file: str, prefix: str) -> None:
+        self.left = dict(values)
+        self.known: list[str] = []
+        self.file = file
+        self.prefix = prefix
+
+    def error(self, key: str, problem: str) -> ConfigError:
+        return ConfigError(f"{self.file}: {self.prefix}{key}: {problem}")
+
+    def take(self, key: str, kind: type, default: Any = None) -> Any:
+        self.known.append(key)
+        if key not in self.left:
+            return default
+        value = self.left.pop(key)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            names = {str: "a string", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
+            raise self.error(key, f"is {value!r}, and should be {names[kind]}")
+        return value
+
+    def take_list(self, key: str, kind: type) -> tuple[Any, ...]:
+        values = self.take(key, list, default=[])
+        for value in values:
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise self.error(key, f"holds {value!r}, and should hold {'numbers' if kind is int else 'strings'} only")
+        return tuple(values)
+
+    def finish(self, hint: str = "") -> None:
+        for key in self.left:
+            close = difflib.get_close_matches(key, self.known, 1)
+            mend = f"did you mean {close[0]!r}?" if close else hint or f"known keys: {', '.join(self.known)}"
+            raise self.error(key, f"unknown key; {mend}")
+
+
+def _target(name: str, table: dict[str, Any], path: Path | None, options: Options) -> Target:
+    environment = options.environment
+    reader = _Table(table, str(path), f"targets.{name}.")
+    base_url = reader.take("base_url", str)
+    base_url_env = reader.take("base_url_env", str)
+    if options.base_url:
+        base_url = options.base_url
+    elif base_url and base_url_env:
+        raise reader.error("base_url", "is given beside base_url_env; keep one of the two")
+    elif base_url_env:
+        base_url = _from_environment(reader, "base_url_env", base_url_env, environment)
+    elif not base_url:
+        raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
+    key, key_variable = _key(reader, options)
+    mode = reader.take("mode", str)
+    protected = reader.take("protected", bool, default=name == "production")
+    rate_limit = reader.take("rate_limit", str)
+    bulk_orders = reader.take("bulk_orders", int, default=DEFAULT_BULK_ORDERS)
+    if not 0 <= bulk_orders <= 1_000_000:
+        raise reader.error("bulk_orders", f"is {bulk_orders}; a number from 0 (leaves the check out) to 1000000")
+    states = _states(reader, options)
+    timeout = reader.take("timeout", int, default=DEFAULT_TIMEOUT)
+    ca_bundle = reader.take("ca_bundle", str)
+    client_cert = reader.take("client_cert", str)
+    proxy = reader.take("proxy", str)
+    reader.finish()
+
+    where = "--base-url" if options.base_url else f"{path}: targets.{name}.base_url"
+    target = Target(
+        name=name,
+        base_url=_base_url(base_url, where),
+        key=key,
+        mode=_mode(options.mode or mode, reader, states),
+        key_variable=key_variable,
+        states=states,
+        protected=protected,
+        rate_limit=_rate(options.rate_limit or rate_limit),
+        bulk_orders=bulk_orders,
+        timeout=options.timeout or float(timeout),
+        ca_bundle=_file(options.ca_bundle or ca_bundle, "ca_bundle", reader),
+        client_cert=_file(options.client_cert or client_cert, "client_cert", reader),
+        proxy=options.proxy or proxy,
+    )
+    return _protect(target, table, options)
+
+
+def _protect(target: Target, table: dict[str, Any], options: Options) -> Target:
+    """Both switches or neither: a protected target cancels orders only if its configuration and the command say so."""
+    if not target.protected or target.mode is not Mode.FULL:
+        return target
+    if table.get("mode") != "full":
+        if options.mode == "full":
+            raise ConfigError(
+                f"target {target.name!r} is protected: --mode full alone does not make it cancel orders. "
+                f'Set mode = "full" in [targets.{target.name}] and add --confirm-cancel {target.name}'
+            )
+        return replace(target, mode=Mode.GUARDED)
+    if target.name not in options.confirm_cancel:
+        raise ConfigError(
+            f"target {target.name!r} is protected and its mode is full: orders that the state provider hands out would "
+            f"be cancelled. Add --confirm-cancel {target.name} if that is meant, or --mode guarded"
+        )
+    return target
+
+
+def _from_environment(reader: _Table, key: str, variable: str, environment: Mapping[str, str]) -> str:
+    value = environment.get(variable, "").strip()
+    if not value:
+        raise reader.error(key, f"the environment variable {variable} is not set; export {variable}=…")
+    return value
+
+
+def _key(reader: _Table, options: Options) -> tuple[Secret, str]:
+    """The API key and the name of the variable that a curl line would take it from."""
+    reader.known.append("api_key_env")
+    if "api_key" in reader.left:
+        raise reader.error("api_key", "a key is never written into this file; use api_key_env or api_key_file")
+    variable = reader.take("api_key_env", str)
+    file = reader.take("api_key_file", str)
+    if options.api_key_env:
+        variable, file = options.api_key_env, None
+    if variable and file:
+        raise reader.error("api_key_env", "is given beside api_key_file; keep one of the two")
+    if file:
+        try:
+            value = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise reader.error("api_key_file", f"{file} cannot be read ({error}); check the path") from None
+        source, variable = file, "STORE_ORDERS_KEY"
+    elif variable:
+        value = options.environment.get(variable, "").strip()
+        source = f"the environment variable {variable}"
+        if not value:
+            where = "--api-key-env" if options.api_key_env else f"{reader.file}: {reader.prefix}api_key_env"
+            raise ConfigError(f"{where}: {source} is not set; export {variable}=…")
+    elif options.base_url:
+        raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
+    else:
+        raise reader.error("api_key_env", 'is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"')
+    if not value:
+        raise ConfigError(f"{source} is empty; put the API key there")
+    if not re.fullmatch(r"[\x21-\x7e]+", value):
+        raise ConfigError(f"{source} holds a character that no header can carry (blank, control or non-ASCII)")
+    return Secret(value), variable or "STORE_ORDERS_KEY"
+
+
+def _states(reader: _Table, options: Options) -> States | None:
+    table = reader.take("states", dict)
+    if options.states_url:
+        _http_url(options.states_url, "--states-url")
+        return States(url=options.states_url)
+    if table is None:
+        return None
+    inner = _Table(table, reader.file, f"{reader.prefix}states.")
+    url = inner.take("url", str)
+    command = inner.take_list("command", str)
+    pending = inner.take_list("pending", int)
+    shipped = inner.take_list("shipped", int)
+    token_env = inner.take("token_env", str)
+    inner.finish()
+    given = [name for name, value in (("url", url), ("command", command), ("lists", pending or shipped)) if value]
+    if len(given) != 1:
+        raise reader.error("states", "needs exactly one of: url, command, or the lists pending and shipped")
+    if url:
+        _http_url(url, f"{reader.file}: {inner.prefix}url")
+    both = sorted(set(pending) & set(shipped))
+    if both:
+        raise inner.error("shipped", f"order {both[0]} is listed as pending too")
+    if token_env and not url:
+        raise inner.error("token_env", "is for a provider with a url")
+    token = _from_environment(inner, "token_env", token_env, options.environment) if token_env else None
+    return States(url, command, tuple(dict.fromkeys(pending)), tuple(dict.fromkeys(shipped)), Secret(token) if token else None)
+
+
+def _mode(text: str | None, reader: _Table, states: States | None) -> Mode:
+    if text is None:
+        return Mode.FULL if states else Mode.GUARDED
+    try:
+        mode = Mode[text.upper()]
+    except KeyError:
+        raise reader.error("mode", f"is {text!r}; one of observe, guarded, full") from None
+    if mode is Mode.FULL and states is None:
+        raise ConfigError(
+            f"target {reader.prefix.split('.')[1]!r}: mode full needs a state provider, which hands out the orders to "
+            f"cancel; add [{reader.prefix}states] or --states-url, or use mode guarded"
+        )
+    return mode
+
+
+def _rate(text: str | None) -> RateLimit | None:
+    try:
+        return RateLimit.parse(text) if text else None
+    except ValueError as error:
+        raise ConfigError(f"rate_limit is {text!r}: {error}") from None
+
+
+def _file(path: str | None, key: str, reader: _Table) -> str | None:
+    if path and not Path(path).expanduser().is_file():
+        raise ConfigError(f"{key} {path}: no such file; check the path")
+    return str(Path(path).expanduser()) if path else None
+
+
+def _http_url(text: str, where: str) -> str:
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ConfigError(f"{where}: {text!r} is no http or https URL")
+    if parts.username or parts.password:
+        raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
+    return text
+
+
+def _base_url(text: str, where: str) -> str:
+    """The base URL without a slash at its end. It ends with /v1 (BASE-1, section 1)."""
+    url = _http_url(text.rstrip("/"), where)
+    parts = urlsplit(url)
+    if parts.query or parts.fragment:
+        raise ConfigError(f"{where}: {text!r} has a query or fragment; a base URL ends with /v1")
+    if not parts.path.endswith("/v1"):
+        raise ConfigError(
+            f"{where}: {text!r} does not end with /v1. Each base address of the service ends with its version segment "
+            f"(specification, section 1; requirement BASE-1): did you mean {url}/v1?"
+        )
+    return url

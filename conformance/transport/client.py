@@ -1,0 +1,299 @@
+"""Sending requests: guarded, paced, limited in time and size, recorded. The only module that imports httpx.
+
+Every request has a connection of its own. That costs a handshake and buys certainty: an answer can never belong to an
+earlier request, a server may close connections at will without a retry being needed, and bytes after one answer cannot
+spoil the next. Checks about kept-alive connections use `wire` instead.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+
+import httpcore
+import httpx
+
+from conformance.contract.jsontext import JsonText, NotJson, parse
+from conformance.contract.validators import Listing
+from conformance.transport.endpoint import MAX_BODY, Endpoint
+from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
+from conformance.transport.guard import Guard
+
+#: Seconds that one request may spend waiting because the service answered 429 or 503 with Retry-After.
+MAX_WAIT = 30.0
+#: Independent requests in flight at once.
+TOGETHER = 8
+CODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
+
+
+@dataclass
+class Answer:
+    """A request and the answer to it as checks see it: in full, while `exchange` is what goes on record."""
+
+    request: Request
+    exchange: Exchange
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    extra: bytes = b""  # what came after the end of the response on its connection (seen by `wire` only)
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, None where there was no complete answer."""
+        return self.exchange.status
+
+    def header(self, name: str) -> str | None:
+        """The value of a header field, of several of that name joined by commas (RFC 9110 section 5.3)."""
+        values = [value for field, value in self.headers if field.lower() == name.lower()]
+        return ", ".join(values) if values else None
+
+    @property
+    def media_type(self) -> str:
+        """The media type without parameters, in lower case; empty where there is none."""
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+    @cached_property
+    def json(self) -> JsonText:
+        """The body as JSON. Raises NotJson."""
+        return parse(self.body)
+
+    @cached_property
+    def listing(self) -> Listing | None:
+        """The body as a listing, None where it is no JSON array."""
+        try:
+            return Listing.of(self.json)
+        except NotJson:
+            return None
+
+
+Observer = Callable[[Answer], None]
+
+
+class Client:
+    """Sends requests to one target, and hands each answer to an observer before anyone else sees it."""
+
+    def __init__(self, endpoint: Endpoint, guard: Guard, recorder: Recorder, observer: Observer) -> None:
+        self.endpoint = endpoint
+        self.guard = guard
+        self.recorder = recorder
+        self._observer = observer
+        self._http = httpx.Client(
+            transport=_transport(endpoint),
+            timeout=httpx.Timeout(endpoint.timeout),
+            trust_env=False,
+            follow_redirects=False,
+        )
+        self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
+
+    def send(self, request: Request) -> Answer:
+        """Send one request and return its answer, after waiting out what the service asked for (429, 503).
+
+        Raises guard.Refused, and ServiceGone. A request that gets no answer is returned too, with `trouble` noted.
+        """
+        return self.send_all([request])[0]
+
+    def send_all(self, requests: Iterable[Request]) -> list[Answer]:
+        """Send independent requests together, and return their answers in the order of the requests."""
+        ordered = list(requests)
+        for request in ordered:
+            self.guard.check(request.method, request.path)
+        if len(ordered) == 1:
+            attempts = [self._attempts(ordered[0])]
+        else:
+            attempts = list(self._threads.map(self._attempts, ordered))
+        for tries in attempts:
+            for answer in tries:
+                self.keep(answer)
+        return [tries[-1] for tries in attempts]
+
+    def keep(self, answer: Answer) -> None:
+        """Record an answer, learn the ids of a listing, and let the observer see it."""
+        if answer.exchange.operation == Operation.LIST and answer.listing is not None:
+            self.guard.saw_listing(answer.listing.ids)
+        self._observer(answer)
+        self.recorder.exchanges.append(answer.exchange)
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._http.close()
+
+    def _attempts(self, request: Request) -> Sequence[Answer]:
+        deadline = time.monotonic() + MAX_WAIT
+        answers: list[Answer] = []
+        while True:
+            self.endpoint.before(request)
+            answer = self._once(request)
+            self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
+            answers.append(answer)
+            delay = retry_after(answer)
+            if delay is None or time.monotonic() + delay > deadline:
+                return answers
+            self.endpoint.pace.hold(delay)
+
+    def _once(self, request: Request) -> Answer:
+        headers = self.endpoint.headers(request, connection="close")
+        url = self.endpoint.url(request)
+        exchange = self.recorder.begin(request, url, headers, "client")
+        answer = Answer(request, exchange)
+        try:
+            outgoing = httpx.Request(request.method, url, headers=list(headers), content=request.body)
+            response = self._http.send(outgoing, stream=True)
+            try:
+                answer.body = _read(response)
+                answer.headers = tuple(
+                    (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
+                )
+                exchange.reason = response.reason_phrase
+                exchange.http_version = response.http_version
+                exchange.status = response.status_code
+            finally:
+                response.close()
+        except _Unreadable as error:
+            exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
+        except httpx.TimeoutException:
+            exchange.trouble = Trouble.TIMEOUT
+            exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
+        except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
+            exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
+        except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.DecodingError) as error:
+            exchange.trouble, exchange.detail = Trouble.BROKEN, _plain(error, self.endpoint)
+        self.recorder.answer(exchange, answer.headers, answer.body)
+        self.recorder.end(exchange)
+        return answer
+
+
+def retry_after(answer: Answer) -> float | None:
+    """The seconds to wait that a 429 or 503 asks for with Retry-After (RFC 9110 section 10.2.3), else None."""
+    text = answer.header("retry-after")
+    if answer.status not in (429, 503) or text is None:
+        return None
+    if text.strip().isdigit():
+        return float(text)
+    try:
+        when = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+
+
+class _Unreadable(Exception):
+    """A body that the suite does not take in."""
+
+
+def _read(response: httpx.Response) -> bytes:
+    coding = response.headers.get("content-encoding", "").strip().lower()
+    if coding not in CODINGS:
+        raise _Unreadable(f"the body has Content-Encoding {coding!r}, which the request did not ask for")
+    chunks = []
+    size = 0
+    for chunk in response.iter_bytes():
+        size += len(chunk)
+        if size > MAX_BODY:
+            raise _Unreadable(f"the body is larger than the suite takes in ({MAX_BODY} bytes)")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _plain(error: Exception, endpoint: Endpoint) -> str:
+    """The error in the words of its cause, with the address where there was no connection."""
+    cause: BaseException = error
+    while cause.__cause__ is not None or cause.__context__ is not None:
+        cause = cause.__cause__ or cause.__context__ or cause
+    text = str(cause) or str(error) or type(cause).__name__
+    if isinstance(error, httpx.ConnectError):
+        return f"no connection to {endpoint.authority}: {text}"
+    return text
+
+
+def _transport(endpoint: Endpoint) -> httpx.BaseTransport:
+    verify: ssl.SSLContext | bool = endpoint.ssl_context if endpoint.scheme == "https" else False
+    transport = httpx.HTTPTransport(
+        verify=verify,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+        proxy=endpoint.target.proxy,
+    )
+    # httpx has time-outs for single reads only, so an answer that trickles in would never end: the deadline for all of
+    # it sits below, where the bytes are read. httpx offers no public way to pass a network backend (encode/httpx#1500).
+    transport._pool._network_backend = _DeadlineBackend(endpoint.timeout)
+    return transport
+
+
+class _DeadlineBackend(httpcore.NetworkBackend):
+    """Connections that end `limit` seconds after they began, whatever trickles in."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        deadline = time.monotonic() + self._limit
+        stream = self._inner.connect_tcp(host, port, self._limit, local_address, socket_options)
+        return _DeadlineStream(stream, deadline)
+
+
+class _DeadlineStream(httpcore.NetworkStream):
+    def __init__(self, inner: httpcore.NetworkStream, deadline: float) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def _left(self, late: type[Exception]) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise late("deadline")
+        return left
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, self._left(httpcore.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, self._left(httpcore.WriteTimeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        left = self._left(httpcore.ConnectTimeout)
+        return _DeadlineStream(self._inner.start_tls(ssl_context, server_hostname, left), self._deadline)
+
+    def get_extra_info(self, info: str) -> object:
+        return self._inner.get_extra_info(info)
+
+
+class JsonCaller:
+    """Posts JSON to one URL that is not the service (a state provider), on a kept-alive connection."""
+
+    def __init__(self, url: str, token: str | None, timeout: float) -> None:
+        self._url = url
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.Client(headers=headers, timeout=timeout, trust_env=False, follow_redirects=False)
+
+    def post(self, message: object) -> tuple[int, bytes]:
+        """Status and body of the answer to `message`. Raises OSError where there is none."""
+        try:
+            response = self._http.post(self._url, json=message)
+        except httpx.TimeoutException:
+            raise TimeoutError("no answer in time") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ConnectionError(str(error) or type(error).__name__) from None
+        return response.status_code, response.content
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()

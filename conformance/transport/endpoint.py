@@ -1,0 +1,118 @@
+"""What the HTTP client and the raw sockets share: addresses, header fields, TLS, pace, and when to give up."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections import Counter
+from urllib.parse import urlsplit
+
+from conformance import __version__
+from conformance.target import ConfigError, RateLimit, Target
+from conformance.transport.evidence import Headers, Request, Trouble
+
+#: Requests to one operation that may fail for want of any answer, one after the other, before the run stops asking.
+GIVE_UP_AFTER = 4
+#: Bytes of a body, as sent and once decompressed, that the suite takes in.
+MAX_BODY = 64 * 1024 * 1024
+USER_AGENT = f"store-orders-conformance/{__version__}"
+
+
+class ServiceGone(Exception):
+    """The service stopped answering some time ago; the request was not sent."""
+
+
+class Pace:
+    """Lets requests through no faster than a rate limit, and none before a time that the service asked for."""
+
+    def __init__(self, limit: RateLimit | None, workers: int = 1) -> None:
+        self._interval = limit.interval * workers if limit else 0.0
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self) -> None:
+        """Sleep until the next request may go out."""
+        with self._lock:
+            now = time.monotonic()
+            turn = max(now, self._next)
+            self._next = turn + self._interval
+        if turn > now:
+            time.sleep(turn - now)
+
+    def hold(self, seconds: float) -> None:
+        """Let nothing through for `seconds` from now."""
+        with self._lock:
+            self._next = max(self._next, time.monotonic() + seconds)
+
+
+class Endpoint:
+    """A target's address as the transports use it, with the state that all of its connections share."""
+
+    def __init__(self, target: Target, workers: int = 1) -> None:
+        self.target = target
+        parts = urlsplit(target.base_url)
+        self.scheme = parts.scheme
+        self.host = parts.hostname or ""
+        self.port = parts.port or (443 if parts.scheme == "https" else 80)
+        self.authority = parts.netloc
+        self.base_path = parts.path
+        self.timeout = target.timeout
+        self.pace = Pace(target.rate_limit, workers)
+        self._ssl: ssl.SSLContext | None = None
+        self._silent: Counter[str] = Counter()
+        self._last_trouble = ""
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext:
+        """The TLS settings of the target: the system's authorities or its own bundle, and its client certificate."""
+        if self._ssl is None:
+            try:
+                self._ssl = ssl.create_default_context(cafile=self.target.ca_bundle)
+                if self.target.client_cert:
+                    self._ssl.load_cert_chain(self.target.client_cert)
+            except (ssl.SSLError, OSError) as error:
+                raise ConfigError(
+                    f"target {self.target.name!r}: the CA bundle or client certificate cannot be used: {error}; "
+                    "both are PEM files, the client's holding certificate and private key"
+                ) from None
+        return self._ssl
+
+    def path(self, request: Request) -> str:
+        """The request target: base path, path and query."""
+        query = request.full_query
+        return f"{self.base_path}{request.path}{'?' if query else ''}{query}"
+
+    def url(self, request: Request) -> str:
+        """The absolute URL of `request`."""
+        return f"{self.scheme}://{self.authority}{self.path(request)}"
+
+    def headers(self, request: Request, *, connection: str) -> Headers:
+        """The header fields of `request` in the order in which they are sent."""
+        own = (*request.credential.headers, *request.headers)
+        fields = (
+            ("Host", self.authority),
+            ("User-Agent", USER_AGENT),
+            ("Accept", "*/*"),
+            ("Accept-Encoding", "gzip, deflate"),
+            ("Connection", connection),
+        )
+        given = {name.lower() for name, _ in own}
+        length = (("Content-Length", str(len(request.body))),) if request.body is not None else ()
+        return (*((name, value) for name, value in fields if name.lower() not in given), *own, *length)
+
+    def before(self, request: Request) -> None:
+        """Wait for this request's turn. Raises ServiceGone when the run has stopped asking for its operation."""
+        if self._silent[request.operation] >= GIVE_UP_AFTER:
+            raise ServiceGone(
+                f"not sent: the last {GIVE_UP_AFTER} requests to {request.operation} got no answer ({self._last_trouble})"
+            )
+        self.pace.wait()
+
+    def after(self, request: Request, trouble: str | None, detail: str) -> None:
+        """Note whether `request` got an answer."""
+        if trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
+            self._silent[request.operation] += 1
+            self._last_trouble = detail
+        else:
+            self._silent[request.operation] = 0

@@ -1,0 +1,303 @@
+"""What went over the wire: requests as checks describe them, exchanges as they are recorded, secrets taken out.
+
+Secrets are removed here, once, when an exchange is recorded; what the reports write was never in possession of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+from urllib.parse import quote, unquote
+
+#: Bytes of a body that the evidence keeps; of a longer one it keeps the beginning, the length and the digest.
+RECORDED_BODY = 256 * 1024
+#: A part of the key of this length or more is as secret as the key.
+SECRET_PART = 8
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class Operation(StrEnum):
+    """The operations of the contract, by their ids in section 4, and what is beside them."""
+
+    LIST = "listOrders"
+    CANCEL = "cancelOrder"
+    PET = "pet lookup"
+    OTHER = "other"
+
+
+class Allowed(StrEnum):
+    """Which answers the contract leaves open for a request."""
+
+    LISTED = "a status that the operation lists"
+    REPEATED = "also any 4xx: the order was cancelled before"
+    OPEN = "any: the request is not well-formed, or not one that the contract describes"
+
+
+@dataclass(frozen=True)
+class Credential:
+    """What a request shows for authentication: header fields and a label that is safe to print.
+
+    `shell` writes the value for a `curl` line in terms of `$KEY`, where that is possible.
+    """
+
+    label: str
+    headers: Headers = ()
+    query: str = ""
+    valid: bool = False
+    shell: str | None = None
+
+
+NOBODY = Credential("no credentials")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to the service; `path` is relative to the base URL and already percent-encoded."""
+
+    method: str
+    path: str
+    credential: Credential = NOBODY
+    query: str = ""
+    headers: Headers = ()
+    body: bytes | None = None
+    allowed: Allowed = Allowed.LISTED
+
+    @property
+    def operation(self) -> Operation:
+        """The operation of the contract that method and path belong to."""
+        if self.method == "GET" and self.path == "/store/orders":
+            return Operation.LIST
+        if self.method == "DELETE" and self.path.startswith("/store/orders/"):
+            return Operation.CANCEL
+        if self.method == "GET" and self.path.startswith("/pets/"):
+            return Operation.PET
+        return Operation.OTHER
+
+    @property
+    def order_id(self) -> str | None:
+        """The path segment that a cancel has for its `orderId`, decoded; None for other requests."""
+        if self.operation is not Operation.CANCEL:
+            return None
+        return unquote(self.path.removeprefix("/store/orders/"))
+
+    @property
+    def full_query(self) -> str:
+        """The query of the request and of its credential together."""
+        return "&".join(part for part in (self.query, self.credential.query) if part)
+
+
+class Trouble(StrEnum):
+    """Why a request got no complete answer, by whose responsibility that is."""
+
+    UNREACHABLE = "unreachable"  # no connection: refused, unknown host, TLS
+    TIMEOUT = "timeout"  # no complete answer within the limit
+    TOO_LARGE = "too large"  # the answer passed a limit of the suite
+    BROKEN = "broken"  # the connection ended or the framing failed: no complete HTTP response (HTTP-2)
+    CLOSED = "closed"  # the service closed an idle connection just as it was to be used again: its good right
+
+
+@dataclass
+class Exchange:
+    """One request and what came back, without secrets; the unit of evidence.
+
+    `number` is its place in the run, given when the run's exchanges are brought together. `status` is None where there
+    was no complete answer, and `trouble` with `detail` says why.
+    """
+
+    method: str
+    url: str
+    request_headers: list[tuple[str, str]]
+    credential: str
+    operation: str
+    allowed: str
+    order_id: str | None = None
+    request_body: str | None = None
+    shell_headers: list[str] = field(default_factory=list)
+    started: float = 0.0  # seconds since the epoch
+    seconds: float = 0.0
+    via: str = "client"  # or "wire": a raw socket, on a connection of its own
+    status: int | None = None
+    reason: str = ""
+    http_version: str = ""
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: str = ""
+    body_size: int = 0
+    body_sha256: str = ""
+    body_cut: bool = False
+    trouble: str | None = None
+    detail: str = ""
+    revealed_key: bool = False
+    check: str = ""
+    number: int = -1
+    findings: dict[str, str | None] = field(default_factory=dict)  # requirement -> problem, None where it was met
+    undecided: dict[str, str] = field(default_factory=dict)  # requirement -> why this exchange proves neither way
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, to cross from a worker to the run that collects it."""
+        return dict(self.__dict__)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Exchange:
+        """Back from `to_json`."""
+        exchange = cls(**data)
+        exchange.request_headers = [(name, value) for name, value in data["request_headers"]]
+        exchange.headers = [(name, value) for name, value in data["headers"]]
+        return exchange
+
+    @property
+    def received(self) -> str:
+        """The answer in a few words: "204 No Content", or what went wrong instead."""
+        if self.status is None:
+            return f"no answer ({self.detail or self.trouble})"
+        return f"{self.status} {self.reason}".strip()
+
+    @property
+    def line(self) -> str:
+        """The request in a few words: method, path, credential."""
+        return f"{self.method} {self.url} with {self.credential}"
+
+
+class Redactor:
+    """Takes the key, what is made from it, and long parts of it out of text, and puts a label there.
+
+    Known values are replaced as they are, percent-encoded and in base64; what is left of the key in any stretch of
+    SECRET_PART characters or more becomes "<part of the key>", in any case.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._labels: dict[str, str] = {}
+        self._parts = {key[i : i + SECRET_PART].lower() for i in range(len(key) - SECRET_PART + 1)}
+        self.add(key, "<key>")
+
+    def add(self, value: str, label: str) -> None:
+        """Replace `value` by `label` from now on. Values too short to be a secret are left alone."""
+        if len(value) < 4:
+            return
+        for form in (value, quote(value, safe=""), *_base64_forms(value)):
+            self._labels.setdefault(form, label)
+        self._ordered = sorted(self._labels, key=len, reverse=True)
+
+    def clean(self, text: str) -> str:
+        """`text` without secrets."""
+        for value in self._ordered:
+            if value in text:
+                text = text.replace(value, self._labels[value])
+        return self._without_parts(text)
+
+    def reveals(self, text: str) -> bool:
+        """Whether `text` holds the key itself, in any form."""
+        return any(value in text for value, label in self._labels.items() if label == "<key>")
+
+    def _without_parts(self, text: str) -> str:
+        lowered = text.lower()
+        if len(lowered) != len(text):  # a character that grows in lower case: positions would not match
+            lowered = text
+        covered: list[tuple[int, int]] = []
+        for part in self._parts:
+            start = lowered.find(part)
+            while start >= 0:
+                covered.append((start, start + len(part)))
+                start = lowered.find(part, start + 1)
+        if not covered:
+            return text
+        covered.sort()
+        merged = [covered[0]]
+        for start, end in covered[1:]:
+            if start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        edges = [0, *(edge for span in merged for edge in span), len(text)]
+        kept = [text[a:b] for a, b in list(pairwise(edges))[::2]]
+        return "<part of the key>".join(kept)
+
+
+def _base64_forms(value: str) -> list[str]:
+    """What `value` looks like inside base64, at each of the three alignments, without the ends that depend on its
+    neighbours."""
+    forms = []
+    for lead in range(3):
+        encoded = base64.b64encode(b"\0" * lead + value.encode()).decode().rstrip("=")
+        skip = (0, 2, 3)[lead]
+        core = encoded[skip:] if (lead + len(value.encode())) % 3 == 0 else encoded[skip:-1]
+        if len(core) >= SECRET_PART:
+            forms += [core, core.replace("+", "-").replace("/", "_")]
+    return forms
+
+
+class Recorder:
+    """Keeps the exchanges of one process for one target, in the order in which their answers were complete."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self.exchanges: list[Exchange] = []
+        self.check = ""
+
+    def begin(self, request: Request, url: str, headers: Headers, via: str) -> Exchange:
+        """A new exchange for `request`, with the clock started; `headers` are all that will be sent."""
+        clean = self.redactor.clean
+        return Exchange(
+            method=request.method,
+            url=clean(url),
+            request_headers=[(name, clean(value)) for name, value in headers],
+            credential=request.credential.label,
+            operation=request.operation.value,
+            allowed=request.allowed.name,
+            order_id=None if request.order_id is None else clean(request.order_id),
+            request_body=None if request.body is None else clean(request.body.decode("utf-8", "replace")),
+            shell_headers=[
+                f"{name}: {request.credential.shell or clean(value)}" for name, value in request.credential.headers
+            ],
+            started=time.time(),
+            via=via,
+            check=self.check,
+        )
+
+    def answer(self, exchange: Exchange, headers: Headers, body: bytes) -> None:
+        """Write header fields and body of the answer into `exchange`, cleaned and cut."""
+        text = body[:RECORDED_BODY].decode("utf-8", "replace")
+        exchange.revealed_key = self.redactor.reveals(text) or any(self.redactor.reveals(v) for _, v in headers)
+        exchange.headers = [(self.redactor.clean(name), self.redactor.clean(value)) for name, value in headers]
+        exchange.body = self.redactor.clean(text)
+        exchange.body_size = len(body)
+        exchange.body_sha256 = hashlib.sha256(body).hexdigest()
+        exchange.body_cut = len(body) > RECORDED_BODY
+
+    def end(self, exchange: Exchange) -> None:
+        """Stop the clock of `exchange`."""
+        exchange.seconds = round(max(0.0, time.time() - exchange.started), 6)
+        exchange.reason = self.redactor.clean(exchange.reason)
+        exchange.detail = self.redactor.clean(exchange.detail)
+
+    def since(self, mark: int) -> list[Exchange]:
+        """The exchanges kept after the first `mark` of them."""
+        return self.exchanges[mark:]
+
+
+def curl(exchange: Exchange, key_variable: str) -> str:
+    """A command line that repeats `exchange`, with the key as `$key_variable`."""
+    words = ["curl -sS -i"]
+    if exchange.method != "GET":
+        words.append(f"-X {exchange.method}")
+    for field_ in exchange.shell_headers:
+        words.append(f'-H "{_in_double_quotes(field_)}"'.replace("$KEY", f"${{{key_variable}}}"))
+    if exchange.request_body is not None:
+        words.append(f"--data-binary {_in_single_quotes(exchange.request_body)}")
+    words.append(_in_single_quotes(exchange.url))
+    return " ".join(words)
+
+
+def _in_double_quotes(text: str) -> str:
+    # What a credential's `shell` writes in terms of $KEY stays for the shell to fill in.
+    return re.sub(r'["\\`]', r"\\\g<0>", text)
+
+
+def _in_single_quotes(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"

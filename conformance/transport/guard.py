@@ -1,0 +1,173 @@
+"""What may be sent. Pure: it is told what was listed and what was handed out, and answers yes or a reason.
+
+The service has no way to place an order, so a cancel that hits somebody's order cannot be made good. Hence the rules:
+
+    observe   GET
+    guarded   also HEAD, OPTIONS, and DELETE where no order is, and none would be under any plausible misreading
+    full      also DELETE of orders handed out for the purpose, and of ids that only they could be mistaken for
+
+A *misreading* is an integer that a faulty service may take a path segment for: its digits up to the first odd
+character, its value modulo 2^32 or 2^31, rounded to a double, clamped to a range, without its sign. Two ids count as
+one order if some misreading brings them together, in either direction: the service may have misread the id that was
+sent, or the one that it stored.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
+
+from conformance.contract.jsontext import INT64
+from conformance.target import Mode
+
+SAFE_METHODS = frozenset({"HEAD", "OPTIONS"})
+ORDERS = "/store/orders/"
+#: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
+MARGINS = (2**20, 2**10, 2**4, 1)
+LOW_BITS = 2**31
+#: A service may clamp an id that is too large for it to one of these.
+RANGES = ((-(2**31), 2**31 - 1), (INT64.start, INT64.stop - 1))
+
+
+class Refused(Exception):
+    """The guard does not let a request out; the message says why."""
+
+
+def readings(segment: str) -> frozenset[int]:
+    """Every integer that a service may plausibly take the path segment `segment` for.
+
+    `123abc` may be read as 123, `1e3` as 1, 3, 13 or 1000, `abc` as 0; digits of any script count as digits.
+    """
+    text = unicodedata.normalize("NFKC", unquote(segment))
+    text = "".join(str(unicodedata.decimal(char, char)) for char in text)
+    found = {0} if not text.strip().lstrip("+-")[:1].isdigit() else set()
+    runs = re.findall(r"[0-9]+", text)
+    found |= {_number(run) for run in runs}
+    found |= {_number("".join(runs))} if runs else set()
+    for pattern, base in ((r"0[xX]([0-9a-fA-F]+)", 16), (r"0[oO]?([0-7]+)", 8), (r"0[bB]([01]+)", 2)):
+        found |= {int(match[:40], base) for match in re.findall(pattern, text)}
+    for match in re.findall(r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?", text):
+        value = float(match)
+        if value < 2**70:
+            found |= {int(value), round(value)}
+    return frozenset(found | {-number for number in found})
+
+
+def _number(digits: str) -> int:
+    """The value of `digits`; of more than any service could mean, that of the first."""
+    return int(digits[:40])
+
+
+def aliases(number: int) -> Iterator[tuple[str, float]]:
+    """The classes in which `number` falls together with the ids that it could be mistaken for."""
+    for signed in (number, -number):
+        yield "low bits", signed % LOW_BITS  # equal modulo 2^32, or any higher power, implies equal modulo 2^31
+        yield "double", _double(signed)
+
+
+def _double(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+class Guard:
+    """The rules of one target's mode, and what they need to know: the ids ever listed and the ids handed out."""
+
+    def __init__(self, mode: Mode) -> None:
+        self.mode = mode
+        self.listed: set[int] = set()
+        self.lists_seen = 0
+        self.handed_out: set[int] = set()
+        self._classes: dict[tuple[str, float], set[int]] = {}
+        self._residues: list[float] = []  # the "low bits" of all listed ids, sorted
+
+    def saw_listing(self, ids: Iterable[int]) -> None:
+        """Remember the ids of a listing; an id once seen stays seen."""
+        self.lists_seen += 1
+        new = set(ids) - self.listed
+        self.listed |= new
+        for number in new:
+            for alias in aliases(number):
+                self._classes.setdefault(alias, set()).add(number)
+        if new:
+            self._residues = sorted(value for kind, value in self._classes if kind == "low bits")
+
+    def hand_out(self, ids: Iterable[int]) -> None:
+        """Remember the orders that the state provider gave to the suite."""
+        self.handed_out |= set(ids)
+
+    def take_back(self, ids: Iterable[int]) -> None:
+        """Forget orders that were returned to the provider: whoever gets these ids next is somebody else."""
+        self.handed_out -= set(ids)
+
+    def check(self, method: str, path: str) -> None:
+        """Raise Refused unless a request with this method and path (relative to the base URL) may be sent."""
+        if method == "GET":
+            return
+        if self.mode is Mode.OBSERVE:
+            raise Refused(f"mode observe sends GET only, not {method}")
+        if method in SAFE_METHODS:
+            return
+        if method != "DELETE":
+            raise Refused(f"{method} could write; the suite sends GET, HEAD, OPTIONS and DELETE only")
+        segment = path.removeprefix(ORDERS)
+        if segment == path or not segment or re.search(r"[/\\*?#;]|^\.+$", unquote(segment)):
+            raise Refused(f"DELETE {path} does not address exactly one order")
+        if self.mode is Mode.FULL and _canonical(segment) in self.handed_out:
+            return
+        if not self.lists_seen:
+            raise Refused("no listing has been read, so whose order this is cannot be known")
+        spared = self.handed_out if self.mode is Mode.FULL else set()
+        hit = self.mistakable(readings(segment)) - spared
+        if hit:
+            raise Refused(f"DELETE {path} could be taken for order {min(hit)}, which was not handed out")
+
+    def permits(self, segment: str) -> bool:
+        """Whether a DELETE of the order with this path segment may be sent."""
+        try:
+            self.check("DELETE", ORDERS + segment)
+        except Refused:
+            return False
+        return True
+
+    def mistakable(self, numbers: Iterable[int]) -> set[int]:
+        """The listed ids that one of `numbers` could be mistaken for."""
+        hit: set[int] = set()
+        for number in numbers:
+            hit |= {min(max(number, low), high) for low, high in RANGES} & self.listed
+            for alias in aliases(number):
+                hit |= self._classes.get(alias, set())
+        return hit
+
+    def absent_ids(self, count: int, rng: random.Random) -> list[int]:
+        """`count` ids drawn from where no order has ever been seen, as far from any as the listing leaves room for.
+
+        Raises Refused where no such ids can be found: the listing is unread, or too dense.
+        """
+        if not self.lists_seen:
+            raise Refused("no listing has been read, so no id is known to be absent")
+        for margin in MARGINS:
+            drawn = (self._draw(rng, margin) for _ in range(count * 50))
+            found = list(dict.fromkeys(number for number in drawn if number is not None))[:count]
+            if len(found) == count:
+                return found
+        raise Refused("the listing leaves no room for ids that no order could be mistaken for")
+
+    def _draw(self, rng: random.Random, margin: int) -> int | None:
+        number = rng.randrange(2**40, INT64.stop - 2**20)
+        low = number % LOW_BITS
+        place = bisect_left(self._residues, low - margin)
+        near = place < len(self._residues) and self._residues[place] < low + margin
+        return None if near or not self.permits(str(number)) else number
+
+
+def _canonical(segment: str) -> int | None:
+    """The id that `segment` spells in the one plain way, or None."""
+    return int(segment) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", segment) else None

@@ -1,0 +1,251 @@
+"""Raw connections, for what an HTTP client hides: bytes after a 204, kept-alive connections, simultaneous release.
+
+Bytes go out as written here and come back through h11, whose `trailing_data` tells what followed the end of a response.
+The guard, the pace and the record are those of the client.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import time
+from types import TracebackType
+
+import h11
+
+from conformance.transport.client import MAX_WAIT, Answer, Client, retry_after
+from conformance.transport.endpoint import MAX_BODY
+from conformance.transport.evidence import Headers, Request, Trouble
+
+#: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
+QUIET = 0.2
+
+
+class Wire:
+    """Opens raw connections to the target of a client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def connect(self) -> Connection:
+        """A new connection; use it in a `with` block."""
+        return Connection(self._client)
+
+    def keep(self, answer: Answer) -> None:
+        """Record an answer that was received with `keep=False`, from the one thread that may."""
+        self._client.keep(answer)
+
+
+class Connection:
+    """One connection, which carries requests one after the other for as long as the service keeps it open."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._endpoint = client.endpoint
+        self._socket: socket.socket | None = None
+        self._held = b""
+        self._pending: Answer | None = None
+        self._protocol = h11.Connection(h11.CLIENT)
+        self._closing = False
+        self._fresh = True  # nothing was sent on this connection before the request at hand
+        self._heard = False  # some of the answer has arrived
+        self._deadline = 0.0
+        self.served = 0
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def open(self) -> bool:
+        """Whether the service has left the connection open for another request."""
+        if self._socket is None:
+            return False
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            return True
+        readable, _, _ = select.select([self._socket], [], [], 0)
+        if not readable:
+            return True
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK) != b""
+        except (OSError, ValueError):  # reset, or a TLS socket, where data at rest can only be the closing alert
+            return False
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def exchange(self, request: Request, *, last: bool = False, minimal: bool = False) -> Answer:
+        """Send `request` and read its answer; `last` asks the service to close the connection after it.
+
+        With `minimal` no header field but Host and the request's own is sent. What the service asks to wait for (429,
+        503) is waited out. A GET that meets a connection closed just then is sent again on a new one, on record.
+        """
+        deadline = time.monotonic() + MAX_WAIT
+        while True:
+            self.prepare(request, last=last, minimal=minimal)
+            self.release()
+            answer = self.receive()
+            if answer.exchange.trouble == Trouble.CLOSED and request.method == "GET":
+                continue  # on a new connection, where it cannot happen again
+            delay = retry_after(answer)
+            if delay is None or time.monotonic() + delay > deadline:
+                return answer
+            self._endpoint.pace.hold(delay)
+
+    def prepare(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
+        """Send all of `request` but its last two bytes, so that `release` sets it off at once."""
+        self._client.guard.check(request.method, request.path)
+        self._endpoint.before(request)
+        headers = self._endpoint.headers(request, connection="close" if last else "keep-alive")
+        if minimal:
+            kept = {"host", *(name.lower() for name, _ in request.credential.headers)}
+            headers = tuple((name, value) for name, value in headers if name.lower() in kept)
+        self._closing = last
+        self._deadline = time.monotonic() + self._endpoint.timeout
+        recorder = self._client.recorder
+        self._pending = Answer(request, recorder.begin(request, self._endpoint.url(request), headers, "wire"))
+        head = self._head(request, headers)
+        message = head + (request.body or b"")
+        self._held = message[-2:]
+        if self._socket is not None and not self.open:
+            self.close()
+        self._fresh = self._socket is None
+        self._heard = False
+        try:
+            if self._socket is None:
+                self._socket = self._connect()
+            self._socket.settimeout(self._left())
+            self._socket.sendall(message[:-2])
+        except OSError as error:
+            self._trouble(error)
+
+    def release(self) -> None:
+        """Send the rest of the prepared request."""
+        if self._socket is None or self._answer.exchange.trouble:
+            return
+        try:
+            self._socket.sendall(self._held)
+        except OSError as error:
+            self._trouble(error)
+
+    def receive(self, *, keep: bool = True) -> Answer:
+        """Read the answer to the released request, and, unless `keep` is false, record it."""
+        answer = self._answer
+        if answer.exchange.trouble is None:
+            try:
+                self._read(answer)
+            except (OSError, h11.RemoteProtocolError) as error:
+                self._trouble(error)
+        exchange = answer.exchange
+        self._client.recorder.answer(exchange, answer.headers, answer.body)
+        self._client.recorder.end(exchange)
+        self._endpoint.after(answer.request, exchange.trouble, exchange.detail)
+        self.served += exchange.status is not None
+        if self._closing or exchange.trouble or self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED):
+            self.close()
+        if keep:
+            self._client.keep(answer)
+        return answer
+
+    @property
+    def _answer(self) -> Answer:
+        if self._pending is None:
+            raise RuntimeError("prepare a request first")
+        return self._pending
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def _connect(self) -> socket.socket:
+        endpoint = self._endpoint
+        connected = socket.create_connection((endpoint.host, endpoint.port), self._left())
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if endpoint.scheme == "https":
+            return endpoint.ssl_context.wrap_socket(connected, server_hostname=endpoint.host)
+        return connected
+
+    def _head(self, request: Request, headers: Headers) -> bytes:
+        lines = [f"{request.method} {self._endpoint.path(request)} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in headers]
+        # h11 reads a response by the request that it knows of.
+        self._protocol = h11.Connection(h11.CLIENT)
+        self._protocol.send(h11.Request(method=request.method, target="/", headers=[("Host", self._endpoint.host)]))
+        self._protocol.send(h11.EndOfMessage())
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+    def _read(self, answer: Answer) -> None:
+        exchange = answer.exchange
+        body = bytearray()
+        while True:
+            event = self._protocol.next_event()
+            if event is h11.NEED_DATA:
+                self._protocol.receive_data(self._receive())
+            elif isinstance(event, h11.Response):
+                answer.headers = tuple(
+                    (name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items()
+                )
+                exchange.http_version = f"HTTP/{event.http_version.decode()}"
+                exchange.reason = event.reason.decode("latin-1")
+                status = event.status_code
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > MAX_BODY:
+                    exchange.trouble = Trouble.TOO_LARGE
+                    exchange.detail = f"the body is larger than the suite takes in ({MAX_BODY} bytes)"
+                    return
+            elif isinstance(event, h11.EndOfMessage):
+                break
+            elif isinstance(event, h11.ConnectionClosed):
+                raise ConnectionResetError("the connection was closed without an answer")
+        answer.body = bytes(body)
+        exchange.status = status
+        answer.extra = self._protocol.trailing_data[0]
+        if self._closing:
+            answer.extra += self._rest()
+
+    def _receive(self) -> bytes:
+        if self._socket is None:
+            return b""
+        self._socket.settimeout(self._left())
+        data = self._socket.recv(65536)
+        self._heard = self._heard or bool(data)
+        return data
+
+    def _rest(self) -> bytes:
+        """What comes until the service closes the connection as asked, or keeps quiet for a while instead."""
+        rest = b""
+        try:
+            while self._socket is not None and len(rest) < 4096:
+                self._socket.settimeout(min(QUIET, self._left()))
+                chunk = self._socket.recv(4096)
+                if not chunk:
+                    break
+                rest += chunk
+        except OSError:  # quiet, or reset: nothing more to see
+            pass
+        return rest
+
+    def _trouble(self, error: OSError | h11.RemoteProtocolError) -> None:
+        exchange = self._answer.exchange
+        if isinstance(error, TimeoutError):
+            exchange.trouble = Trouble.TIMEOUT
+            exchange.detail = f"no complete answer within {self._endpoint.timeout:g} s (--timeout)"
+        elif self._socket is None:
+            exchange.trouble = Trouble.UNREACHABLE
+            exchange.detail = f"no connection to {self._endpoint.authority}: {error}"
+        elif not self._fresh and not self._heard:
+            exchange.trouble, exchange.detail = Trouble.CLOSED, "the service closed the connection before this request"
+        else:
+            exchange.trouble, exchange.detail = Trouble.BROKEN, str(error) or type(error).__name__
+        exchange.status = None

@@ -1,0 +1,342 @@
+"""The requirements that are judged on every exchange of a run, whichever check it was made for.
+
+Each judge is a function of one answer: a sentence that says what is wrong, None where the requirement is met, NOT_ABOUT
+where the answer has no bearing on it. What they find is noted in the exchange and folded when the run is over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import Any, Final
+
+from conformance.contract.jsontext import NotJson, integer
+from conformance.contract.validators import error_problems, shown
+from conformance.transport.client import Answer, retry_after
+from conformance.transport.evidence import Allowed, Exchange, Operation, Trouble
+from conformance.verdict import CheckResult, Failure, Status
+from conformance.verify import GATEWAY
+
+
+class Bearing(Enum):
+    """Whether an answer has a bearing on a requirement."""
+
+    NOT_ABOUT = "no bearing"
+
+
+NOT_ABOUT: Final = Bearing.NOT_ABOUT
+Finding = str | None | Bearing
+
+#: The statuses that each operation lists (sections 4.1 and 4.2).
+LISTED = {Operation.LIST: frozenset({200, 401}), Operation.CANCEL: frozenset({204, 401, 404, 409})}
+#: The statuses whose body is an Error (section 7).
+ERRORS = frozenset({401, 404})
+
+_STACK_TRACE = re.compile(
+    r"Traceback \(most recent call last\)|File \"[^\"]+\", line \d+"  # Python
+    r"|\bat [\w$.<>/]+\([^)\n]*:\d+(?::\d+)?\)|\bat (?:[\w.<>]+ )?\(?(?:file://|node:|/)[^\s)]+:\d+:\d+"  # Java, Node
+    r"|goroutine \d+ \[|panic: |\.go:\d+|\.rb:\d+:in |#\d+ /[\w/.-]+\.php\(\d+\)|Stack trace:|in \S+\.cs:line \d+"
+)
+_FILE_PATH = re.compile(
+    r"(?<![\w/.:])/(?:home|usr|var|opt|srv|app|etc|root|tmp|code|workspace|Users)/[\w.-]+|\b[A-Za-z]:\\(?:[\w .-]+\\)+[\w .-]*"
+)
+_CHALLENGE = re.compile(r'(?:^|,)\s*Bearer(?=\s|,|$)', re.IGNORECASE)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_DEPRECATION = re.compile(r"@-?[0-9]{1,15}")
+_HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
+
+
+def _well_formed(answer: Answer) -> bool:
+    """Whether the request is one that the contract describes, and the answer complete."""
+    return (
+        answer.request.operation in LISTED
+        and answer.request.allowed is not Allowed.OPEN
+        and answer.status is not None
+    )
+
+
+def _body_is_json(answer: Answer) -> str | None:
+    if answer.media_type != "application/json":
+        return f"its media type is {shown(answer.header('content-type') or 'missing')}, not application/json"
+    try:
+        answer.json  # noqa: B018 - read for its errors
+    except NotJson as error:
+        return f"the body is no JSON text: {error}"
+    return None
+
+
+def _error_body(answer: Answer) -> Any:
+    """The body of a 401 or 404 as JSON, NOT_ABOUT where there is none to speak of."""
+    if not _well_formed(answer) or answer.status not in ERRORS:
+        return NOT_ABOUT
+    try:
+        return answer.json.value
+    except NotJson:
+        return NOT_ABOUT
+
+
+def error_shape(answer: Answer) -> Finding:
+    """ERR-1: every 401 and 404 is an Error, as application/json."""
+    if not _well_formed(answer) or answer.status not in ERRORS:
+        return NOT_ABOUT
+    problem = _body_is_json(answer)
+    if problem is None:
+        problems = error_problems(answer.json.value)
+        problem = "; ".join(problems) or None
+    return problem and f"a {answer.status} of which {problem}"
+
+
+def error_status(answer: Answer) -> Finding:
+    """ERR-2: `status` in the body equals the HTTP status."""
+    body = _error_body(answer)
+    number = integer(body.get("status")) if isinstance(body, dict) else None
+    if number is None:  # no Error at all is ERR-1
+        return NOT_ABOUT
+    return None if number == answer.status else f"a {answer.status} whose body says status {number}"
+
+
+def error_texts(answer: Answer) -> Finding:
+    """ERR-3: `code` and `message` say something."""
+    body = _error_body(answer)
+    if not isinstance(body, dict):
+        return NOT_ABOUT
+    empty = [name for name in ("code", "message") if isinstance(body.get(name), str) and not body[name].strip()]
+    return f"a {answer.status} whose {' and '.join(empty)} is empty" if empty else None
+
+
+def error_reveals(answer: Answer) -> Finding:
+    """ERR-4: no key, stack trace or file path in the answer to a request that failed."""
+    if answer.request.operation is Operation.OTHER or answer.status is None or answer.status < 400:
+        return NOT_ABOUT
+    if answer.exchange.revealed_key:
+        return f"a {answer.status} that repeats the API key"
+    text = answer.body.decode("utf-8", "replace").replace("\\n", "\n").replace('\\"', '"').replace("\\\\", "\\")
+    for pattern, what in ((_STACK_TRACE, "a stack trace"), (_FILE_PATH, "a file path")):
+        found = pattern.search(text)
+        if found:
+            return f"a {answer.status} that shows {what}: {shown(found[0])}"
+    return None
+
+
+def conflict_body(answer: Answer) -> Finding:
+    """ERR-5: a 409 has no body, or a JSON one."""
+    if not _well_formed(answer) or answer.status != 409:
+        return NOT_ABOUT
+    problem = _body_is_json(answer) if answer.body else None
+    return problem and f"a 409 of which {problem}"
+
+
+def challenge(answer: Answer) -> Finding:
+    """AUTH-7: a 401 carries WWW-Authenticate with a Bearer challenge (RFC 9110 section 11.6.1)."""
+    if not _well_formed(answer) or answer.status != 401:
+        return NOT_ABOUT
+    header = answer.header("www-authenticate")
+    if header is None:
+        return "a 401 without WWW-Authenticate"
+    return None if _CHALLENGE.search(_QUOTED.sub('""', header)) else f"a 401 with WWW-Authenticate: {shown(header)}"
+
+
+def _is_listing(answer: Answer) -> bool:
+    return _well_formed(answer) and answer.request.operation is Operation.LIST and answer.status == 200
+
+
+def listing_is_array(answer: Answer) -> Finding:
+    """LIST-1: a 200 of the listing is a JSON array, as application/json."""
+    if not _is_listing(answer):
+        return NOT_ABOUT
+    problem = _body_is_json(answer)
+    if problem is None and not isinstance(answer.json.value, list):
+        problem = f"the body is {shown(answer.json.value)}, not an array"
+    return problem and f"a listing of which {problem}"
+
+
+def _about_listing(judge: Callable[[Any], list[str]]) -> Callable[[Answer], Finding]:
+    def finding(answer: Answer) -> Finding:
+        if not _is_listing(answer) or answer.listing is None:
+            return NOT_ABOUT
+        return "; ".join(judge(answer.listing)) or None
+
+    return finding
+
+
+def no_content_fields(answer: Answer) -> Finding:
+    """CANCEL-12: a 204 has neither Content-Length nor Transfer-Encoding (RFC 9110 section 8.6, RFC 9112 section 6.1)."""
+    if answer.status != 204 or answer.request.operation is not Operation.CANCEL:
+        return NOT_ABOUT
+    sent = [name for name in ("Content-Length", "Transfer-Encoding") if answer.header(name) is not None]
+    return f"a 204 with {' and '.join(f'{name}: {answer.header(name)}' for name in sent)}" if sent else None
+
+
+def listed_status(answer: Answer) -> Finding:
+    """HTTP-1: a well-formed request gets a status that its operation lists."""
+    if not _well_formed(answer) or answer.status is None:
+        return NOT_ABOUT
+    known = LISTED[answer.request.operation]
+    if answer.status in known or retry_after(answer) is not None:
+        return None
+    if answer.request.allowed is Allowed.REPEATED and 400 <= answer.status < 500:
+        return None
+    if answer.status in GATEWAY:
+        return NOT_ABOUT
+    listed = ", ".join(map(str, sorted(known)))
+    return f"{answer.exchange.received}, where {answer.request.operation} lists {listed}"
+
+
+def framing(answer: Answer) -> Finding:
+    """HTTP-2: one complete response, and nothing after it. What follows a 204 is CANCEL-2."""
+    if answer.exchange.trouble == Trouble.BROKEN:
+        return f"no complete HTTP response: {answer.exchange.detail}"
+    if answer.status is None:
+        return NOT_ABOUT
+    if answer.extra and answer.status != 204:
+        return f"{len(answer.extra)} bytes after the end of the {answer.status}: {shown(answer.extra)}"
+    return None
+
+
+def lifecycle_headers(answer: Answer) -> Finding:
+    """PET-2: Deprecation is a structured date (RFC 9745 section 2.1), Sunset an HTTP date (RFC 8594 section 3)."""
+    deprecation, sunset = answer.header("deprecation"), answer.header("sunset")
+    if deprecation is None and sunset is None:
+        return None if answer.request.operation is Operation.PET and answer.status else NOT_ABOUT
+    problems = []
+    if deprecation is not None and not _DEPRECATION.fullmatch(deprecation.strip()):
+        problems.append(f"Deprecation: {shown(deprecation)}, not a structured date such as @1688169599")
+    if sunset is not None and not _is_http_date(sunset.strip()):
+        problems.append(f"Sunset: {shown(sunset)}, not an HTTP date")
+    return "; ".join(problems) or None
+
+
+def _is_http_date(text: str) -> bool:
+    if not _HTTP_DATE.fullmatch(text):
+        return False
+    try:
+        when = parsedate_to_datetime(text)
+    except ValueError:
+        return False
+    return when.strftime("%a") == text[:3]
+
+
+#: Requirement -> judge, in the order of the catalogue.
+JUDGES: dict[str, Callable[[Answer], Finding]] = {
+    "AUTH-7": challenge,
+    "LIST-1": listing_is_array,
+    "LIST-2": _about_listing(lambda listing: listing.problems()),
+    "LIST-4": _about_listing(lambda listing: [f"id {i} stands more than once" for i in listing.doubled_ids()[:3]]),
+    "LIST-10": _about_listing(lambda listing: listing.unconventional_dates()),
+    "LIST-11": _about_listing(lambda listing: listing.unconventional_integers()),
+    "CANCEL-12": no_content_fields,
+    "ERR-1": error_shape,
+    "ERR-2": error_status,
+    "ERR-3": error_texts,
+    "ERR-4": error_reveals,
+    "ERR-5": conflict_body,
+    "HTTP-1": listed_status,
+    "HTTP-2": framing,
+    "PET-2": lifecycle_headers,
+}
+#: Judges that look at the whole of a body: the same bytes are judged once.
+_BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")
+
+
+class Judge:
+    """Notes in each exchange what the judges find; the observer that the client calls."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Finding] = {}
+
+    def __call__(self, answer: Answer) -> None:
+        exchange = answer.exchange
+        for requirement, judge in JUDGES.items():
+            if requirement in _BY_BODY and _is_listing(answer):
+                key = (requirement, exchange.body_sha256)
+                if key not in self._known:
+                    self._known[key] = judge(answer)
+                finding = self._known[key]
+            else:
+                finding = judge(answer)
+            if not isinstance(finding, Bearing):
+                exchange.findings[requirement] = finding
+        if _well_formed(answer) and answer.status in GATEWAY and retry_after(answer) is None:
+            exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
+
+
+#: The id of the check that stands for the judges in results.
+EVERY_EXCHANGE = "every_exchange"
+
+
+def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:
+    """What the exchanges of a run say of one requirement; None where none has a bearing on it."""
+    judged = [exchange for exchange in exchanges if requirement in exchange.findings or requirement in exchange.undecided]
+    wrong = [exchange for exchange in judged if exchange.findings.get(requirement) is not None]
+    undecided = [exchange for exchange in judged if requirement in exchange.undecided]
+    if not judged:
+        return None
+    if wrong:
+        first = wrong[0]
+        problem = f"{first.method} {first.url}: {first.findings[requirement]}"
+        counted = f"{problem} (in {len(wrong)} of {len(judged)} exchanges)"
+        return CheckResult(
+            EVERY_EXCHANGE,
+            requirement,
+            Status.FAILED,
+            counted,
+            exchanges=tuple(exchange.number for exchange in wrong[:10]),
+            failure=Failure(expected, counted, first.number),
+        )
+    if undecided:
+        message = undecided[0].undecided[requirement]
+        return CheckResult(EVERY_EXCHANGE, requirement, Status.INCONCLUSIVE, message, exchanges=(undecided[0].number,))
+    return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {len(judged)} exchanges")
+
+
+def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
+    """What the exchanges of a run say on topics that the specification leaves open: topic -> value, exchange numbers."""
+    versions: dict[str, int] = {}
+    codings: dict[str, int] = {}
+    codes: dict[str, set[str]] = {}
+    order_fields: set[str] = set()
+    error_fields: set[str] = set()
+    seconds: dict[str, list[float]] = {}
+    limited: list[int] = []
+    for exchange in exchanges:
+        if exchange.status is None:
+            continue
+        versions[exchange.http_version] = versions.get(exchange.http_version, 0) + 1
+        coding = next((v for k, v in exchange.headers if k.lower() == "content-encoding"), "none")
+        codings[coding] = codings.get(coding, 0) + 1
+        seconds.setdefault(exchange.operation, []).append(exchange.seconds)
+        if exchange.status in (429, 503):
+            limited.append(exchange.number)
+        if exchange.body_cut or exchange.operation not in (Operation.LIST, Operation.CANCEL):
+            continue
+        try:
+            body = json.loads(exchange.body)
+        except (ValueError, RecursionError):
+            continue
+        if exchange.status >= 400 and isinstance(body, dict):
+            codes.setdefault(str(exchange.status), set()).add(str(body.get("code")))
+            error_fields |= body.keys() - {"code", "message", "status"}
+        elif exchange.status == 200 and isinstance(body, list):
+            known = {"id", "petId", "quantity", "shipDate", "complete"}
+            order_fields |= {name for order in body if isinstance(order, dict) for name in order.keys() - known}
+    return {
+        "HTTP version": (versions, []),
+        "compression": (codings, []),
+        "error codes": ({status: sorted(found) for status, found in sorted(codes.items())}, []),
+        "further Order fields": (sorted(order_fields), []),
+        "further Error fields": (sorted(error_fields), []),
+        "response times": ({name: _spread(found) for name, found in sorted(seconds.items())}, []),
+        "rate limiting": (f"{len(limited)} answers with 429 or 503", limited[:10]),
+    }
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    ordered = sorted(values)
+    return {
+        "median": round(ordered[len(ordered) // 2], 4),
+        "p95": round(ordered[int(len(ordered) * 0.95)], 4),
+        "max": round(ordered[-1], 4),
+    }

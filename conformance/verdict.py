@@ -1,0 +1,199 @@
+"""From checks to requirements to a verdict to an exit status. Pure: values in, values out.
+
+    checks of a requirement ──worst──▶ its status ──waivers──▶ its status ──▶ verdict ──▶ exit status
+
+A status is the worst that any of its checks found, in the order of `Status`; a check that was excluded takes nothing
+away from those that ran. Only required rows decide the verdict, and recommended ones with `strict`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+
+from conformance.contract.catalogue import Level, Requirement
+
+
+class Status(StrEnum):
+    """How a requirement (or one check of it) ended, worst first."""
+
+    FAILED = "failed"  # decided, with evidence
+    WAIVED = "waived"  # failed, and a waiver that has not expired names it
+    INCONCLUSIVE = "inconclusive"  # it should have been decided and could not be
+    PASSED = "passed"  # decided, with evidence
+    EXCLUDED = "excluded"  # it was never going to be decided here
+
+
+WORST_FIRST = tuple(Status)
+#: The statuses that say something about the service.
+EXERCISED = frozenset({Status.PASSED, Status.FAILED, Status.WAIVED})
+
+
+class Verdict(StrEnum):
+    """What a run says about its target."""
+
+    CONFORMANT = "conformant"
+    NON_CONFORMANT = "non-conformant"
+    INCOMPLETE = "incomplete"
+
+
+class Exit(IntEnum):
+    """Exit statuses of `run`."""
+
+    CONFORMANT = 0
+    NON_CONFORMANT = 1
+    USAGE = 2
+    INCOMPLETE = 3
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a check failed: what the contract has the service do, and what it did."""
+
+    expected: str
+    received: str
+    exchange: int | None = None
+    curl: str | None = None
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The outcome of one check against one target; `exchanges` are numbers in the run's evidence."""
+
+    id: str
+    requirement: str
+    status: Status
+    message: str = ""
+    seconds: float = 0.0
+    exchanges: tuple[int, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """A known failure that its owner has accepted until `expires` (an ISO date)."""
+
+    requirement: str
+    reason: str
+    expires: str
+    link: str | None = None
+
+
+@dataclass(frozen=True)
+class RequirementResult:
+    """A requirement, the checks that bear on it, and the status they fold to."""
+
+    requirement: Requirement
+    status: Status
+    checks: tuple[CheckResult, ...] = ()
+    waiver: Waiver | None = None
+
+    @property
+    def reason(self) -> str:
+        """The message of the first check that has the requirement's own status."""
+        status = Status.FAILED if self.status is Status.WAIVED else self.status
+        return next((check.message for check in self.checks if check.status is status and check.message), "")
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many requirements of a level were exercised, of how many there are."""
+
+    exercised: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.exercised} of {self.total}"
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The worst of `statuses`; of none, EXCLUDED."""
+    found = set(statuses)
+    return next((status for status in WORST_FIRST if status in found), Status.EXCLUDED)
+
+
+def fold(
+    requirements: Iterable[Requirement],
+    checks: Iterable[CheckResult],
+    waivers: Mapping[str, Waiver] | None = None,
+    unchecked: str = "not selected",
+) -> list[RequirementResult]:
+    """Every requirement with its checks and their worst status; none disappears.
+
+    A requirement without any check result is EXCLUDED with the reason `unchecked`. A failure that `waivers` (by
+    requirement id) covers is WAIVED.
+    """
+    by_requirement: dict[str, list[CheckResult]] = {}
+    for check in checks:
+        by_requirement.setdefault(check.requirement, []).append(check)
+    results = []
+    for requirement in requirements:
+        own = sorted(by_requirement.get(requirement.id, []), key=lambda check: check.id)
+        if not own:
+            own = [CheckResult("none", requirement.id, Status.EXCLUDED, unchecked)]
+        result = RequirementResult(requirement, worst(check.status for check in own), tuple(own))
+        waiver = (waivers or {}).get(requirement.id)
+        if waiver and result.status is Status.FAILED:
+            result = replace(result, status=Status.WAIVED, waiver=waiver)
+        results.append(result)
+    return results
+
+
+def unneeded_waivers(results: Iterable[RequirementResult], waivers: Mapping[str, Waiver]) -> list[str]:
+    """The ids whose waiver covers no failure: the requirement was exercised and did not fail."""
+    return [
+        result.requirement.id
+        for result in results
+        if result.requirement.id in waivers and result.status is Status.PASSED
+    ]
+
+
+def verdict(results: Iterable[RequirementResult], *, strict: bool = False, complete: bool = True) -> Verdict:
+    """NON_CONFORMANT if a gating requirement failed, else INCOMPLETE if one is inconclusive or the run was cut short,
+    else CONFORMANT. Required rows gate, and with `strict` the recommended ones too."""
+    gating = {r.status for r in results if strict or r.requirement.level is Level.REQUIRED}
+    if Status.FAILED in gating:
+        return Verdict.NON_CONFORMANT
+    if Status.INCONCLUSIVE in gating or not complete:
+        return Verdict.INCOMPLETE
+    return Verdict.CONFORMANT
+
+
+def counts(results: Iterable[RequirementResult]) -> dict[Level, Counter[Status]]:
+    """How many requirements of each level ended in each status."""
+    table: dict[Level, Counter[Status]] = {level: Counter(dict.fromkeys(Status, 0)) for level in Level}
+    for result in results:
+        table[result.requirement.level][result.status] += 1
+    return table
+
+
+def coverage(results: Iterable[RequirementResult], level: Level = Level.REQUIRED) -> Coverage:
+    """How many requirements of `level` were exercised: decided either way."""
+    own = [result for result in results if result.requirement.level is level]
+    return Coverage(sum(result.status in EXERCISED for result in own), len(own))
+
+
+#: Of several targets the worst outcome counts: non-conformant before incomplete before conformant.
+_EXITS = {
+    Verdict.NON_CONFORMANT: Exit.NON_CONFORMANT,
+    Verdict.INCOMPLETE: Exit.INCOMPLETE,
+    Verdict.CONFORMANT: Exit.CONFORMANT,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdicts of a run, one for each target, and whether somebody stopped it."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def exit_status(self) -> Exit:
+        """The exit status that says this; a run without any verdict is a usage error, never a success."""
+        if self.interrupted:
+            return Exit.INTERRUPTED
+        return next((status for verdict, status in _EXITS.items() if verdict in self.verdicts), Exit.USAGE)

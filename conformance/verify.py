@@ -1,0 +1,150 @@
+"""The vocabulary of the checks: what they demand of an answer, and how they say that it was not met.
+
+Three things can come of a check besides passing:
+
+- `Failed`: what the check is about went wrong. Says what was expected, what came, and shows the exchange.
+- `Inconclusive`: a step that the check only uses went wrong, or nothing came at all. Names the requirement that owns
+  the step, so that a reader can tell the cause from its consequences.
+- `Excluded`: it was never going to be decided here.
+
+So a check uses `status`, `meets` and the like for its own subject, and `step` for what it stands on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+
+from conformance.contract.validators import Listing
+from conformance.transport.client import MAX_WAIT, Answer
+from conformance.transport.evidence import Operation, Trouble
+
+#: Statuses with which something in front of a service says that it could not reach it: they prove neither way.
+GATEWAY = frozenset({502, 503, 504})
+
+
+class Failed(AssertionError):
+    """The service breaks the requirement: what was expected, what came, and the answers that show it."""
+
+    def __init__(self, expected: str, received: str, *answers: Answer) -> None:
+        super().__init__(f"expected {expected}; received {received}")
+        self.expected = expected
+        self.received = received
+        self.answers = answers
+
+
+class Inconclusive(pytest.skip.Exception):
+    """It should have been decided and could not be; `owner` is the requirement that owns the step that went wrong."""
+
+    def __init__(self, reason: str, owner: str | None = None) -> None:
+        super().__init__(f"{reason} (see {owner})" if owner else reason)
+        self.owner = owner
+
+
+class Excluded(pytest.skip.Exception):
+    """It was never going to be decided here; the message says why."""
+
+
+def settled(answer: Answer) -> Answer:
+    """`answer`, if it decides anything. Raises Inconclusive where there is none, or one that proves neither way."""
+    exchange = answer.exchange
+    if exchange.trouble == Trouble.BROKEN:
+        raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", "HTTP-2")
+    if answer.status is None:
+        raise Inconclusive(f"{exchange.line} got no answer: {exchange.detail}")
+    if answer.status in GATEWAY:
+        raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way", "HTTP-1")
+    if answer.status == 429:
+        raise Inconclusive(f"{exchange.line} answered 429, and not otherwise within {MAX_WAIT:g} s", "HTTP-1")
+    return answer
+
+
+def status(answer: Answer, *expected: int, since: str) -> None:
+    """Demand one of the `expected` statuses; `since` says why the contract has it so."""
+    settled(answer)
+    if answer.status in expected:
+        return
+    if answer.status == 401 and answer.request.credential.valid:
+        raise Inconclusive(f"{answer.exchange.line} answered 401 to the valid key", "AUTH-1")
+    raise Failed(f"{' or '.join(map(str, expected))}, since {since}", describe(answer), answer)
+
+
+def step(answer: Answer, expected: int, owner: str) -> None:
+    """Demand `expected` of a step that the check only uses; `owner` is the requirement that such an answer is about."""
+    settled(answer)
+    if answer.status == 401 and answer.request.credential.valid:
+        owner = "AUTH-1"
+    if answer.status != expected:
+        raise Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received} where the check needed {expected}", owner)
+
+
+def refused(answers: Sequence[Answer], *, since: str, also: Callable[[Answer], bool] = lambda answer: False) -> None:
+    """Demand 401 of every answer, or what `also` lets pass; the message counts the others and names the first."""
+    wrong = [answer for answer in answers if settled(answer).status != 401 and not also(answer)]
+    if wrong:
+        named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])
+        more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
+        of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
+        raise Failed(f"401, since {since}", f"{of}{named}{more}", *wrong[:4])
+
+
+def meets(requirement: str, *answers: Answer) -> None:
+    """Demand that each of `answers` meets a requirement that is judged on every exchange of the run."""
+    for answer in answers:
+        settled(answer)
+        findings = answer.exchange.findings
+        if requirement not in findings:
+            raise Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received}, on which this cannot be judged", "HTTP-1")
+        problem = findings[requirement]
+        if problem is not None:
+            raise Failed("what the clause says", problem, answer)
+
+
+def listing(answer: Answer) -> Listing:
+    """The listing in an answer that the check only uses. Raises Inconclusive where there is no readable one."""
+    step(answer, 200, "LIST-1")
+    found = answer.listing
+    if found is None:
+        raise Inconclusive(f"{answer.exchange.line} gave no readable listing", "LIST-1")
+    return found
+
+
+def unchanged(orders: Iterable[int], before: Listing, after: Answer, *, since: str) -> None:
+    """Demand that each of `orders` is listed in `after` as it was in `before`."""
+    found = listing(after)
+    for order in orders:
+        if order not in before.by_id:
+            raise Inconclusive(f"order {order} was not in the listing to begin with", "LIST-3")
+        if order not in found.by_id:
+            raise Failed(f"order {order} listed as before, since {since}", "it is no longer in the listing", after)
+        if found.by_id[order] != before.by_id[order]:
+            raise Failed(
+                f"order {order} listed as before, since {since}",
+                f"{found.by_id[order]} where {before.by_id[order]} was",
+                after,
+            )
+
+
+def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: Sequence[Answer] = ()) -> None:
+    """Demand that an order was still pending when it was cancelled with the key just now.
+
+    `control` is the same cancel of another pending order, to which nothing was done: if that did not succeed either,
+    cancelling itself is out of order, and this check cannot tell.
+    """
+    step(control, 204, "CANCEL-1")
+    settled(cancelled)
+    if cancelled.status != 204:
+        raise Failed(
+            f"the order still pending, so that cancelling it with the key answers 204, since {since}",
+            f"{describe(cancelled)}, while another pending order could be cancelled",
+            *shown_by,
+            cancelled,
+        )
+
+
+def describe(answer: Answer) -> str:
+    """An answer in a few words, for "received"."""
+    what = {Operation.LIST: "listing", Operation.CANCEL: f"order {answer.exchange.order_id}"}
+    about = what.get(answer.request.operation)
+    return f"{answer.exchange.received}{f' for {about}' if about else ''}"

@@ -1,0 +1,170 @@
+"""Ways to change one part of a service from outside, for faults and variants.
+
+Each function puts something around the part that is there, so that several changes of one part add up.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+
+from .api import Credentials, JsonObject, Service
+from .messages import Request, Response
+from .orders import Order, Outcome
+
+
+def every(n: int) -> Callable[[], bool]:
+    """Gives a function that is true each n-th time it is called: for failures that come and go."""
+    counter = itertools.count(1)
+    return lambda: next(counter) % n == 0
+
+
+def is_cancel(request: Request) -> bool:
+    """Whether this request asks to cancel something."""
+    return request.method == "DELETE"
+
+
+def is_listing(request: Request, response: Response) -> bool:
+    """Whether this is the listing, successfully answered."""
+    return request.method == "GET" and response.status == 200
+
+
+def responses(service: Service, change: Callable[[Request, Response], Response | None]) -> None:
+    """Changes every response, 401 included; the change may alter what it is given, or give another."""
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        response = inner(request)
+        return change(request, response) or response
+
+    service.respond = respond
+
+
+def granted(service: Service, change: Callable[[Request, Response], Response | None]) -> None:
+    """Changes every response to a request that carried the key."""
+    inner = service.dispatch
+
+    def dispatch(request: Request) -> Response:
+        response = inner(request)
+        return change(request, response) or response
+
+    service.dispatch = dispatch
+
+
+def instead(service: Service, answer: Callable[[Request], Response | None]) -> None:
+    """Answers requests that carried the key, but leaves those to the service for which this gives `None`."""
+    inner = service.dispatch
+    service.dispatch = lambda request: answer(request) or inner(request)
+
+
+def refusals(service: Service, change: Callable[[Request, Response], Response | None]) -> None:
+    """Changes every 401."""
+    inner = service.refuse
+
+    def refuse(request: Request, credentials: Credentials) -> Response:
+        response = inner(request, credentials)
+        return change(request, response) or response
+
+    service.refuse = refuse
+
+
+def credentials(service: Service, judge: Callable[[Request, Credentials], Credentials]) -> None:
+    """Changes what a request's credentials are worth."""
+    inner = service.authenticate
+    service.authenticate = lambda request: judge(request, inner(request))
+
+
+def accept(service: Service, also: Callable[[Request], bool]) -> None:
+    """Takes requests for authenticated that otherwise are not."""
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        return Credentials.VALID if found is not Credentials.VALID and also(request) else found
+
+    credentials(service, judge)
+
+
+def accept_keys(service: Service, also: Callable[[bytes, bytes], bool]) -> None:
+    """Takes wrong bearer tokens for the key; the condition is given the token, never empty, and the key."""
+    inner = service.same_key
+    service.same_key = lambda given: inner(given) or (given != b"" and also(given, service.key))
+
+
+def listing(service: Service, change: Callable[[Request, list[Order]], Iterable[Order]]) -> None:
+    """Changes which orders the listing holds."""
+    inner = service.listed
+    service.listed = lambda request: change(request, list(inner(request)))
+
+
+def listing_body(service: Service, change: Callable[[bytes], bytes]) -> None:
+    """Changes the bytes of the listing."""
+    inner = service.list_orders
+
+    def list_orders(request: Request) -> Response:
+        response = inner(request)
+        response.body = change(response.body)
+        return response
+
+    service.list_orders = list_orders
+
+
+def orders(service: Service, change: Callable[[Order, JsonObject], JsonObject]) -> None:
+    """Changes the JSON object of each order."""
+    inner = service.order_fields
+    service.order_fields = lambda order: change(order, inner(order))
+
+
+def errors(service: Service, change: Callable[[JsonObject], JsonObject], *statuses: int) -> None:
+    """Changes the JSON object of the errors with one of these statuses."""
+    inner = service.error_fields
+
+    def error_fields(status: int, message: str) -> JsonObject:
+        fields = inner(status, message)
+        return change(fields) if status in statuses else fields
+
+    service.error_fields = error_fields
+
+
+def after_cancel(service: Service, change: Callable[[int, Outcome], Outcome | None]) -> None:
+    """Does something after each attempt to cancel, and may give another outcome."""
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        outcome = inner(order_id)
+        return change(order_id, outcome) or outcome
+
+    service.cancel = cancel
+
+
+def before_cancel(service: Service, decide: Callable[[int, Order | None], Outcome | None]) -> None:
+    """Decides an attempt to cancel by the id and the order that has it; `None` leaves it alone."""
+    inner = service.cancel
+    service.cancel = lambda order_id: decide(order_id, service.store.get(order_id)) or inner(order_id)
+
+
+def read_ids(service: Service, read: Callable[[str], int | None]) -> None:
+    """Reads ids from the path that otherwise would be malformed."""
+    inner = service.read_id
+
+    def read_id(text: str) -> int | None:
+        found = inner(text)
+        return read(text) if found is None else found
+
+    service.read_id = read_id
+
+
+def find(service: Service, other: Callable[[int], Iterable[int]]) -> None:
+    """Cancels another order when none has the id: the first of these ids that one has."""
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        if service.store.get(order_id) is None:
+            order_id = next((known for known in other(order_id) if service.store.get(known)), order_id)
+        return inner(order_id)
+
+    service.cancel = cancel
+
+
+def wire(service: Service, change: Callable[[Request, Response, bytes], bytes]) -> None:
+    """Changes the bytes of every response. Setting `response.close` ends the connection after them."""
+    inner = service.write
+    service.write = lambda request, response: change(request, response, inner(request, response))

@@ -1,0 +1,487 @@
+"""Faults in what the listing holds: LIST-3 to LIST-9."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from .. import amend
+from ..api import JsonObject, Service
+from ..messages import Request, Response
+from ..orders import FAR_ID, INT64_MAX, Order, Status
+from .registry import fault
+
+# --- LIST-3: every order ---
+
+
+def _leaves_out(service: Service, which: Callable[[Order], bool]) -> None:
+    amend.listing(service, lambda request, orders: [order for order in orders if not which(order)])
+
+
+@fault("LIST-3")
+def leaves_out_shipped_orders(service: Service) -> None:
+    """Lists pending orders only."""
+    _leaves_out(service, lambda order: order.status is Status.SHIPPED)
+
+
+@fault("LIST-3")
+def leaves_out_pending_orders(service: Service) -> None:
+    """Lists shipped orders only."""
+    _leaves_out(service, lambda order: order.status is Status.PENDING)
+
+
+@fault("LIST-3")
+def leaves_out_complete_orders(service: Service) -> None:
+    """Lists orders that are not complete only."""
+    _leaves_out(service, lambda order: order.complete)
+
+
+@fault("LIST-3")
+def leaves_out_the_newest_order(service: Service) -> None:
+    """Stops one order short of the end."""
+    amend.listing(service, lambda request, orders: orders[:-1])
+
+
+@fault("LIST-3")
+def leaves_out_large_quantities(service: Service) -> None:
+    """Lists no order of more than nine units."""
+    _leaves_out(service, lambda order: order.quantity > 9)
+
+
+@fault("LIST-3")
+def lists_one_order_for_each_pet(service: Service) -> None:
+    """Lists the first order only of those for the same pet."""
+    amend.listing(service, lambda request, orders: {order.pet_id: order for order in orders[::-1]}.values())
+
+
+@fault("LIST-3")
+def lists_what_was_there_at_the_first_listing(service: Service) -> None:
+    """Keeps the first listing and repeats it until an order is cancelled."""
+    kept: list[Order] = []
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        if not kept or any(service.store.get(order.id) is None for order in kept):
+            kept[:] = orders
+        return list(kept)
+
+    amend.listing(service, change)
+
+
+@fault("LIST-3")
+def lists_new_orders_the_second_time(service: Service) -> None:
+    """Shows an order from the second listing on after it was placed."""
+    seen: set[int] = set()
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        shown = [order for order in orders if order.id in seen]
+        seen.update(order.id for order in orders)
+        return shown
+
+    amend.listing(service, change)
+
+
+@fault("LIST-3")
+def leaves_out_an_order_every_third_time(service: Service) -> None:
+    """Leaves the newest order out of every third listing."""
+    due = amend.every(3)
+    amend.listing(service, lambda request, orders: orders[:-1] if due() else orders)
+
+
+@fault("LIST-3")
+def leaves_out_every_tenth_id(service: Service) -> None:
+    """Lists no order whose id can be divided by ten."""
+    _leaves_out(service, lambda order: order.id % 10 == 0)
+
+
+# --- LIST-4: unique ids ---
+
+
+@fault("LIST-4")
+def lists_the_first_order_twice(service: Service) -> None:
+    """Lists the first order once more at the end."""
+    amend.listing(service, lambda request, orders: orders + orders[:1])
+
+
+@fault("LIST-4")
+def lists_shipped_orders_twice(service: Service) -> None:
+    """Lists every shipped order twice, as a join with two shipments would."""
+    amend.listing(
+        service,
+        lambda request, orders: [
+            order for order in orders for _ in range(2 if order.status is Status.SHIPPED else 1)
+        ],
+    )
+
+
+@fault("LIST-4")
+def gives_an_id_to_two_orders(service: Service) -> None:
+    """Lists the newest id a second time with another pet and quantity."""
+    amend.listing(
+        service,
+        lambda request, orders: (
+            orders + [order._replace(pet_id=order.pet_id % 1000 + 1, quantity=77) for order in orders[-1:]]
+        ),
+    )
+
+
+@fault("LIST-4")
+def repeats_an_order_between_pages(service: Service) -> None:
+    """Fetches in pages of 100 inside, and lists the last order of one again as the first of the next."""
+    amend.listing(
+        service,
+        lambda request, orders: [
+            order
+            for page in range(0, max(len(orders), 1), 100)
+            for order in orders[max(page - 1, 0) : page + 100]
+        ],
+    )
+
+
+# --- LIST-5: however many ---
+
+
+@fault("LIST-5")
+def stops_after_the_newest_fifty(service: Service) -> None:
+    """Lists the newest 50 orders."""
+    amend.listing(service, lambda request, orders: orders[-50:])
+
+
+@fault("LIST-5")
+def stops_after_one_hundred(service: Service) -> None:
+    """Lists 100 orders at most, the oldest."""
+    amend.listing(service, lambda request, orders: orders[:100])
+
+
+@fault("LIST-5")
+def stops_after_the_newest_two_hundred(service: Service) -> None:
+    """Lists the newest 200 orders."""
+    amend.listing(service, lambda request, orders: orders[-200:])
+
+
+@fault("LIST-5")
+def stops_after_five_hundred(service: Service) -> None:
+    """Lists 500 orders at most, the oldest."""
+    amend.listing(service, lambda request, orders: orders[:500])
+
+
+@fault("LIST-5")
+def stops_after_one_thousand(service: Service) -> None:
+    """Lists 1,000 orders at most, the oldest."""
+    amend.listing(service, lambda request, orders: orders[:1000])
+
+
+@fault("LIST-5")
+def stops_after_the_newest_thousand(service: Service) -> None:
+    """Lists the newest 1,000 orders."""
+    amend.listing(service, lambda request, orders: orders[-1000:])
+
+
+@fault("LIST-5")
+def stops_after_64_kilobytes(service: Service) -> None:
+    """Lists as many orders as fit into 64 KiB."""
+
+    def change(body: bytes) -> bytes:
+        return body if len(body) <= 65536 else body[: body.rindex(b"},{", 0, 65534)] + b"}]"
+
+    amend.listing_body(service, change)
+
+
+@fault("LIST-5")
+def loses_one_order_in_a_thousand(service: Service) -> None:
+    """Leaves the last order out when there are more than 1,000."""
+    amend.listing(service, lambda request, orders: orders[:-1] if len(orders) > 1000 else orders)
+
+
+# --- LIST-6: no filter ---
+
+
+def _parameters(request: Request) -> dict[str, str]:
+    pairs = (pair.partition("=") for pair in request.query.split("&") if pair)
+    return {name: value for name, _, value in pairs}
+
+
+def _filters(
+    service: Service, names: tuple[str, ...], keep: Callable[[str, list[Order]], Iterable[Order]]
+) -> None:
+    """Applies a filter for each of these query parameters that is there."""
+
+    def change(request: Request, orders: list[Order]) -> Iterable[Order]:
+        given = _parameters(request)
+        return next((keep(given[name], orders) for name in names if name in given), orders)
+
+    amend.listing(service, change)
+
+
+def _number(text: str, otherwise: int) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+
+
+@fault("LIST-6")
+def filters_by_status(service: Service) -> None:
+    """Lists only orders of the status in the query."""
+    _filters(service, ("status",), lambda value, orders: [o for o in orders if o.status.value == value])
+
+
+@fault("LIST-6")
+def obeys_a_limit(service: Service) -> None:
+    """Lists no more orders than the query parameter limit says."""
+    _filters(service, ("limit",), lambda value, orders: orders[: _number(value, len(orders))])
+
+
+@fault("LIST-6")
+def obeys_a_page_size(service: Service) -> None:
+    """Lists no more orders than per_page, page_size, pageSize or size says."""
+    names = ("per_page", "page_size", "pageSize", "size")
+    _filters(service, names, lambda value, orders: orders[: _number(value, len(orders))])
+
+
+@fault("LIST-6")
+def turns_pages(service: Service) -> None:
+    """Lists the page of 20 orders that the query parameter page names, from 1."""
+
+    def keep(value: str, orders: list[Order]) -> list[Order]:
+        page = max(_number(value, 1), 1)
+        return orders[20 * (page - 1) : 20 * page]
+
+    _filters(service, ("page",), keep)
+
+
+@fault("LIST-6")
+def obeys_an_offset(service: Service) -> None:
+    """Leaves out as many orders as offset, skip or start says."""
+    _filters(service, ("offset", "skip", "start"), lambda value, orders: orders[_number(value, 0) :])
+
+
+@fault("LIST-6")
+def filters_by_pet(service: Service) -> None:
+    """Lists only orders of the pet in the query."""
+    _filters(service, ("petId",), lambda value, orders: [o for o in orders if str(o.pet_id) == value])
+
+
+@fault("LIST-6")
+def filters_by_complete(service: Service) -> None:
+    """Lists only orders that are complete, or are not, as the query says."""
+    _filters(
+        service,
+        ("complete",),
+        lambda value, orders: [o for o in orders if str(o.complete).lower() == value.lower()],
+    )
+
+
+@fault("LIST-6")
+def filters_by_id(service: Service) -> None:
+    """Lists only the order whose id is in the query."""
+    _filters(service, ("id", "orderId"), lambda value, orders: [o for o in orders if str(o.id) == value])
+
+
+@fault("LIST-6")
+def finds_nothing_for_a_query(service: Service) -> None:
+    """Lists nothing when there is any query."""
+    amend.listing(service, lambda request, orders: [] if request.query else orders)
+
+
+# --- LIST-7: no orders ---
+
+
+def _when_empty(service: Service, body: bytes) -> None:
+    amend.listing_body(service, lambda found: body if found == b"[]" else found)
+
+
+@fault("LIST-7")
+def lists_null_when_empty(service: Service) -> None:
+    """Answers null when there are no orders."""
+    _when_empty(service, b"null")
+
+
+@fault("LIST-7")
+def lists_an_object_when_empty(service: Service) -> None:
+    """Answers {} when there are no orders."""
+    _when_empty(service, b"{}")
+
+
+@fault("LIST-7")
+def lists_nothing_when_empty(service: Service) -> None:
+    """Answers an empty body when there are no orders."""
+    _when_empty(service, b"")
+
+
+@fault("LIST-7")
+def lists_an_empty_order_when_empty(service: Service) -> None:
+    """Answers an array with one object without fields when there are no orders."""
+    _when_empty(service, b"[{}]")
+
+
+# --- LIST-8: exact ids ---
+
+
+def _ids(service: Service, change: Callable[[int], int], *names: str) -> None:
+    """Writes other integers in these fields."""
+
+    def fields_of(order: Order, fields: JsonObject) -> JsonObject:
+        exact = {"id": order.id, "petId": order.pet_id}
+        return {**fields, **{name: change(exact[name]) for name in names}}
+
+    amend.orders(service, fields_of)
+
+
+def _double(number: int) -> int:
+    return max(min(int(float(number)), INT64_MAX), -INT64_MAX)
+
+
+def _int32(number: int) -> int:
+    return (number + 2**31) % 2**32 - 2**31
+
+
+@fault("LIST-8")
+def writes_ids_through_a_double(service: Service) -> None:
+    """Writes the id as a double holds it."""
+    _ids(service, _double, "id")
+
+
+@fault("LIST-8")
+def writes_pet_ids_through_a_double(service: Service) -> None:
+    """Writes the petId as a double holds it."""
+    _ids(service, _double, "petId")
+
+
+@fault("LIST-8")
+def writes_ids_in_32_bits(service: Service) -> None:
+    """Writes the lower 32 bits of the id, with sign."""
+    _ids(service, _int32, "id")
+
+
+@fault("LIST-8")
+def writes_ids_without_sign(service: Service) -> None:
+    """Writes negative ids as positive."""
+    _ids(service, abs, "id")
+
+
+@fault("LIST-8")
+def limits_ids_to_53_bits(service: Service) -> None:
+    """Writes 2^53 - 1 for every id above it."""
+    _ids(service, lambda number: min(number, 2**53 - 1), "id")
+
+
+@fault("LIST-8")
+def writes_sixteen_digits_of_ids(service: Service) -> None:
+    """Writes zeros after the first sixteen digits of an id."""
+
+    def rounded(number: int) -> int:
+        unit = 10 ** max(len(str(abs(number))) - 16, 0)
+        return number - number % unit if number >= 0 else -(-number - -number % unit)
+
+    _ids(service, rounded, "id")
+
+
+@fault("LIST-8")
+def leaves_out_negative_ids(service: Service) -> None:
+    """Lists no order with a negative id."""
+    _leaves_out(service, lambda order: order.id < 0)
+
+
+@fault("LIST-8")
+def leaves_out_far_ids(service: Service) -> None:
+    """Lists no order with an id that 32 bits cannot hold."""
+    _leaves_out(service, lambda order: not -FAR_ID <= order.id < FAR_ID)
+
+
+# --- LIST-9: reading changes nothing ---
+
+
+def _after_listing(service: Service, change: Callable[[list[Order]], None]) -> None:
+    """Does something with the orders that were just listed."""
+    inner = service.list_orders
+
+    def list_orders(request: Request) -> Response:
+        response = inner(request)
+        change(service.store.all())
+        return response
+
+    service.list_orders = list_orders
+
+
+def _seen_often(times: int) -> Callable[[list[Order]], list[Order]]:
+    """Gives a function that counts the orders it is shown and gives those it sees for this very time."""
+    counts: Counter[int] = Counter()
+    lock = threading.Lock()
+
+    def seen(orders: list[Order]) -> list[Order]:
+        with lock:
+            counts.update(order.id for order in orders)
+            return [order for order in orders if counts[order.id] == times]
+
+    return seen
+
+
+@fault("LIST-9")
+def ships_what_was_listed_twice(service: Service) -> None:
+    """Ships a pending order when it is listed the second time."""
+    seen = _seen_often(2)
+
+    def change(orders: list[Order]) -> None:
+        for order in seen(orders):
+            service.store.change(order.id, status=Status.SHIPPED)
+
+    _after_listing(service, change)
+
+
+@fault("LIST-9")
+def cancels_what_was_listed_three_times(service: Service) -> None:
+    """Cancels a pending order when it is listed the third time."""
+    seen = _seen_often(3)
+
+    def change(orders: list[Order]) -> None:
+        for order in seen(orders):
+            service.store.cancel(order.id)
+
+    _after_listing(service, change)
+
+
+@fault("LIST-9")
+def reopens_shipped_orders_by_listing(service: Service) -> None:
+    """Makes a shipped order pending when it is listed the second time."""
+    seen = _seen_often(2)
+
+    def change(orders: list[Order]) -> None:
+        for order in seen(orders):
+            service.store.change(order.id, status=Status.PENDING)
+
+    _after_listing(service, change)
+
+
+@fault("LIST-9")
+def counts_readings_in_the_quantity(service: Service) -> None:
+    """Adds one to the quantity of the newest order each time it is listed."""
+
+    def change(orders: list[Order]) -> None:
+        for order in orders[-1:]:
+            service.store.change(order.id, quantity=order.quantity + 1)
+
+    _after_listing(service, change)
+
+
+@fault("LIST-9")
+def completes_what_was_listed(service: Service) -> None:
+    """Marks every order as complete once it was listed."""
+
+    def change(orders: list[Order]) -> None:
+        for order in orders:
+            if not order.complete:
+                service.store.change(order.id, complete=True)
+
+    _after_listing(service, change)
+
+
+@fault("LIST-9")
+def moves_the_date_with_each_listing(service: Service) -> None:
+    """Writes another shipDate of pending orders into every listing."""
+    readings = itertools.count()
+
+    def fields_of(order: Order, fields: JsonObject) -> JsonObject:
+        if order.status is Status.SHIPPED:
+            return fields
+        return {**fields, "shipDate": f"2026-05-{1 + next(readings) % 28:02}T10:00:00Z"}
+
+    amend.orders(service, fields_of)

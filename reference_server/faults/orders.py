@@ -1,0 +1,370 @@
+"""Faults in how the listing is written: LIST-1, LIST-2, LIST-10 and LIST-11."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from .. import amend
+from ..api import JsonObject, Service
+from ..messages import Request, Response
+from ..orders import Order, Status
+from .registry import fault
+
+
+def _media_type(service: Service, media_type: str | None) -> None:
+    """Lists under another media type."""
+
+    def change(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response):
+            del response.headers["Content-Type"]
+            if media_type is not None:
+                response.headers["Content-Type"] = media_type
+
+    amend.granted(service, change)
+
+
+def _field(service: Service, name: str, value: object, when: object = None) -> None:
+    """Writes one field with another value, in orders of one status or in all."""
+    amend.orders(
+        service,
+        lambda order, fields: {**fields, name: value} if when in (None, order.status) else fields,
+    )
+
+
+def _last_element(service: Service, element: bytes) -> None:
+    """Adds an element at the end of the array."""
+    amend.listing_body(service, lambda body: body[:-1] + (b"," if body != b"[]" else b"") + element + b"]")
+
+
+# --- LIST-1: an array, as JSON ---
+
+
+@fault("LIST-1")
+def wraps_the_list_in_an_object(service: Service) -> None:
+    """Lists as {"orders": [...]}."""
+    amend.listing_body(service, lambda body: b'{"orders":' + body + b"}")
+
+
+@fault("LIST-1")
+def lists_as_html(service: Service) -> None:
+    """Labels the listing text/html."""
+    _media_type(service, "text/html; charset=utf-8")
+
+
+@fault("LIST-1")
+def lists_as_text_json(service: Service) -> None:
+    """Labels the listing text/json."""
+    _media_type(service, "text/json")
+
+
+@fault("LIST-1")
+def lists_without_media_type(service: Service) -> None:
+    """Sends the listing without Content-Type."""
+    _media_type(service, None)
+
+
+@fault("LIST-1")
+def lists_as_problem_json(service: Service) -> None:
+    """Labels the listing application/problem+json."""
+    _media_type(service, "application/problem+json")
+
+
+@fault("LIST-1")
+def begins_with_a_byte_order_mark(service: Service) -> None:
+    """Begins the listing with a byte-order mark."""
+    amend.listing_body(service, lambda body: b"\xef\xbb\xbf" + body)
+
+
+@fault("LIST-1")
+def ends_with_garbage(service: Service) -> None:
+    """Sends something after the end of the array."""
+    amend.listing_body(service, lambda body: body + b"\nOK")
+
+
+@fault("LIST-1")
+def ends_with_a_comma(service: Service) -> None:
+    """Puts a comma after the last element."""
+    amend.listing_body(service, lambda body: body if body == b"[]" else body[:-1] + b",]")
+
+
+@fault("LIST-1")
+def writes_nan(service: Service) -> None:
+    """Writes NaN in a field that the contract does not name."""
+    amend.listing_body(service, lambda body: body.replace(b'"complete"', b'"discount":NaN,"complete"'))
+
+
+@fault("LIST-1")
+def writes_latin_1(service: Service) -> None:
+    """Writes a field that the contract does not name in Latin-1."""
+    amend.listing_body(service, lambda body: body.replace(b'"complete"', b'"city":"Z\xfcrich","complete"'))
+
+
+@fault("LIST-1")
+def writes_line_breaks_in_strings(service: Service) -> None:
+    """Writes a line break unescaped within a string that the contract does not name."""
+    amend.listing_body(service, lambda body: body.replace(b'"complete"', b'"note":"a\nb","complete"'))
+
+
+@fault("LIST-1")
+def writes_utf_16(service: Service) -> None:
+    """Writes the listing in UTF-16."""
+    amend.listing_body(service, lambda body: body.decode().encode("utf-16"))
+
+
+@fault("LIST-1")
+def writes_json_lines(service: Service) -> None:
+    """Writes one object per line instead of an array."""
+    amend.listing_body(service, lambda body: body[1:-1].replace(b"},{", b"}\n{"))
+
+
+@fault("LIST-1")
+def begins_with_a_prefix_against_old_browsers(service: Service) -> None:
+    """Begins the listing with a prefix that is no JSON, once a guard against old browsers."""
+    amend.listing_body(service, lambda body: b")]}',\n" + body)
+
+
+@fault("LIST-1")
+def breaks_off_every_fourth_listing(service: Service) -> None:
+    """Ends every fourth listing in the middle of the array, with a length that fits."""
+    due = amend.every(4)
+    amend.listing_body(service, lambda body: body[: len(body) // 2] if due() else body)
+
+
+# --- LIST-2: every element is an Order ---
+
+
+@fault("LIST-2")
+def writes_ids_as_strings(service: Service) -> None:
+    """Writes every id as a string."""
+    amend.orders(service, lambda order, fields: {**fields, "id": str(order.id)})
+
+
+@fault("LIST-2")
+def writes_pet_ids_as_strings(service: Service) -> None:
+    """Writes every petId as a string."""
+    amend.orders(service, lambda order, fields: {**fields, "petId": str(order.pet_id)})
+
+
+@fault("LIST-2")
+def writes_quantities_as_strings(service: Service) -> None:
+    """Writes every quantity as a string."""
+    amend.orders(service, lambda order, fields: {**fields, "quantity": str(order.quantity)})
+
+
+@fault("LIST-2")
+def writes_quantity_one_as_true(service: Service) -> None:
+    """Writes the quantity 1 as true."""
+    amend.orders(
+        service,
+        lambda order, fields: {**fields, "quantity": True} if order.quantity == 1 else fields,
+    )
+
+
+@fault("LIST-2")
+def writes_halves_of_units(service: Service) -> None:
+    """Writes the quantity with a fraction that is not zero."""
+    amend.orders(service, lambda order, fields: {**fields, "quantity": order.quantity + 0.5})
+
+
+@fault("LIST-2")
+def writes_complete_as_string(service: Service) -> None:
+    """Writes complete as "true" and "false"."""
+    amend.orders(service, lambda order, fields: {**fields, "complete": str(order.complete).lower()})
+
+
+@fault("LIST-2")
+def writes_complete_as_number(service: Service) -> None:
+    """Writes complete as 1 and 0."""
+    amend.orders(service, lambda order, fields: {**fields, "complete": int(order.complete)})
+
+
+@fault("LIST-2")
+def writes_null_for_incomplete(service: Service) -> None:
+    """Writes null instead of false for complete."""
+    amend.orders(service, lambda order, fields: {**fields, "complete": order.complete or None})
+
+
+@fault("LIST-2")
+def writes_null_dates_of_pending_orders(service: Service) -> None:
+    """Writes null as the shipDate of pending orders."""
+    _field(service, "shipDate", None, Status.PENDING)
+
+
+@fault("LIST-2")
+def writes_null_pets_of_shipped_orders(service: Service) -> None:
+    """Writes null as the petId of shipped orders."""
+    _field(service, "petId", None, Status.SHIPPED)
+
+
+@fault("LIST-2")
+def writes_empty_dates_of_shipped_orders(service: Service) -> None:
+    """Writes an empty string as the shipDate of shipped orders."""
+    _field(service, "shipDate", "", Status.SHIPPED)
+
+
+@fault("LIST-2")
+def writes_dates_without_time(service: Service) -> None:
+    """Writes a shipDate without its time."""
+    amend.orders(service, lambda order, fields: {**fields, "shipDate": order.ship_date[:10]})
+
+
+@fault("LIST-2")
+def writes_dates_with_a_blank(service: Service) -> None:
+    """Writes a blank between date and time."""
+    amend.orders(service, lambda order, fields: {**fields, "shipDate": order.ship_date.replace("T", " ")})
+
+
+@fault("LIST-2")
+def writes_dates_as_seconds(service: Service) -> None:
+    """Writes the shipDate as a number of seconds."""
+    amend.orders(
+        service,
+        lambda order, fields: {
+            **fields,
+            "shipDate": int(datetime.fromisoformat(order.ship_date).timestamp()),
+        },
+    )
+
+
+@fault("LIST-2")
+def writes_dates_for_mail(service: Service) -> None:
+    """Writes the shipDate in the form of mail and HTTP headers."""
+    amend.orders(
+        service,
+        lambda order, fields: {
+            **fields,
+            "shipDate": datetime.fromisoformat(order.ship_date).strftime("%a, %d %b %Y %H:%M:%S GMT"),
+        },
+    )
+
+
+@fault("LIST-2")
+def writes_the_30th_of_february(service: Service) -> None:
+    """Writes a day that does not exist as the shipDate of shipped orders."""
+    _field(service, "shipDate", "2026-02-30T12:00:00Z", Status.SHIPPED)
+
+
+@fault("LIST-2")
+def writes_the_hour_25(service: Service) -> None:
+    """Writes an hour that does not exist as the shipDate of pending orders."""
+    _field(service, "shipDate", "2026-02-20T25:00:00Z", Status.PENDING)
+
+
+@fault("LIST-2")
+def writes_pet_ids_beyond_int64(service: Service) -> None:
+    """Writes 2^63 as the petId of shipped orders."""
+    _field(service, "petId", 2**63, Status.SHIPPED)
+
+
+@fault("LIST-2")
+def ends_the_array_with_null(service: Service) -> None:
+    """Puts null after the last order."""
+    _last_element(service, b"null")
+
+
+@fault("LIST-2")
+def ends_the_array_with_a_count(service: Service) -> None:
+    """Puts the number of orders after the last one."""
+    inner = service.list_orders
+
+    def list_orders(request: Request) -> Response:
+        response = inner(request)
+        response.body = response.body[:-1] + b",%d]" % len(service.store)
+        return response
+
+    service.list_orders = list_orders
+
+
+@fault("LIST-2")
+def writes_the_last_quantity_as_string(service: Service) -> None:
+    """Writes the quantity of the last element as a string, and all others right."""
+    amend.listing_body(
+        service,
+        lambda body: re.sub(rb'"quantity":(\d+)([^{}]*\}\])$', rb'"quantity":"\1"\2', body),
+    )
+
+
+@fault("LIST-2")
+def writes_quantity_250_as_null(service: Service) -> None:
+    """Writes null instead of one certain quantity."""
+    amend.orders(
+        service,
+        lambda order, fields: {**fields, "quantity": None} if order.quantity == 250 else fields,
+    )
+
+
+# --- LIST-10: dates as RFC 3339 (recommended) ---
+
+
+def _dates(service: Service, form: str) -> None:
+    """Writes dates in another form of ISO 8601."""
+    amend.orders(
+        service,
+        lambda order, fields: {
+            **fields,
+            "shipDate": datetime.fromisoformat(order.ship_date).strftime(form),
+        },
+    )
+
+
+@fault("LIST-10")
+def writes_dates_without_offset(service: Service) -> None:
+    """Writes local time without an offset."""
+    _dates(service, "%Y-%m-%dT%H:%M:%S")
+
+
+@fault("LIST-10")
+def writes_dates_in_basic_form(service: Service) -> None:
+    """Writes dates without hyphens and colons."""
+    _dates(service, "%Y%m%dT%H%M%S%z")
+
+
+@fault("LIST-10")
+def writes_dates_without_seconds(service: Service) -> None:
+    """Writes the time to the minute."""
+    _dates(service, "%Y-%m-%dT%H:%MZ")
+
+
+@fault("LIST-10")
+def writes_week_dates(service: Service) -> None:
+    """Writes the year, the week and the day of the week."""
+    _dates(service, "%G-W%V-%uT%H:%M:%SZ")
+
+
+@fault("LIST-10")
+def writes_fractions_with_a_comma(service: Service) -> None:
+    """Writes a comma before the fraction of a second."""
+    _dates(service, "%Y-%m-%dT%H:%M:%S,%fZ")
+
+
+# --- LIST-11: plain integers, no name twice (recommended) ---
+
+
+@fault("LIST-11")
+def writes_quantities_with_a_fraction(service: Service) -> None:
+    """Writes 3.0 for a quantity of 3."""
+    amend.orders(service, lambda order, fields: {**fields, "quantity": float(order.quantity)})
+
+
+@fault("LIST-11")
+def writes_quantities_with_an_exponent(service: Service) -> None:
+    """Writes 3e0 for a quantity of 3."""
+    amend.listing_body(service, lambda body: re.sub(rb'("quantity":\d+)', rb"\1e0", body))
+
+
+@fault("LIST-11")
+def writes_the_quantity_twice(service: Service) -> None:
+    """Writes the name quantity twice in every order."""
+    amend.listing_body(service, lambda body: re.sub(rb'("quantity":\d+)', rb"\1,\1", body))
+
+
+@fault("LIST-11")
+def writes_a_further_name_twice(service: Service) -> None:
+    """Writes a name that the contract does not know twice in shipped orders."""
+
+    def mark(order: Order, fields: JsonObject) -> JsonObject:
+        return {**fields, "note": "x"} if order.status is Status.SHIPPED else fields
+
+    amend.orders(service, mark)
+    amend.listing_body(service, lambda body: body.replace(b'"note":"x"', b'"note":"x","note":"y"'))

@@ -1,0 +1,291 @@
+"""Faults of the protocol: HTTP-1, HTTP-2, BASE-1, PET-1 and PET-2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from .. import amend
+from ..api import ORDERS, Service
+from ..messages import Request, Response
+from .registry import fault
+
+# --- HTTP-1: listed statuses only ---
+
+
+def _now_and_then(service: Service, n: int, answer: Callable[[Request], Response]) -> None:
+    """Answers every n-th request that carries the key in another way, before anything is done."""
+    due = amend.every(n)
+    amend.instead(service, lambda request: answer(request) if due() else None)
+
+
+def _error(service: Service, status: int) -> Response:
+    return service.json(status, {"code": "ERROR", "message": "Something is wrong.", "status": status})
+
+
+@fault("HTTP-1")
+def fails_every_seventh_time(service: Service) -> None:
+    """Answers 500 to every seventh request."""
+    _now_and_then(service, 7, lambda request: _error(service, 500))
+
+
+@fault("HTTP-1")
+def forbids_every_eighth_time(service: Service) -> None:
+    """Answers 403 to every eighth request although it carries the valid key."""
+    _now_and_then(service, 8, lambda request: _error(service, 403))
+
+
+@fault("HTTP-1")
+def redirects_every_sixth_time(service: Service) -> None:
+    """Answers 302 with a Location to every sixth request."""
+    headers = {"Location": "http://127.0.0.1:9/v1/store/orders"}
+    _now_and_then(service, 6, lambda request: Response(302, b"", headers))
+
+
+@fault("HTTP-1")
+def limits_the_rate_without_saying_when_to_return(service: Service) -> None:
+    """Answers 429 without Retry-After to every ninth request."""
+    _now_and_then(service, 9, lambda request: _error(service, 429))
+
+
+@fault("HTTP-1")
+def answers_a_cancel_with_200(service: Service) -> None:
+    """Answers 200 with a JSON object instead of 204 to every third successful cancel."""
+    _other_success(service, lambda: service.json(200, {"message": "cancelled"}))
+
+
+@fault("HTTP-1")
+def answers_a_cancel_with_202(service: Service) -> None:
+    """Answers 202 without a body instead of 204 to every third successful cancel."""
+    _other_success(service, lambda: Response(202))
+
+
+def _other_success(service: Service, answer: Callable[[], Response]) -> None:
+    due = amend.every(3)
+    amend.granted(
+        service,
+        lambda request, response: (
+            answer() if amend.is_cancel(request) and response.status == 204 and due() else None
+        ),
+    )
+
+
+@fault("HTTP-1")
+def lists_with_206(service: Service) -> None:
+    """Answers every fifth listing with 206."""
+    due = amend.every(5)
+
+    def change(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response) and due():
+            response.status = 206
+
+    amend.granted(service, change)
+
+
+@fault("HTTP-1")
+def finds_no_listing_every_fifth_time(service: Service) -> None:
+    """Answers every fifth listing with 404, which that operation does not list."""
+    due = amend.every(5)
+    amend.instead(
+        service,
+        lambda request: service.error(404, "Not found.") if request.method == "GET" and due() else None,
+    )
+
+
+# --- HTTP-2: whole responses ---
+
+
+def _listing_bytes(
+    service: Service, change: Callable[[bytes], bytes], n: int = 1, close: bool = False
+) -> None:
+    """Changes the bytes of every n-th listing."""
+    due = amend.every(n)
+
+    def on_the_wire(request: Request, response: Response, data: bytes) -> bytes:
+        if not amend.is_listing(request, response) or not due():
+            return data
+        response.close |= close
+        return change(data)
+
+    amend.wire(service, on_the_wire)
+
+
+@fault("HTTP-2")
+def sends_short_listings(service: Service) -> None:
+    """Closes the connection ten bytes before the end of every third listing."""
+    _listing_bytes(service, lambda data: data[:-10], n=3, close=True)
+
+
+@fault("HTTP-2")
+def sends_half_of_the_headers(service: Service) -> None:
+    """Closes the connection within the headers of every third listing."""
+    _listing_bytes(service, lambda data: data[:30], n=3, close=True)
+
+
+@fault("HTTP-2")
+def drops_every_fourth_listing(service: Service) -> None:
+    """Closes the connection instead of answering every fourth listing."""
+    _listing_bytes(service, lambda data: b"", n=4, close=True)
+
+
+@fault("HTTP-2")
+def drops_every_fourth_answer_to_a_cancel(service: Service) -> None:
+    """Closes the connection instead of answering every fourth cancel."""
+    due = amend.every(4)
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if not amend.is_cancel(request) or not due():
+            return data
+        response.close = True
+        return b""
+
+    amend.wire(service, change)
+
+
+@fault("HTTP-2")
+def sends_bytes_past_the_end(service: Service) -> None:
+    """Sends a line after the end of every listing."""
+    _listing_bytes(service, lambda data: data + b"<!-- served in 3 ms -->\r\n")
+
+
+@fault("HTTP-2")
+def counts_the_body_too_short(service: Service) -> None:
+    """Announces two bytes less than every second listing has."""
+
+    def change(data: bytes) -> bytes:
+        head, _, body = data.partition(b"\r\n\r\n")
+        return head.replace(b": %d" % len(body), b": %d" % (len(body) - 2)) + b"\r\n\r\n" + body
+
+    _listing_bytes(service, change, n=2)
+
+
+def _as_chunks(data: bytes, end: bytes) -> bytes:
+    head, _, body = data.partition(b"\r\n\r\n")
+    head = head.replace(b"Content-Length: %d" % len(body), b"Transfer-Encoding: chunked")
+    return head + b"\r\n\r\n%x\r\n" % len(body) + body + b"\r\n" + end
+
+
+@fault("HTTP-2")
+def leaves_the_last_chunk_out(service: Service) -> None:
+    """Closes the connection before the last chunk of every third listing."""
+    _listing_bytes(service, lambda data: _as_chunks(data, b""), n=3, close=True)
+
+
+@fault("HTTP-2")
+def writes_chunk_sizes_that_are_no_numbers(service: Service) -> None:
+    """Ends every third listing with a chunk whose size is no number."""
+    _listing_bytes(service, lambda data: _as_chunks(data, b"end\r\n\r\n"), n=3, close=True)
+
+
+@fault("HTTP-2")
+def sends_two_lengths(service: Service) -> None:
+    """Sends two Content-Length headers that differ with every third listing."""
+    _listing_bytes(
+        service,
+        lambda data: data.replace(b"\r\nContent-Length:", b"\r\nContent-Length: 7\r\nContent-Length:", 1),
+        n=3,
+        close=True,
+    )
+
+
+@fault("HTTP-2")
+def sends_a_broken_status_line(service: Service) -> None:
+    """Sends a status line without a status with every third listing."""
+    _listing_bytes(service, lambda data: data.replace(b"HTTP/1.1 200 OK", b"HTTP/1.1 OK", 1), n=3, close=True)
+
+
+# --- BASE-1: /v1 ---
+
+
+@fault("BASE-1")
+def serves_at_the_root(service: Service) -> None:
+    """Serves the operations without the version segment only."""
+    service.collection = service.base.removesuffix("/v1") + ORDERS
+
+
+@fault("BASE-1")
+def serves_the_second_version_only(service: Service) -> None:
+    """Serves the operations under /v2 only."""
+    service.collection = service.base.removesuffix("/v1") + "/v2" + ORDERS
+
+
+@fault("BASE-1")
+def serves_the_minor_version_only(service: Service) -> None:
+    """Serves the operations under /v1.0 only."""
+    service.collection = service.base + ".0" + ORDERS
+
+
+# --- PET-1, PET-2: the deprecated pet lookup ---
+
+PET = {"id": 1, "name": "Rex"}
+
+
+def _is_pet_lookup(service: Service, request: Request) -> bool:
+    return request.method == "GET" and request.path.startswith(service.base + "/pets/")
+
+
+@fault("PET-1")
+def shows_pets_to_anyone(service: Service) -> None:
+    """Answers the pet lookup with 200 without asking for a key."""
+    amend.refusals(
+        service,
+        lambda request, _: service.json(200, PET) if _is_pet_lookup(service, request) else None,
+    )
+
+
+@fault("PET-1")
+def answers_the_pet_lookup_with_null(service: Service) -> None:
+    """Answers the pet lookup with 200 and null without asking for a key."""
+    amend.refusals(
+        service,
+        lambda request, _: service.json(200, None) if _is_pet_lookup(service, request) else None,
+    )
+
+
+@fault("PET-1")
+def answers_the_pet_lookup_with_204(service: Service) -> None:
+    """Answers the pet lookup with 204 when the Authorization header is absent."""
+    amend.refusals(
+        service,
+        lambda request, _: (
+            Response(204)
+            if _is_pet_lookup(service, request) and "authorization" not in request.headers
+            else None
+        ),
+    )
+
+
+def _pets(service: Service, headers: Mapping[str, str]) -> None:
+    """Has a pet lookup that answers with these headers."""
+
+    def answer(request: Request) -> Response | None:
+        if not _is_pet_lookup(service, request):
+            return None
+        response = service.json(200, PET)
+        response.headers.update(headers)
+        return response
+
+    amend.instead(service, answer)
+
+
+@fault("PET-2")
+def deprecates_with_true(service: Service) -> None:
+    """Sends Deprecation: true, as a draft once had it."""
+    _pets(service, {"Deprecation": "true"})
+
+
+@fault("PET-2")
+def deprecates_with_an_http_date(service: Service) -> None:
+    """Sends Deprecation as an HTTP date, as a draft once had it."""
+    _pets(service, {"Deprecation": "Sat, 01 Jul 2023 00:00:00 GMT"})
+
+
+@fault("PET-2")
+def sets_the_sun_with_an_iso_date(service: Service) -> None:
+    """Sends Sunset as an ISO 8601 date."""
+    _pets(service, {"Deprecation": "@1688169599", "Sunset": "2027-12-31"})
+
+
+@fault("PET-2")
+def sets_the_sun_in_words(service: Service) -> None:
+    """Sends a Sunset that is no date."""
+    _pets(service, {"Sunset": "end of next year"})

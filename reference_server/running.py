@@ -1,0 +1,256 @@
+"""A service with its listeners, started and stopped; and `serve`, the program behind the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from .api import Service
+from .control import Control
+from .orders import OrderStore
+from .seed import BadOrdersError, initial_orders
+from .server import TIMEOUTS, Listener, Timeouts
+from .wire import Limits
+
+VERSION_SEGMENT = "/v1"
+DEFAULT_KEY_ENV = "STORE_ORDERS_KEY"
+STATES_PATH = "/_states"
+_CONTROL_LIMITS = Limits(body=64 * 1024 * 1024)
+
+
+class UnusableError(Exception):
+    """What was asked for cannot be started; the text says why, for the person who asked."""
+
+
+class Running:
+    """A service that is being served. A context manager: leaving it stops the listeners."""
+
+    def __init__(
+        self,
+        service: Service,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        states_port: int | None = None,
+        states_token: bytes | None = None,
+        timeouts: Timeouts = TIMEOUTS,
+    ) -> None:
+        """Takes the service, the port (0: a free one), and that of state control (`None`: none)."""
+        self.service = service
+        base = service.base
+        control = Control(service, states_token)
+        self._listeners = [Listener(service, host, port, timeouts=timeouts)]
+        self.base_url = self._listeners[0].origin + base
+        """The address that ends with `/v1` (section 1)."""
+        self.states_url: str | None = None
+        """Where state control takes its messages, if it is on."""
+        if states_port is not None:
+            try:
+                self._listeners.append(Listener(control, host, states_port, _CONTROL_LIMITS, timeouts))
+            except OSError:
+                self._listeners[0].server_close()
+                raise
+            self.states_url = self._listeners[1].origin + STATES_PATH
+        for listener in self._listeners:
+            listener.start()
+
+    def stop(self) -> None:
+        """Closes both listeners and every connection."""
+        for listener in self._listeners:
+            listener.stop()
+
+    def __enter__(self) -> Running:
+        """Gives itself: it is being served already."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stops."""
+        self.stop()
+
+
+def build(
+    key: bytes,
+    orders: str | None = None,
+    base_path: str = "",
+    faults: Iterable[str] = (),
+    variants: Iterable[str] = (),
+) -> Service:
+    """Makes a service, not yet served.
+
+    Takes the API key, the orders (a number, a file, or `None` for the seed), what comes before `/v1` in the
+    base address (section 1), and the names of faults and variants to put in. Raises `UnusableError`.
+    """
+    if not key or not all(0x21 <= byte <= 0x7E for byte in key):
+        raise UnusableError("the API key must be visible ASCII characters, at least one, without spaces")
+    if base_path and (not base_path.startswith("/") or base_path.endswith("/")):
+        raise UnusableError("the base path must begin with a slash and not end with one")
+    try:
+        service = Service(OrderStore(initial_orders(orders)), key, base_path + VERSION_SEGMENT)
+    except BadOrdersError as problem:
+        raise UnusableError(str(problem)) from None
+    install(service, faults, variants)
+    return service
+
+
+def install(service: Service, faults: Iterable[str] = (), variants: Iterable[str] = ()) -> None:
+    """Puts variants, then faults, into a service by name. Raises `UnusableError` for unknown names."""
+    try:
+        for name in variants:
+            from .variants import VARIANTS
+
+            VARIANTS[name].install(service)
+        for name in faults:
+            from .faults import FAULTS
+
+            FAULTS[name].install(service)
+    except KeyError as problem:
+        raise UnusableError(f"there is no fault or variant named {problem.args[0]}") from None
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Adds the options of the program to a parser; `run_options` takes what it parses."""
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add("--port", type=int, default=0, metavar="N", help="port of the service (default: a free one)")
+    add(
+        "--states-port", type=int, metavar="N", help="port for state control, 0 for a free one (default: off)"
+    )
+    add(
+        "--api-key-env",
+        default=DEFAULT_KEY_ENV,
+        metavar="VAR",
+        help="variable that holds the API key (default: %(default)s; unset: a random key, written to a file)",
+    )
+    add("--states-token-env", metavar="VAR", help="variable that holds the bearer token for state control")
+    add("--orders", metavar="N|FILE", help="orders at the start: how many, or a JSON file (default: eight)")
+    add("--base-path", default="", metavar="PATH", help="what comes before /v1 in the base address")
+    add("--fault", action="append", default=[], metavar="NAME", help="break one requirement (repeatable)")
+    add("--variant", action="append", default=[], metavar="NAME", help="be unusual and correct (repeatable)")
+    add("--ready-json", action="store_true", help="once listening, print one JSON line with the addresses")
+    add("--exit-with-parent", action="store_true", help="stop when standard input ends")
+    add(
+        "--verbose",
+        action="store_true",
+        help="show every request, and the trace of internal errors, on stderr",
+    )
+
+
+def run_options(options: Namespace) -> int:
+    """Takes the parsed options of `add_options`, runs `serve` with them, gives its exit status."""
+    return serve(
+        host=options.host,
+        port=options.port,
+        states_port=options.states_port,
+        api_key_env=options.api_key_env,
+        states_token_env=options.states_token_env,
+        orders=options.orders,
+        base_path=options.base_path,
+        faults=options.fault,
+        variants=options.variant,
+        ready_json=options.ready_json,
+        exit_with_parent=options.exit_with_parent,
+        verbose=options.verbose,
+    )
+
+
+def serve(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    states_port: int | None = None,
+    api_key_env: str = DEFAULT_KEY_ENV,
+    states_token_env: str | None = None,
+    orders: str | None = None,
+    base_path: str = "",
+    faults: Iterable[str] = (),
+    variants: Iterable[str] = (),
+    ready_json: bool = False,
+    exit_with_parent: bool = False,
+    verbose: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> int:
+    """Serves until SIGTERM, SIGINT or, if asked for, the end of standard input. Call it from the main thread.
+
+    Takes what the command line offers (see `add_options`). Gives the exit status: 0 when stopped, 2 with a
+    line on stderr when it could not start.
+    """
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    key_file: Path | None = None
+    try:
+        key = environ.get(api_key_env)
+        if key is None:
+            key, key_file = _new_key()
+        service = build(key.encode(), orders, base_path, faults, variants)
+        service.verbose = verbose
+        token = _token(states_token_env, environ)
+        with Running(service, host, port, states_port, token) as running:
+            _announce(running, ready_json, api_key_env, key_file)
+            if exit_with_parent:
+                threading.Thread(target=_await_end_of_input, args=(stopping,), daemon=True).start()
+            stopping.wait()
+        return 0
+    except (UnusableError, OSError, OverflowError) as problem:
+        print(f"cannot serve: {problem}", file=sys.stderr)
+        return 2
+    finally:
+        if key_file:
+            key_file.unlink(missing_ok=True)
+
+
+def _new_key() -> tuple[str, Path]:
+    # Imported only here: most starts bring their key along and need to be quick.
+    import secrets
+    import tempfile
+
+    key = secrets.token_urlsafe(32)
+    descriptor, name = tempfile.mkstemp(prefix="store-orders-key-")  # mode 0600
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key)
+    return key, Path(name)
+
+
+def _token(variable: str | None, environ: Mapping[str, str]) -> bytes | None:
+    if variable is None:
+        return None
+    token = environ.get(variable)
+    if not token:
+        raise UnusableError(f"the variable {variable} for the state control token is not set")
+    return token.encode()
+
+
+def _announce(running: Running, ready_json: bool, api_key_env: str, key_file: Path | None) -> None:
+    if ready_json:
+        ready = {"base_url": running.base_url, "states_url": running.states_url, "pid": os.getpid()}
+        print(json.dumps(ready), flush=True)
+        if key_file:
+            print(f"The API key is in {key_file}", file=sys.stderr, flush=True)
+        return
+    key = f"$(cat {key_file})" if key_file else f"${api_key_env}"
+    lines = [f"Store Orders Service at {running.base_url}"]
+    if key_file:
+        lines.append(f"The API key is in {key_file} (deleted at the end)")
+    if running.states_url:
+        lines.append(f"State control at {running.states_url}")
+    lines += [
+        f'Try: curl -H "Authorization: Bearer {key}" {running.base_url}/store/orders',
+        "Stop with Ctrl-C.",
+    ]
+    print("\n".join(lines), flush=True)
+
+
+def _await_end_of_input(stopping: threading.Event) -> None:
+    with suppress(OSError):  # no sys.stdin here: its lock would disturb the end of the process
+        while os.read(0, 4096):
+            pass
+    stopping.set()

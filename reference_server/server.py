@@ -1,0 +1,172 @@
+"""Listeners and connections: sockets on one side, an application of requests and responses on the other.
+
+A thread serves each connection, kept alive until the client closes it, is silent for too long, or sends what
+cannot be understood. Clients may do anything: every way of going wrong ends in an Error answer, a closed
+connection, or both.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import socketserver
+import threading
+import time
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from .messages import Request, Response
+from .wire import LIMITS, DisconnectedError, Limits, RejectedError, Stream, read_request
+
+_RECEIVE = 64 * 1024
+_LINGER_SECONDS = 1.0
+_LINGER_BYTES = 4 * 1024 * 1024
+_connection_numbers = itertools.count(1)
+
+
+class Timeouts(NamedTuple):
+    """How long to wait, in seconds."""
+
+    read: float = 10.0
+    """For the rest of a request, once its first byte is there."""
+    idle: float = 120.0
+    """For the next request. Long, since a client that reuses a connection just being closed gets an error."""
+    write: float = 60.0
+    """For the client to take an answer."""
+
+
+TIMEOUTS = Timeouts()
+
+
+class Application(Protocol):
+    """What a listener serves."""
+
+    def answer(self, request: Request) -> Response:
+        """Answers a request; never raises."""
+
+    def reject(self, status: int, message: str) -> Response:
+        """Answers what is no request."""
+
+    @property
+    def write(self) -> Writer:
+        """Turns the response to a request into bytes."""
+
+
+class Writer(Protocol):
+    """See `wire.render`."""
+
+    def __call__(self, request: Request, response: Response, /) -> bytes:
+        """Takes both, gives every byte to send."""
+
+
+class Listener(socketserver.ThreadingTCPServer):
+    """One address on which an application is served."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 512
+
+    def __init__(
+        self,
+        application: Application,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        limits: Limits = LIMITS,
+        timeouts: Timeouts = TIMEOUTS,
+    ) -> None:
+        """Takes what to serve and where (port 0: a free one), and listens at once."""
+        self.application = application
+        self.limits = limits
+        self.timeouts = timeouts
+        self._open: set[socket.socket] = set()
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _Connection)
+
+    def server_bind(self) -> None:
+        """Binds; a connection inherits the option, so that no answer waits for an acknowledgement."""
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().server_bind()
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, as a URL begins with them."""
+        host, port = self.server_address[:2]
+        return f"http://[{host!s}]:{port}" if ":" in str(host) else f"http://{host!s}:{port}"
+
+    def start(self) -> None:
+        """Serves from a thread of its own."""
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Ends the listening and every connection."""
+        self.shutdown()
+        self.server_close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def get_request(self) -> tuple[socket.socket, object]:
+        """Accepts a connection, and remembers it for `stop`."""
+        connection, address = super().get_request()
+        self._open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
+        """Closes a connection."""
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A connection that broke is no news: clients vanish."""
+
+
+class _Connection(socketserver.BaseRequestHandler):
+    server: Listener
+    request: socket.socket
+
+    def handle(self) -> None:
+        connection, server = self.request, self.server
+        application, limits, timeouts = server.application, server.limits, server.timeouts
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        number = next(_connection_numbers)
+        deadline = 0.0
+
+        def receive() -> bytes:
+            connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            return connection.recv(_RECEIVE)
+
+        stream = Stream(receive)
+        began = False
+        try:
+            while True:
+                began = False
+                deadline = time.monotonic() + timeouts.idle
+                stream.wait()
+                began = True
+                deadline = time.monotonic() + timeouts.read
+                request = read_request(stream, limits, number, connection.sendall)
+                response = application.answer(request)
+                response.close |= request.close
+                connection.settimeout(timeouts.write)
+                connection.sendall(application.write(request, response))
+                if response.close:
+                    return
+        except RejectedError as rejected:
+            self.refuse(rejected.status, rejected.message)
+        except TimeoutError:
+            if began:
+                self.refuse(408, "The request did not arrive in time.")
+        except (DisconnectedError, OSError):
+            return
+
+    def refuse(self, status: int, message: str) -> None:
+        """Answers and closes, but reads on for a moment: closing on unread bytes would lose the answer."""
+        connection, application = self.request, self.server.application
+        with suppress(OSError):
+            connection.settimeout(_LINGER_SECONDS)
+            connection.sendall(application.write(Request("", ""), application.reject(status, message)))
+            connection.shutdown(socket.SHUT_WR)
+            deadline, left = time.monotonic() + _LINGER_SECONDS, _LINGER_BYTES
+            while left > 0 and time.monotonic() < deadline and (received := connection.recv(_RECEIVE)):
+                left -= len(received)

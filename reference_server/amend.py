@@ -164,6 +164,24 @@ def find(service: Service, other: Callable[[int], Iterable[int]]) -> None:
     service.cancel = cancel
 
 
+def repeated_cancels(service: Service, change: Callable[[Response], Response]) -> None:
+    """Changes the 404 to the cancel of an order that was cancelled before."""
+    cancelled: set[int] = set()
+    inner = service.cancel_order
+
+    def after(order_id: int, outcome: Outcome) -> None:
+        if outcome is Outcome.CANCELLED:
+            cancelled.add(order_id)
+
+    def cancel_order(request: Request, text: str) -> Response:
+        repeated = service.read_id(text) in cancelled
+        response = inner(request, text)
+        return change(response) if repeated and response.status == 404 else response
+
+    after_cancel(service, after)
+    service.cancel_order = cancel_order
+
+
 def wire(service: Service, change: Callable[[Request, Response, bytes], bytes]) -> None:
     """Changes the bytes of every response. Setting `response.close` ends the connection after them."""
     inner = service.write

@@ -75,6 +75,8 @@ class Service:
         self.collection = base + ORDERS
         self.journal: deque[Entry] = deque(maxlen=JOURNAL_LENGTH)
         self.verbose = False
+        self.cannot: set[str] = set()
+        """What state control must not offer: the names of states, or "ids" for chosen ones."""
 
         # The parts, from the outside in.
         self.write: Callable[[Request, Response], bytes] = render

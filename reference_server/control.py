@@ -29,6 +29,10 @@ class MalformedError(Exception):
     """A message that the protocol does not know; the text says what is wrong with it."""
 
 
+class UnsupportedError(Exception):
+    """A message that this service, in the way it was changed, cannot follow; the text says why."""
+
+
 class Control:
     """An application, as a listener serves it, that changes the state of one service."""
 
@@ -50,6 +54,8 @@ class Control:
             return _json(200, self.change(request.body))
         except MalformedError as problem:
             return _json(400, {"error": str(problem)})
+        except UnsupportedError as problem:
+            return _json(501, {"error": str(problem)})
         except Exception as problem:
             print(f"internal error: {type(problem).__name__}", file=sys.stderr)
             return _json(500, {"error": "internal error"})
@@ -78,9 +84,13 @@ class Control:
     def _set_up(self, status: Status | None, params: JsonObject) -> JsonObject:
         store = self.service.store
         if status is None:
+            if "no orders" in self.service.cannot:
+                raise UnsupportedError("this store cannot be emptied")
             store.clear()
             return {}
         if "ids" in params:
+            if "ids" in self.service.cannot:
+                raise UnsupportedError("this store chooses the ids itself")
             return {"orderIds": store.place_ids(_ids(params["ids"], "ids"), status)}
         count = params.get("count", 1)
         if type(count) is not int or not 0 <= count <= MOST_ORDERS:

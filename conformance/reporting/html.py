@@ -65,26 +65,30 @@ def render(run: Run) -> str:
     style, script = _resource("report.css"), _resource("report.js")
     room = _Room()
     variable = outline.key_variable(run)
-    return _environment().from_string(_resource("report.html.jinja")).render(
-        run=run,
-        outline=outline,
-        Status=Status,
-        style=Markup(style),
-        script=Markup(script),
-        policy=_policy(style, script),
-        bars=[_bar(run, level) for level in Level],
-        families=_families(run),
-        findings=[_finding(run, result, room, variable) for result in _found(run)],
-        groups=outline.excluded(run),
-        partly=outline.in_part(run),
-        statuses=[(s, sum(r.status is s for r in run.requirements)) for s in _ORDER],
-        timings=_timings(run),
-        plot=_plot(run),
-        listed=run.exchanges[:_ROWS],
-        unlisted=len(run.exchanges[_ROWS:]),
-        numbers={exchange.number for exchange in run.exchanges[:_ROWS]},
-        slowest=_slowest(run),
-        unanswered=sum(exchange.status is None for exchange in run.exchanges),
+    return (
+        _environment()
+        .from_string(_resource("report.html.jinja"))
+        .render(
+            run=run,
+            outline=outline,
+            Status=Status,
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+            bars=[_bar(run, level) for level in Level],
+            families=_families(run),
+            findings=[_finding(run, result, room, variable) for result in _found(run)],
+            groups=outline.excluded(run),
+            partly=outline.in_part(run),
+            statuses=[(s, sum(r.status is s for r in run.requirements)) for s in _ORDER],
+            timings=_timings(run),
+            plot=_plot(run),
+            listed=run.exchanges[:_ROWS],
+            unlisted=len(run.exchanges[_ROWS:]),
+            numbers={exchange.number for exchange in run.exchanges[:_ROWS]},
+            slowest=_slowest(run),
+            unanswered=sum(exchange.status is None for exchange in run.exchanges),
+        )
     )
 
 
@@ -181,8 +185,8 @@ def _finding(run: Run, result: RequirementResult, room: _Room, variable: str) ->
     for check in result.checks:
         if check.status not in (Status.FAILED, Status.INCONCLUSIVE):
             continue
-        failure = check.failure
-        telling = failure.exchange if failure and failure.exchange is not None else None
+        found = evidence.get(id(check))
+        telling = found.number if found else None
         numbers = list(dict.fromkeys([*([telling] if telling is not None else []), *check.exchanges]))
         shown: list[Shown] = []
         left_out = []
@@ -192,7 +196,7 @@ def _finding(run: Run, result: RequirementResult, room: _Room, variable: str) ->
                 shown.append(laid_out)
             else:
                 left_out.append(number)
-        cases.append(Case(check, evidence.get(id(check)), shown, left_out))
+        cases.append(Case(check, found, shown, left_out))
     return Finding(result, cases, sum(check.status is Status.PASSED for check in result.checks))
 
 
@@ -284,13 +288,13 @@ def _plot(run: Run) -> Plot | None:
     top = max(low + 1, int(-(-max(exponents) // 1)))
 
     def across(milliseconds: float) -> float:
-        return round(110 + 510 * (log10(max(milliseconds, 10**low)) - low) / (top - low), 1)
+        return round(24 + 590 * (log10(max(milliseconds, 10**low)) - low) / (top - low), 1)
 
-    rows = []
-    for row, (operation, exchanges) in enumerate(_by_operation(run).items()):
+    rows: list[tuple[str, float, str, float]] = []
+    for operation, exchanges in _by_operation(run).items():
         times = [1000 * e.seconds for e in exchanges if e.status is not None]
         if times:
-            middle = 22 + 44 * row
+            middle = 38 + 60 * len(rows)
             kept = times[:: max(1, len(times) // _POINTS)]
             # Dots of one row are spread over its height by their place in the run, so that they stay apart.
             dots = "".join(
@@ -298,7 +302,7 @@ def _plot(run: Run) -> Plot | None:
             )
             rows.append((operation, float(middle), dots, across(statistics.median(times))))
     ticks = [(_duration(10.0**exponent), across(10.0**exponent)) for exponent in range(low, top + 1)]
-    return Plot(44 * len(_by_operation(run)) + 28, rows, ticks)
+    return Plot(60 * len(rows) + 30, rows, ticks)
 
 
 def _slowest(run: Run) -> list[tuple[str, CheckResult]]:

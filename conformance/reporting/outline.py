@@ -83,11 +83,12 @@ def name(check: CheckResult) -> str:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why a check of a requirement failed, ready to be written: `shown` is the exchange in words."""
+    """Why a check of a requirement failed, ready to be written: `shown` is exchange `number` in words."""
 
     check: CheckResult
     expected: str
     received: str
+    number: int | None
     shown: str
     curl: str
 
@@ -112,6 +113,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
                 check,
                 expected=failure.expected if failure else result.requirement.sentence,
                 received=failure.received if failure else check.message,
+                number=number,
                 shown="" if number is None else described(number, exchange),
                 curl=line or "",
             )

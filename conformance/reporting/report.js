@@ -68,12 +68,4 @@
       }, 2000);
     });
   }
-
-  // On paper, every finding is open.
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = all(".finding details:not([open])");
-    opened.forEach((details) => (details.open = true));
-  });
-  addEventListener("afterprint", () => opened.forEach((details) => (details.open = false)));
 })();

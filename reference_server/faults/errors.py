@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
-from ..orders import Outcome
 from .registry import fault
 
 HTML = "<!doctype html><title>Error</title><h1>Error</h1>"
@@ -36,7 +34,7 @@ def _without(service: Service, name: str, status: int) -> None:
     amend.errors(service, lambda fields: {n: value for n, value in fields.items() if n != name}, status)
 
 
-def _with(service: Service, status: int, **changed: object) -> None:
+def _with(service: Service, status: int, /, **changed: object) -> None:
     """Writes other values into the errors of this status."""
     amend.errors(service, lambda fields: {**fields, **changed}, status)
 
@@ -176,28 +174,10 @@ def ends_404_with_garbage(service: Service) -> None:
     amend.responses(service, change)
 
 
-def _on_repeated_cancel(service: Service, change: Callable[[Response], Response]) -> None:
-    """Changes the 404 to the cancel of an order that was cancelled before."""
-    cancelled: set[int] = set()
-    inner = service.cancel_order
-
-    def after(order_id: int, outcome: Outcome) -> None:
-        if outcome is Outcome.CANCELLED:
-            cancelled.add(order_id)
-
-    def cancel_order(request: Request, text: str) -> Response:
-        repeated = service.read_id(text) in cancelled
-        response = inner(request, text)
-        return change(response) if repeated and response.status == 404 else response
-
-    amend.after_cancel(service, after)
-    service.cancel_order = cancel_order
-
-
 @fault("ERR-1")
 def answers_repeated_cancels_without_body(service: Service) -> None:
     """Sends 404 without a body when the order was cancelled before."""
-    _on_repeated_cancel(service, lambda response: Response(404))
+    amend.repeated_cancels(service, lambda response: Response(404))
 
 
 @fault("ERR-1")
@@ -246,7 +226,7 @@ def says_410_to_repeated_cancels(service: Service) -> None:
         response.body = response.body.replace(b'"status":404', b'"status":410')
         return response
 
-    _on_repeated_cancel(service, change)
+    amend.repeated_cancels(service, change)
 
 
 # --- ERR-3: useful texts (recommended) ---

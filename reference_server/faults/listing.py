@@ -369,7 +369,7 @@ def writes_sixteen_digits_of_ids(service: Service) -> None:
     """Writes zeros after the first sixteen digits of an id."""
 
     def rounded(number: int) -> int:
-        unit = 10 ** max(len(str(abs(number))) - 16, 0)
+        unit: int = 10 ** max(len(str(abs(number))) - 16, 0)
         return number - number % unit if number >= 0 else -(-number - -number % unit)
 
     _ids(service, rounded, "id")

@@ -1,0 +1,158 @@
+"""The command `store-orders-conformance`: its words, its help, and which function does what."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from conformance import __version__
+from conformance.settings import OPTIONS
+from conformance.target import ConfigError
+from conformance.verdict import Exit
+
+PROGRAM = "store-orders-conformance"
+
+RUN_HELP = """\
+examples:
+  store-orders-conformance run                              the reference server, started for the purpose
+  store-orders-conformance run staging                      a target of targets.toml in this folder
+  store-orders-conformance run staging production -n 4      two targets, four workers
+  store-orders-conformance run --base-url http://127.0.0.1:8080/v1 --api-key-env MY_KEY \\
+                               --states-url http://127.0.0.1:9000/_states
+  store-orders-conformance run staging --only CANCEL,AUTH-3 --seed 7
+  store-orders-conformance run production --plan            what would run, and why the rest would not
+
+exit status: 0 conformant · 1 non-conformant · 2 command line, configuration or waivers wrong, nothing was sent ·
+3 incomplete: nothing required failed, but something required could not be decided · 130 interrupted
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong and where help is, on two lines instead of a page."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with status 2."""
+        sys.stderr.write(f"{self.prog}: {message}\nSee `{self.prog} --help`.\n")
+        raise SystemExit(Exit.USAGE)
+
+
+def parser() -> Parser:
+    """The whole command line."""
+    top = Parser(
+        PROGRAM,
+        description="Tells, with evidence, whether a deployment of the Store Orders Service keeps its contract.",
+        epilog=f"`{PROGRAM} COMMAND --help` has the options and examples of a command. Start with `{PROGRAM} run`.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, summary: str, work: Callable[[argparse.Namespace], int], epilog: str = "") -> Parser:
+        added: Parser = commands.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        added.set_defaults(work=work)
+        return added
+
+    run = command("run", "judge one or more targets", _run, RUN_HELP)
+    run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
+    run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
+    run.add_argument("-n", dest="workers", metavar="N|auto", help="workers")
+    for flag, arguments in OPTIONS.items():
+        run.add_argument(flag, **{**arguments, **({"default": "reports"} if flag == "--report-dir" else {})})
+
+    serve = command("serve", "serve the reference implementation, an executable example of the contract", _serve)
+    from reference_server.running import add_options
+
+    add_options(serve)
+
+    rows = command("requirements", "list the catalogue of requirements", _requirements)
+    form = rows.add_mutually_exclusive_group()
+    form.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
+    form.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="as a Markdown table")
+
+    one = command("explain", "explain one requirement: clause, reasoning, how it is checked, what it needs", _explain)
+    one.add_argument("id", metavar="ID", help="CANCEL-3, in any case")
+
+    doctor = command("doctor", "look at a target before a run: configuration, DNS, TLS, key, state provider", _doctor)
+    doctor.add_argument("target", nargs="?", metavar="TARGET", help="a configured target, or reference (the default)")
+    for flag in ("--config", "--base-url", "--api-key-env", "--states-url", "--timeout", "--ca-bundle", "--client-cert", "--proxy"):
+        doctor.add_argument(flag, **OPTIONS[flag])
+
+    init = command("init", "write a commented targets.toml and an example state provider into this folder", _init)
+    init.add_argument("--force", action="store_true", help="replace files that are there already")
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        status: int = options.work(options)
+        sys.stdout.flush()
+    except ConfigError as error:
+        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        return Exit.USAGE
+    except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    return status
+
+
+# Each command imports what it needs, so that `--help` does not wait for pytest.
+
+
+def _values(options: argparse.Namespace) -> dict[str, Any]:
+    names = [flag[2:].replace("-", "_") for flag in OPTIONS]
+    return {name: getattr(options, name) for name in names if hasattr(options, name)}
+
+
+def _run(options: argparse.Namespace) -> int:
+    from conformance import planning, running
+
+    if options.plan:
+        return planning.plan(tuple(options.targets), _values(options))
+    return running.run(tuple(options.targets), _values(options), options.workers)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from reference_server.running import run_options
+
+    return run_options(options)
+
+
+def _requirements(options: argparse.Namespace) -> int:
+    from conformance import describe
+
+    print(describe.requirements(options.form))
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from conformance import describe
+
+    print(describe.explain(options.id))
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from conformance import doctor
+
+    return doctor.examine((options.target,) if options.target else (), _values(options))
+
+
+def _init(options: argparse.Namespace) -> int:
+    from conformance import templates
+
+    return templates.write(force=options.force)

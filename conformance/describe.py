@@ -1,0 +1,92 @@
+"""The catalogue for readers: as a list, as JSON, as Markdown, and one requirement explained."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+from conformance.check import Check, all_checks
+from conformance.contract import catalogue
+from conformance.contract.catalogue import Requirement
+from conformance.target import ConfigError
+
+
+def requirements(form: str | None = None) -> str:
+    """All requirements: `form` is None for a list, "json" or "markdown"."""
+    rows = catalogue.load()
+    if form == "json":
+        checks = all_checks()
+        return json.dumps(
+            {
+                "catalogue": rows.digest,
+                "requirements": [_row(row, checks) for row in rows.requirements.values()],
+                "observations": [vars(row) for row in rows.observations.values()],
+                "undecidable": [vars(row) for row in rows.undecidable],
+            },
+            indent=1,
+            ensure_ascii=False,
+        )
+    if form == "markdown":
+        return _markdown(rows)
+    width = max(len(row.id) for row in rows.requirements.values())
+    return "\n".join(
+        f"{row.id:{width}}  {row.level.value:11}  {row.title}" for row in rows.requirements.values()
+    )
+
+
+def explain(requirement: str) -> str:
+    """One requirement: clause, reasoning, how it is checked, what it needs. Raises ConfigError for an unknown id."""
+    rows = catalogue.load().requirements
+    row = rows.get(requirement.upper())
+    if row is None:
+        family = [id_ for id_ in rows if id_.startswith(requirement.upper().split("-")[0])]
+        hint = f"did you mean one of {', '.join(family)}?" if family else "`store-orders-conformance requirements` lists them"
+        raise ConfigError(f"{requirement!r} is no requirement; {hint}")
+    modal = "The service must" if row.level == "required" else "The service should"
+    parts = [
+        f"{row.id} ({row.level.value}; specification, section {row.section})",
+        f"{modal} {row.title}.",
+        _labelled("clause", row.clause),
+        _labelled("why", row.why),
+        "checked by",
+    ]
+    for check in all_checks():
+        if check.requirement == row.id:
+            parts.append(f"  {check.id}  (mode {check.needs.mode}{_orders(check)})")
+            parts.append(textwrap.indent(textwrap.fill(" ".join(check.description.split()), 94), "    "))
+    from conformance import universal
+
+    if row.id in universal.JUDGES:
+        parts.append("  every exchange of the run")
+        parts.append(textwrap.indent(str(universal.JUDGES[row.id].__doc__ or "Every listing is looked at."), "    "))
+    parts.append(_labelled("needs", ", ".join(row.needs) or "nothing but a listing"))
+    return "\n".join(parts)
+
+
+def _labelled(label: str, text: str) -> str:
+    return textwrap.fill(text, 98, initial_indent=f"  {label:8}", subsequent_indent=" " * 10)
+
+
+def _orders(check: Check) -> str:
+    needs = check.needs
+    words = [f"{needs.pending} pending" if needs.pending else "", f"{needs.shipped} shipped" if needs.shipped else ""]
+    words += ["chosen ids" if needs.chosen_ids else "", "many orders" if needs.many_orders else ""]
+    words += ["an empty store" if needs.empty_store else ""]
+    told = ", ".join(word for word in words if word)
+    return f"; {told}" if told else ""
+
+
+def _row(row: Requirement, checks: list[Check]) -> dict[str, Any]:
+    own = [{"id": c.id, "mode": str(c.needs.mode), "description": " ".join(c.description.split())} for c in checks if c.requirement == row.id]
+    return {**vars(row), "level": row.level.value, "needs": list(row.needs), "checks": own}
+
+
+def _markdown(rows: catalogue.Catalogue) -> str:
+    lines = ["| id | level | section | the service must … (recommended: should …) |", "|---|---|---|---|"]
+    lines += [f"| {r.id} | {r.level.value} | {r.section} | {r.title} |" for r in rows.requirements.values()]
+    lines += ["", "| observed | section | what |", "|---|---|---|"]
+    lines += [f"| {row.topic} | {row.section} | {row.title} |" for row in rows.observations.values()]
+    lines += ["", "| not decidable from outside | section | why |", "|---|---|---|"]
+    lines += [f"| {row.statement} | {row.section} | {row.reason} |" for row in rows.undecidable]
+    return "\n".join(lines)

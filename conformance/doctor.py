@@ -1,0 +1,147 @@
+"""`doctor`: a look at a target before a run. Says of each thing that a run needs whether it is there, and how to mend it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from conformance import preflight, settings
+from conformance.reference import ReferenceServer
+from conformance.session import Session
+from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup, teardown
+from conformance.target import Target, resolve
+from conformance.transport.evidence import NOBODY, Trouble
+from conformance.verdict import Exit
+
+OK, NOTE, WRONG = "ok", "note", "wrong"
+Finding = tuple[str, str]
+#: An id that shows whether a provider can choose ids; above 2^53, so that it also shows whether they stay exact.
+CHOSEN = 2**53 + 3
+
+
+def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
+    """Examine one target and print what is found; return 0, or 2 where something is to be mended. Raises ConfigError."""
+    chosen = settings.read(targets, values)
+    (target,) = resolve(chosen.targets, chosen.options)
+    server = ReferenceServer() if target is None else None
+    try:
+        return _report(target or server.address.target())  # type: ignore[union-attr]
+    finally:
+        if server is not None:
+            server.stop()
+
+
+def _report(target: Target) -> int:
+    console = Console(highlight=False)
+    console.print(f"{target.name}: {target.base_url}, mode {target.mode}", markup=False)
+    session = Session(target, seed=0)
+    wrong = 0
+    try:
+        for level, text in findings(session):
+            style = {OK: "green", NOTE: "yellow", WRONG: "bold red"}[level]
+            line = Text.assemble(f"  {'':0}", (f"{level:6}", style), session.recorder.redactor.clean(text))
+            console.print(line, soft_wrap=True)
+            wrong += level == WRONG
+    finally:
+        session.close()
+    console.print(f"{wrong} to mend" if wrong else "ready for a run", style="bold", markup=False)
+    return Exit.USAGE if wrong else 0
+
+
+def findings(session: Session) -> Iterator[Finding]:
+    """What is found, step by step; ends early where the rest would be pointless."""
+    target, endpoint = session.target, session.endpoint
+    yield OK, f"configuration: the key is in ${target.key_variable}"
+    if target.proxy is None:
+        try:
+            addresses = sorted({str(info[4][0]) for info in socket.getaddrinfo(endpoint.host, endpoint.port)})
+        except OSError as error:
+            yield WRONG, f"DNS: {endpoint.host} has no address ({error}); check base_url"
+            return
+        yield OK, f"DNS: {endpoint.host} is {', '.join(addresses)}"
+    session.recorder.check = "doctor"
+    api = session.api("doctor")
+    answer = api.list()
+    if answer.exchange.trouble == Trouble.UNREACHABLE:
+        tls = "certificate" in answer.exchange.detail or "SSL" in answer.exchange.detail
+        mend = "give its authority with ca_bundle" if tls else "check base_url, network and proxy"
+        yield WRONG, f"{'TLS' if tls else 'connection'}: {answer.exchange.detail}; {mend}"
+        return
+    yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
+    reason = preflight.look(session)
+    if reason:
+        yield WRONG, reason
+        return
+    if answer.status == 200 and answer.listing is not None:
+        yield OK, f"key: accepted; the listing holds {len(answer.listing.elements)} orders"
+    else:
+        yield NOTE, f"key: the listing answers {answer.exchange.received}; a run will say more"
+    stranger = api.list(NOBODY)
+    if stranger.status == 401:
+        yield OK, "key: asked for (401 without)"
+    else:
+        yield NOTE, f"key: a listing without it answers {stranger.exchange.received}; a run will say more"
+    yield from _states(session)
+
+
+def _states(session: Session) -> Iterator[Finding]:
+    states = session.target.states
+    if states is None:
+        yield NOTE, "state provider: none, so no order can be cancelled; checks that need one are excluded"
+        return
+    if states.static:
+        listed = session.api("doctor").list().listing
+        for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
+            missing = [number for number in ids if listed is not None and number not in listed.by_id]
+            if missing:
+                yield WRONG, f"state provider: {state} {missing} are not in the listing; take them out of the list"
+            else:
+                yield OK, f"state provider: {len(ids)} static {state}"
+        return
+    provider = session.provider
+    assert provider is not None, "a provider that is not static can be called"
+    for state in (State.PENDING, State.SHIPPED):
+        yield from _message(session, provider, state, {"count": 2})
+    yield from _message(session, provider, State.PENDING, {"ids": [CHOSEN]})
+    yield from _guarded(lambda: setup(provider, State.EMPTY, {}), "no orders", "LIST-7 is excluded")
+
+
+def _message(session: Session, provider: Provider, state: State, params: dict[str, Any]) -> Iterator[Finding]:
+    """Set a state up, find its orders in the listing, tear it down, and see that they are gone."""
+    name = f"{state}, {'chosen id' if 'ids' in params else 'any ids'}"
+    ids: list[int] = []
+
+    def take() -> None:
+        ids.extend(setup(provider, state, params))
+
+    yield from _guarded(take, name, "checks that need chosen ids are excluded")
+    if not ids:
+        return
+    listed = session.api("doctor").list().listing
+    missing = [number for number in ids if listed is not None and number not in listed.by_id]
+    if missing:
+        yield WRONG, f"state provider: {name}: handed out {missing}, which the listing does not show"
+    try:
+        teardown(provider, state, ids)
+    except ProviderError as error:
+        yield WRONG, f"state provider: teardown of {name}: {error}"
+        return
+    left = session.api("doctor").list().listing
+    leaked = [number for number in ids if left is not None and number in left.by_id]
+    if leaked:
+        yield NOTE, f"state provider: {name}: {leaked} are still listed after teardown; each run leaves orders behind"
+
+
+def _guarded(work: Callable[[], object], name: str, otherwise: str) -> Iterator[Finding]:
+    try:
+        work()
+    except CannotDo:
+        yield NOTE, f"state provider: cannot do this: {name}; {otherwise}"
+    except ProviderError as error:
+        yield WRONG, f"state provider: {name}: {error}"
+    else:
+        yield OK, f"state provider: {name}"

@@ -1,0 +1,50 @@
+"""`badge.svg`: verdict and coverage at a glance, for a README or a dashboard.
+
+Its form is that of shields.io's flat badges. Text is given its width (SVG 2, `textLength`), so that no font of
+the reader's machine lets it overflow.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from conformance.reporting import outline
+from conformance.reporting.run import Run
+from conformance.reporting.text import visible
+from conformance.verdict import Verdict, coverage
+
+_LABEL = "store orders contract"
+_COLOURS = {Verdict.CONFORMANT: "#17703f", Verdict.NON_CONFORMANT: "#b3261e", Verdict.INCOMPLETE: "#8a5a00"}
+#: Pixels of one character and beside a text, in 11 pixel sans serif.
+_CHARACTER, _MARGIN = 6.2, 8
+
+
+def render(run: Run) -> str:
+    """`run` as an SVG image: the verdict with how many of the required requirements were exercised."""
+    covered = coverage(run.requirements)
+    value = f"{run.verdict} {covered.exercised}/{covered.total}" + ("" if run.complete else ", cut short")
+    title = escape(visible(f"Store Orders contract, {run.target}: {outline.headline(run)}"))
+    left, right = _width(_LABEL), _width(value)
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" \
+role="img" aria-labelledby="title">
+<title id="title">{title}</title>
+<clipPath id="round"><rect width="{left + right}" height="20" rx="3"/></clipPath>
+<g clip-path="url(#round)">
+<rect width="{left}" height="20" fill="#3a4352"/>
+<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[run.verdict]}"/>
+</g>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" aria-hidden="true">
+{_text(_LABEL, 0, left)}
+{_text(value, left, right)}
+</g>
+</svg>
+"""
+
+
+def _width(text: str) -> int:
+    return round(len(text) * _CHARACTER) + 2 * _MARGIN
+
+
+def _text(text: str, start: int, width: int) -> str:
+    shown = escape(visible(text))
+    return f'<text x="{start + _MARGIN}" y="14" textLength="{width - 2 * _MARGIN}">{shown}</text>'

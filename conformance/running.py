@@ -1,0 +1,155 @@
+"""`run`: the checks under pytest, progress while they run, a summary when they have."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from conformance import plugin, settings
+from conformance.check import Check, all_checks
+from conformance.contract import catalogue
+from conformance.reporting import console as report
+from conformance.reporting.run import Run
+from conformance.target import REFERENCE, ConfigError, resolve
+from conformance.verdict import Exit, Status
+
+
+def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -> int:
+    """Judge `targets` and return the exit status. Raises ConfigError before anything is sent."""
+    chosen = settings.read(targets, values)
+    resolved = resolve(chosen.targets, chosen.options)
+    if workers is not None and workers != "auto" and not (workers.isdigit() and 1 <= int(workers) <= 64):
+        raise ConfigError(f"-n {workers}: a number of workers from 1 to 64, or auto")
+    folder = Path(values["report_dir"])
+    _check_writable(folder)
+    names = [target.name if target else REFERENCE for target in resolved]
+    checks = [check for check in all_checks() if check.requirement in chosen.selected]
+    watch = _Watch(names, checks)
+    arguments = _arguments(names, {**values, "seed": chosen.seed}, workers)
+    # A project's own pytest settings and plugins have no part in this, here and in the workers.
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    status = pytest.main(arguments, plugins=[watch])
+    runs = watch.runs
+    _conclude(runs, folder, chosen.seed)
+    if not runs:
+        return Exit.USAGE if status != 0 else Exit.INCOMPLETE
+    return int(status)
+
+
+def _arguments(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
+    """The command line for pytest."""
+    package = files("conformance")
+    arguments = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "-p", "conformance.plugin"]
+    if workers not in (None, "1"):
+        arguments += ["-p", "xdist.plugin", "-n", str(workers)]
+    for name in names:
+        arguments += ["--target", name]
+    for flag, described in settings.OPTIONS.items():
+        value = values.get(flag[2:].replace("-", "_"))
+        ours = f"--conformance-{flag[2:]}"
+        if described.get("action") == "store_true":
+            arguments += [ours] if value else []
+        elif isinstance(value, list):
+            arguments += [f"{ours}={one}" for one in value]
+        elif value is not None:
+            arguments.append(f"{ours}={value}")
+    return [*arguments, "--pyargs", "conformance.checks"]
+
+
+def _check_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--report-dir {folder}: cannot be made ({error.strerror}); choose another") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"--report-dir {folder}: cannot be written to; choose another")
+
+
+def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
+    """Print the summary of each run, where its files are, and how to repeat it."""
+    console = Console(highlight=False)
+    for each in runs:
+        console.print()
+        report.summary(each, console)
+        said = f"{each.requests} requests in {each.seconds:.1f} s, seed {seed}. Results: {folder / each.target}{os.sep}"
+        console.print(said, markup=False, style="dim", soft_wrap=True)
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            for line in report.annotations(each):
+                print(line)
+        step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        if step_summary:
+            from conformance.reporting import summary
+
+            with Path(step_summary).open("a", encoding="utf-8") as file:
+                file.write(summary.render(each))
+
+
+class _Watch:
+    """Stands in for pytest's own reporter: a bar on a terminal, a line for each family elsewhere."""
+
+    def __init__(self, names: list[str], checks: list[Check]) -> None:
+        self.runs: list[Run] = []
+        self._rows = catalogue.load().requirements
+        self._requirement = {check.id: check.requirement for check in checks}
+        self._left = Counter((name, self._rows[check.requirement].family) for name in names for check in checks)
+        self._found: dict[tuple[str, str], Counter[Status]] = {}
+        self._several = len(names) > 1
+        self._console = Console(stderr=True, highlight=False)
+        self._bar: Progress | None = None
+        self._total = len(names) * len(checks)
+        self._config: pytest.Config | None = None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        self._config = config
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            config.pluginmanager.unregister(reporter)
+        if self._console.is_terminal:
+            columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("looking", total=self._total)
+            self._bar.start()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told = getattr(report, "conformance", None)
+        if told is None or told["check"] not in self._requirement:
+            return
+        family = self._rows[self._requirement[told["check"]]].family
+        label = f"{told['target']} {family}" if self._several else family
+        place = (told["target"], family)
+        self._found.setdefault(place, Counter())[Status(told["status"])] += 1
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, description=label)
+        elif sum(self._found[place].values()) == self._left[place]:
+            counted = ", ".join(f"{self._found[place][status]} {status}" for status in Status if self._found[place][status])
+            self._console.print(f"{label}: {counted}", markup=False, soft_wrap=True)
+
+    def pytest_internalerror(self, excrepr: object) -> None:
+        self._stop()
+        sys.stderr.write(f"the suite itself failed; please report this:\n{excrepr}\n")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._stop()
+            sys.stderr.write(f"the suite itself failed; please report this:\n{report.longreprtext}\n")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        self._stop()
+        if self._config is not None:
+            self.runs = plugin.runs(self._config)
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

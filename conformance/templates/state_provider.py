@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""A state provider for your Store Orders Service: places orders in its store, and takes them away again.
+
+The suite starts this once for each message, with the message as JSON on standard input, and reads the answer from
+standard output. Exit status 3 says "cannot do this" (a chosen id, an empty store); any other but 0 is a failure.
+Replace the three functions at the top; here they keep a list in a SQLite file, as an example.
+"""
+
+import json
+import sqlite3
+import sys
+
+STORE = sqlite3.connect("store.db")
+STORE.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, status TEXT, pet_id INTEGER, quantity INTEGER)")
+
+
+def place(status: str, order_id: int | None = None) -> int:
+    """Place one order, pending or shipped, with this id or any; return its id. An order of that id is replaced."""
+    statement = "INSERT OR REPLACE INTO orders VALUES (?, ?, 1, 1)"
+    return int(STORE.execute(statement, (order_id, status)).lastrowid or 0)
+
+
+def remove(order_id: int) -> None:
+    """Remove one order, if it is there."""
+    STORE.execute("DELETE FROM orders WHERE id = ?", (order_id,))
+
+
+def remove_all() -> None:
+    """Empty the store. On a store that others use, say instead: sys.exit(3)"""
+    STORE.execute("DELETE FROM orders")
+
+
+message = json.load(sys.stdin)
+params = message["params"]
+answer = {}
+if message["action"] == "teardown":
+    for order_id in params["orderIds"]:
+        remove(order_id)
+elif message["state"] == "no orders":
+    remove_all()
+else:
+    status = message["state"].removesuffix(" orders")  # "pending" or "shipped"
+    wanted = params.get("ids") or [None] * params["count"]
+    answer["orderIds"] = [place(status, order_id) for order_id in wanted]
+STORE.commit()
+json.dump(answer, sys.stdout)

@@ -1,0 +1,12 @@
+"""Services that are correct and different: what the specification does not show, decided every way.
+
+None of them breaks a required requirement, so none may be failed; a few leave what is recommended, and say
+so. A variant is a function that changes a service (see `api.Service` and `amend`), as a fault is.
+"""
+
+from __future__ import annotations
+
+from . import answers, deployment, orders, protocol
+from .registry import VARIANTS, Variant, variant
+
+__all__ = ["VARIANTS", "Variant", "answers", "deployment", "orders", "protocol", "variant"]

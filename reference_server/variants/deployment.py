@@ -1,0 +1,157 @@
+"""Other deployments: busy, slow, limited, behind a longer path."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+
+from .. import amend
+from ..api import ORDERS, Service
+from ..messages import Request, Response
+from ..orders import Order, Outcome, Status
+from .registry import variant
+
+
+@variant()
+def is_shared_with_busy_clients(service: Service) -> None:
+    """Has other clients that place, ship and cancel orders between any two requests."""
+    mine: deque[int] = deque(service.store.place(10, Status.PENDING))
+    lock = threading.Lock()
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        with lock:
+            mine.extend(service.store.place(2, Status.PENDING))
+            service.store.change(mine[-1], status=Status.SHIPPED)
+            service.store.change(mine[0], quantity=1)
+            while len(mine) > 20:
+                service.store.remove([mine.popleft()])
+        return inner(request)
+
+    service.respond = respond
+    service.cannot.add("no orders")
+
+
+@variant()
+def cancels_and_ships_behind_your_back(service: Service) -> None:
+    """Has orders of others that change their status from one request to the next, each there all the time."""
+    others = service.store.place(6, Status.PENDING)
+    turn = itertools.cycle((Status.SHIPPED, Status.PENDING))
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        status = next(turn)
+        for order_id in others:
+            service.store.change(order_id, status=status, complete=status is Status.SHIPPED)
+        return inner(request)
+
+    service.respond = respond
+    service.cannot.add("no orders")
+
+
+def _slow(service: Service, seconds: float, *methods: str) -> None:
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        if not methods or request.method in methods:
+            time.sleep(seconds)
+        return inner(request)
+
+    service.respond = respond
+
+
+@variant()
+def is_slow(service: Service) -> None:
+    """Takes 30 milliseconds for every request."""
+    _slow(service, 0.03)
+
+
+@variant()
+def cancels_slowly(service: Service) -> None:
+    """Takes 150 milliseconds for every cancel."""
+    _slow(service, 0.15, "DELETE")
+
+
+@variant()
+def is_slow_now_and_then(service: Service) -> None:
+    """Takes half a second for every fiftieth request."""
+    due = amend.every(50)
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        if due():
+            time.sleep(0.5)
+        return inner(request)
+
+    service.respond = respond
+
+
+@variant()
+def serves_one_request_at_a_time(service: Service) -> None:
+    """Lets every request wait for the one before, of whatever connection."""
+    lock = threading.Lock()
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        with lock:
+            return inner(request)
+
+    service.respond = respond
+
+
+def _sends_away(service: Service, n: int, status: int, retry_after: str, body: bytes = b"") -> None:
+    """Answers every n-th request with this status before it looks at anything."""
+    due = amend.every(n)
+    inner = service.respond
+    headers = {"Retry-After": retry_after, "Content-Type": "text/plain"}
+    service.respond = lambda request: Response(status, body, headers) if due() else inner(request)
+
+
+@variant()
+def limits_the_rate(service: Service) -> None:
+    """Answers 429 with Retry-After: 1 to every fortieth request."""
+    _sends_away(service, 40, 429, "1", b"slow down")
+
+
+@variant()
+def is_unavailable_now_and_then(service: Service) -> None:
+    """Answers 503 with Retry-After: 1 to every fortieth request."""
+    _sends_away(service, 40, 503, "1")
+
+
+@variant()
+def is_unavailable_until_a_date(service: Service) -> None:
+    """Answers 503 with Retry-After as a date, long past, to every fortieth request."""
+    _sends_away(service, 40, 503, "Fri, 31 Dec 1999 23:59:59 GMT")
+
+
+@variant()
+def serves_behind_a_longer_path(service: Service) -> None:
+    """Has a base address with more segments before /v1."""
+    service.base = "/shops/7/api" + service.base
+    service.collection = service.base + ORDERS
+
+
+@variant()
+def cancels_by_a_queue(service: Service) -> None:
+    """Answers 204 at once and removes the order from the listing a tenth of a second later."""
+    leaving: dict[int, tuple[Order, float]] = {}
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        order = service.store.get(order_id)
+        outcome = inner(order_id)
+        if order and outcome is Outcome.CANCELLED:
+            leaving[order_id] = (order, time.monotonic() + 0.1)
+        return outcome
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        present, now = {order.id for order in orders}, time.monotonic()
+        late = [order for order, until in list(leaving.values()) if until > now and order.id not in present]
+        return orders + late
+
+    service.cancel = cancel
+    amend.listing(service, change)
+    service.cannot.add("no orders")

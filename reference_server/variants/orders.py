@@ -1,0 +1,284 @@
+"""Other orders: more or fewer fields, other ids, dates, sequences, and ways to write the same JSON."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from datetime import datetime
+
+from .. import amend
+from ..api import JsonObject, Service
+from ..messages import Request
+from ..orders import INT64_MAX, INT64_MIN, Order, Outcome, Status
+from .registry import variant
+
+# --- which orders are listed, and how ---
+
+
+def _ghosts(service: Service) -> list[Order]:
+    """Keeps what is cancelled, to list it further."""
+    ghosts: list[Order] = []
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        order = service.store.get(order_id)
+        outcome = inner(order_id)
+        if order and outcome is Outcome.CANCELLED:
+            ghosts.append(order)
+        return outcome
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        present = {order.id for order in orders}
+        return orders + [ghost for ghost in {g.id: g for g in ghosts}.values() if ghost.id not in present]
+
+    service.cancel = cancel
+    amend.listing(service, change)
+    service.cannot.add("no orders")
+    return ghosts
+
+
+@variant()
+def keeps_listing_cancelled_orders(service: Service) -> None:
+    """Lists cancelled orders as before, with nothing to tell them by."""
+    _ghosts(service)
+
+
+@variant()
+def lists_cancelled_orders_as_such(service: Service) -> None:
+    """Lists cancelled orders with a field status, which all orders have."""
+    ghosts = _ghosts(service)
+    amend.orders(
+        service,
+        lambda order, fields: {
+            **fields,
+            "status": "cancelled" if order in ghosts else order.status.value,
+        },
+    )
+
+
+@variant()
+def lists_cancelled_orders_once_more(service: Service) -> None:
+    """Lists a cancelled order in the next listing, and then no more."""
+    ghosts = _ghosts(service)
+    inner = service.listed
+
+    def listed(request: Request) -> list[Order]:
+        orders = list(inner(request))
+        ghosts.clear()
+        return orders
+
+    service.listed = listed
+
+
+@variant()
+def lists_backwards(service: Service) -> None:
+    """Lists the newest order first."""
+    amend.listing(service, lambda request, orders: orders[::-1])
+
+
+@variant()
+def lists_in_another_sequence_each_time(service: Service) -> None:
+    """Shuffles every listing."""
+    shuffler = random.Random(20)
+    amend.listing(service, lambda request, orders: shuffler.sample(orders, len(orders)))
+
+
+@variant()
+def has_three_thousand_orders(service: Service) -> None:
+    """Has 3,000 orders of other clients besides."""
+    service.store.place(3000, Status.SHIPPED)
+
+
+@variant()
+def begins_with_an_empty_store(service: Service) -> None:
+    """Has no orders at the start."""
+    service.store.clear()
+
+
+# --- fields ---
+
+
+def _more_elements(service: Service, elements: bytes) -> None:
+    """Lists further elements, unless there is no order at all."""
+    amend.listing_body(service, lambda body: body if body == b"[]" else b"[" + elements + b"," + body[1:])
+
+
+@variant()
+def lists_orders_without_any_field(service: Service) -> None:
+    """Lists two more orders that have no field."""
+    _more_elements(service, b"{},{}")
+
+
+@variant()
+def lists_orders_without_id(service: Service) -> None:
+    """Lists two more orders that have no id but other fields."""
+    _more_elements(service, b'{"petId":4,"complete":false},{"quantity":2}')
+
+
+@variant()
+def lists_ids_only(service: Service) -> None:
+    """Lists orders with their id and no other field."""
+    amend.orders(service, lambda order, fields: {"id": order.id})
+
+
+@variant()
+def leaves_out_some_fields_of_some_orders(service: Service) -> None:
+    """Leaves out another field in each order, never the id."""
+    optional = ("petId", "quantity", "shipDate", "complete")
+
+    def change(order: Order, fields: JsonObject) -> JsonObject:
+        return {name: value for name, value in fields.items() if name != optional[order.id % 4]}
+
+    amend.orders(service, change)
+
+
+@variant()
+def adds_fields_to_orders(service: Service) -> None:
+    """Adds objects, lists, null and the status to every order."""
+    more: JsonObject = {"links": {"self": None}, "tags": [], "note": None, "größe": 1.5, "Id": "x", "": {}}
+    amend.orders(service, lambda order, fields: {**more, **fields, "status": order.status.value})
+
+
+@variant()
+def has_quantities_of_any_size(service: Service) -> None:
+    """Lists quantities of 0, below 0 and beyond int64: the contract sets no bounds."""
+    quantities = (0, -3, 10**30, INT64_MAX + 1)
+    amend.orders(service, lambda order, fields: {**fields, "quantity": quantities[order.id % 4]})
+
+
+@variant()
+def has_pets_of_any_number(service: Service) -> None:
+    """Lists a petId from either end of int64."""
+    amend.orders(
+        service, lambda order, fields: {**fields, "petId": (INT64_MIN, INT64_MAX, 0, -1)[order.id % 4]}
+    )
+
+
+@variant()
+def has_orders_that_are_all_alike(service: Service) -> None:
+    """Lists orders that differ by their id only."""
+    alike: JsonObject = {"petId": 1, "quantity": 1, "shipDate": "2026-01-01T00:00:00Z", "complete": False}
+    amend.orders(service, lambda order, fields: {"id": order.id, **alike})
+
+
+# --- ids ---
+
+
+@variant()
+def gives_ids_from_all_of_int64(service: Service) -> None:
+    """Gives new orders random ids from one end of int64 to the other, and lets nobody choose."""
+    source = random.Random(64)
+    service.store.next_id = lambda: source.randint(INT64_MIN, INT64_MAX)
+    service.cannot.add("ids")
+
+
+@variant()
+def gives_far_ids(service: Service) -> None:
+    """Gives new orders ids above 2^53, each next to the other."""
+    inner = service.store.next_id
+    service.store.next_id = lambda: 2**60 + inner()
+
+
+@variant()
+def gives_negative_ids(service: Service) -> None:
+    """Gives new orders negative ids, counting down."""
+    inner = service.store.next_id
+    service.store.next_id = lambda: -inner()
+
+
+# --- dates ---
+
+
+def _dates(service: Service, form: str) -> None:
+    """Writes dates in another form of ISO 8601."""
+    amend.orders(
+        service,
+        lambda order, fields: {
+            **fields,
+            "shipDate": datetime.fromisoformat(order.ship_date).strftime(form),
+        },
+    )
+
+
+@variant("LIST-10")
+def writes_dates_without_offset(service: Service) -> None:
+    """Writes dates in local time, valid ISO 8601 though not RFC 3339."""
+    _dates(service, "%Y-%m-%dT%H:%M:%S")
+
+
+@variant("LIST-10")
+def writes_dates_in_basic_form(service: Service) -> None:
+    """Writes dates in the basic form, valid ISO 8601 though not RFC 3339."""
+    _dates(service, "%Y%m%dT%H%M%SZ")
+
+
+@variant("LIST-10")
+def writes_dates_with_a_comma(service: Service) -> None:
+    """Writes a comma before the fraction, valid ISO 8601 though not RFC 3339."""
+    _dates(service, "%Y-%m-%dT%H:%M:%S,%fZ")
+
+
+@variant("LIST-10")
+def writes_week_dates(service: Service) -> None:
+    """Writes week dates, valid ISO 8601 though not RFC 3339."""
+    _dates(service, "%G-W%V-%uT%H:%M:%SZ")
+
+
+@variant("LIST-10")
+def writes_ordinal_dates(service: Service) -> None:
+    """Writes the day of the year, valid ISO 8601 though not RFC 3339."""
+    _dates(service, "%Y-%jT%H:%M:%SZ")
+
+
+@variant("LIST-10")
+def writes_dates_to_the_minute(service: Service) -> None:
+    """Writes times without seconds, valid ISO 8601 though not RFC 3339."""
+    _dates(service, "%Y-%m-%dT%H:%M+02")
+
+
+@variant()
+def writes_fine_fractions(service: Service) -> None:
+    """Writes fractions of a second with twelve digits."""
+    _dates(service, "%Y-%m-%dT%H:%M:%S.000000000001Z")
+
+
+@variant()
+def writes_leap_seconds(service: Service) -> None:
+    """Writes the leap second at the end of 2016."""
+    amend.orders(service, lambda order, fields: {**fields, "shipDate": "2016-12-31T23:59:60Z"})
+
+
+@variant()
+def writes_far_dates(service: Service) -> None:
+    """Writes dates of the years 1 and 9999."""
+    dates = ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999-12:00")
+    amend.orders(service, lambda order, fields: {**fields, "shipDate": dates[order.id % 2]})
+
+
+# --- JSON ---
+
+
+@variant()
+def writes_json_with_indents(service: Service) -> None:
+    """Writes every body over many lines, names sorted."""
+    service.encode = lambda value: json.dumps(value, indent="\t", sort_keys=True).encode()
+
+
+@variant()
+def writes_json_with_escapes(service: Service) -> None:
+    """Writes every character within strings as an escape."""
+
+    def escaped(match: re.Match[str]) -> str:
+        units = json.loads(match[0]).encode("utf-16-be")
+        return '"' + "".join(f"\\u{units[i]:02x}{units[i + 1]:02X}" for i in range(0, len(units), 2)) + '"'
+
+    service.encode = lambda value: re.sub(r'"(?:[^"\\]|\\.)*"', escaped, json.dumps(value)).encode()
+
+
+@variant()
+def writes_json_with_odd_blanks(service: Service) -> None:
+    """Writes blanks, tabs and line breaks wherever JSON allows them."""
+    service.encode = lambda value: (
+        b"\r\n\t " + json.dumps(value, separators=(" ,\t", "\r\n: "), ensure_ascii=False).encode() + b" \n\n"
+    )

@@ -1,0 +1,97 @@
+"""The catalogues of faults and variants, and that each of them does something."""
+
+from __future__ import annotations
+
+import re
+import threading
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from transcript import KEY, LIST, orders_in, served, transcript
+
+from reference_server.faults import FAULTS, NOT_FAULTABLE
+from reference_server.messages import Request
+from reference_server.orders import Status
+from reference_server.running import Running
+from reference_server.variants import VARIANTS
+
+ROOT = Path(__file__).parents[2]
+CORRECT = transcript(served())
+
+
+def requirement_ids() -> set[str]:
+    """The ids of the requirements, as the catalogue of the suite has them."""
+    catalogue = tomllib.loads((ROOT / "conformance/contract/requirements.toml").read_text())
+    return set(re.findall(r"\b(?:AUTH|LIST|CANCEL|ERR|HTTP|BASE|PET)-[0-9]+\b", repr(catalogue)))
+
+
+def test_every_requirement_has_faults() -> None:
+    counts = Counter(fault.requirement for fault in FAULTS.values())
+    assert counts.keys() | NOT_FAULTABLE.keys() == requirement_ids()
+    assert not counts.keys() & NOT_FAULTABLE.keys()
+    assert min(counts.values()) >= 2
+    assert len(FAULTS) >= 130
+
+
+@pytest.mark.parametrize("catalogue", [FAULTS, VARIANTS], ids=["faults", "variants"])
+def test_names_and_descriptions_are_for_people(catalogue: dict[str, object]) -> None:
+    descriptions = [str(getattr(entry, "description", "")) for entry in catalogue.values()]
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name) for name in catalogue)
+    assert all(text[0].isupper() and text.endswith(".") and "\n" not in text for text in descriptions)
+    assert len(set(descriptions)) == len(descriptions)
+
+
+def test_variants_leave_recommended_requirements_only() -> None:
+    assert len(VARIANTS) >= 35
+    assert {name for variant in VARIANTS.values() for name in variant.leaves} <= {"ERR-5", "LIST-10"}
+
+
+def test_the_conversation_is_the_same_each_time() -> None:
+    assert transcript(served()) == CORRECT
+    assert b'"shipDate"' in CORRECT[-3][1]
+    assert orders_in(CORRECT[-1][1]) == []
+
+
+RACES = {name for name, fault in FAULTS.items() if fault.requirement == "CANCEL-7"}
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES))
+def test_a_fault_shows_itself(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    found = transcript(served(faults=(name,)))
+    assert len(found) == len(CORRECT)
+    assert found != CORRECT
+    assert capfd.readouterr().err == "", "no fault may break the service itself"
+
+
+@pytest.mark.parametrize("name", sorted(RACES))
+def test_a_race_shows_itself(name: str) -> None:
+    service = served(faults=(name,))
+    for order_id in service.store.place(20, Status.PENDING):
+        start = threading.Barrier(6)
+        statuses: list[int] = []
+
+        def cancel(
+            path: str = f"{LIST}/{order_id}",
+            start: threading.Barrier = start,
+            statuses: list[int] = statuses,
+        ) -> None:
+            start.wait()
+            statuses.append(service.answer(Request("DELETE", path, "", {"authorization": f"Bearer {KEY}"})).status)
+
+        threads = [threading.Thread(target=cancel) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if statuses.count(204) != 1:
+            return
+    pytest.fail("never more or fewer than one success")
+
+
+def test_faults_and_variants_combine_and_are_served() -> None:
+    service = served(("ends-the-array-with-null", "sends-json-after-204"), ("sends-chunks", "lists-backwards"))
+    with Running(service) as running:
+        assert running.base_url.endswith("/v1")
+    assert transcript(service) != CORRECT

@@ -1,0 +1,125 @@
+"""A long conversation with a service, the same each time, in which every fault has the chance to show itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+
+from reference_server.api import Service
+from reference_server.messages import Request
+from reference_server.orders import OrderStore, Status
+from reference_server.running import install
+from reference_server.seed import initial_orders
+
+KEY = "sk-Reference.Key_42"
+LIST = "/v1/store/orders"
+SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
+FAR = [-(2**63), -77, -8, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
+ABSENT = [0, -1, 424242, -424242, 2**40, 2**63 - 2, -(2**63) + 1]
+QUERIES = ["status=shipped", "limit=1", "per_page=1", "page=2", "offset=3", "petId=4", "complete=true", "id=5", "x=y"]
+
+
+def served(faults: tuple[str, ...] = (), variants: tuple[str, ...] = ()) -> Service:
+    """A service over the seed orders with these changes."""
+    service = Service(OrderStore(initial_orders(None)), KEY.encode())
+    install(service, faults, variants)
+    return service
+
+
+def transcript(service: Service) -> list[tuple[str, bytes]]:
+    """Every request of the conversation, in words, with the bytes of its answer but for the date."""
+    return list(_conversation(service))
+
+
+def _conversation(service: Service) -> Iterator[tuple[str, bytes]]:
+    numbers = iter(range(10_000, 10**9))
+    key = f"Bearer {KEY}"
+    store = service.store
+
+    def say(
+        method: str,
+        path: str,
+        authorization: str | None = key,
+        connection: int | None = None,
+        query: str = "",
+        **headers: str,
+    ) -> tuple[str, bytes]:
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if authorization is not None:
+            given["authorization"] = authorization
+        request = Request(method, path, query, given, b"", connection or next(numbers))
+        response = service.answer(request)
+        data = re.sub(rb"Date: [^\r]*", b"Date: -", service.write(request, response))
+        return f"{method} {path} {query} {given}", data + b"(closed)" * response.close
+
+    def cancel(order_id: object, authorization: str | None = key, **more: str) -> tuple[str, bytes]:
+        return say("DELETE", f"{LIST}/{order_id}", authorization, **more)
+
+    def both(authorization: str | None, **more: str) -> Iterator[tuple[str, bytes]]:
+        yield say("GET", LIST, authorization, **more)
+        for order_id in (101, 102, 999):
+            yield cancel(order_id, authorization, **more)
+
+    # Credentials.
+    yield from both(None)
+    yield from both(None)
+    yield from both("Bearer wrong")
+    near = [KEY + "x", KEY[:-1], KEY[:-1] + "#", "#" + KEY[1:], KEY[:8] + "zz", "x" * len(KEY), KEY.swapcase(), "x" + KEY,
+            KEY[::-1], KEY[:5] + "#" + KEY[6:], KEY[:9]]  # fmt: skip
+    for wrong in near:
+        yield say("GET", LIST, f"Bearer {wrong}")
+        yield cancel(102, f"Bearer {wrong}")
+    basic = b64encode(f"{KEY}:".encode()).decode()
+    for other in (KEY, f"Basic {basic}", f"Token {KEY}", "Bearer", "Bearer ", f"Bearer {KEY} x", f"bearer {KEY}", f"BEARER {KEY}"):  # fmt: skip
+        yield say("GET", LIST, other)
+    for headers in ({"x_api_key": KEY}, {"cookie": f"api_key={KEY}"}, {"proxy_authorization": f"Bearer {KEY}"}):
+        yield say("GET", LIST, None, **headers)
+    for name in ("api_key", "access_token"):
+        yield say("GET", LIST, None, query=f"{name}={KEY}")
+    yield from [say("GET", LIST, credentials, connection=5) for credentials in (key, None, "Bearer wrong", key)]
+    yield from [say("GET", LIST, "Bearer wrong") for _ in range(25)]
+    yield say("GET", LIST)
+    yield from [say("GET", f"/v1/pets/{pet}", credentials) for pet in (1, 4) for credentials in (None, key)]
+
+    # The listing.
+    yield from [say("GET", LIST) for _ in range(30)]
+    store.place_ids([*SMALL, *FAR], Status.PENDING)
+    store.place_ids([-3, 14, 18, 19, 30, 31, 32, 33], Status.SHIPPED)
+    yield from [say("GET", LIST) for _ in range(4)]
+    yield from [say("GET", LIST, query=query) for query in QUERIES]
+
+    # Cancelling.
+    for text in ("12abc", "12.5", "12.json", "12%20", "abc", "é", "4294967307", "-11", "9007199254740992", "10"):
+        yield cancel(text)
+        yield say("GET", LIST)
+    for order_id in (18, 19, 30, 31):
+        yield cancel(order_id)
+        yield cancel(order_id)
+        yield say("GET", LIST)
+        yield cancel(order_id)
+    for absent in ABSENT:
+        yield cancel(absent)
+    for order_id in (*SMALL[:-1], *FAR):
+        yield cancel(order_id, None)
+        yield cancel(order_id, "Bearer wrong")
+        yield say("GET", LIST)
+        yield cancel(order_id)
+        yield cancel(order_id)
+        yield say("GET", LIST)
+        yield cancel(order_id)
+    yield cancel(1100, content_type="application/json", content_length="0")
+
+    # Many orders, and none.
+    many = store.place(1100, Status.PENDING)
+    yield say("GET", LIST)
+    yield cancel(many[7])
+    yield say("GET", LIST)
+    store.clear()
+    yield say("GET", LIST)
+
+
+def orders_in(answer: bytes) -> object:
+    """The JSON of a plain answer."""
+    return json.loads(answer.partition(b"\r\n\r\n")[2])

@@ -16,6 +16,10 @@ from conformance.transport.guard import Refused
 from conformance.verify import Excluded, Inconclusive
 from conformance.verify import listing as readable
 
+# Inside `Api` the name `list` is the operation's.
+Answers = list[Answer]
+Ids = list[int]
+
 
 class Api:
     """Sends the operations of the contract to the target, with the valid key unless told otherwise."""
@@ -26,9 +30,10 @@ class Api:
         self.rng = rng
 
     def ask_list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Request:
-        """`GET /store/orders` (section 4.1), not yet sent. A query is not of the contract, so any status is open to it."""
-        allowed = Allowed.OPEN if query else Allowed.LISTED
-        return Request("GET", "/store/orders", credential or self.key, query, headers, None, allowed)
+        """`GET /store/orders` (section 4.1), not yet sent. A query is not in the contract: any status is open to it."""
+        credential = credential or self.key
+        allowed = Allowed.OPEN if query or credential.query or credential.malformed else Allowed.LISTED
+        return Request("GET", "/store/orders", credential, query, headers, None, allowed)
 
     def ask_cancel(
         self,
@@ -40,7 +45,10 @@ class Api:
         body: bytes | None = None,
     ) -> Request:
         """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is."""
-        return Request("DELETE", f"/store/orders/{order}", credential or self.key, "", headers, body, allowed)
+        credential = credential or self.key
+        if credential.query or credential.malformed:
+            allowed = Allowed.OPEN
+        return Request("DELETE", f"/store/orders/{order}", credential, "", headers, body, allowed)
 
     def list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Answer:
         """Send `ask_list`."""
@@ -56,7 +64,7 @@ class Api:
         """Send any one request."""
         return self._client.send(request)
 
-    def send_all(self, requests: Iterable[Request]) -> list[Answer]:
+    def send_all(self, requests: Iterable[Request]) -> Answers:
         """Send requests that do not depend on each other together; the answers come in the order of the requests."""
         return self._client.send_all(requests)
 
@@ -68,7 +76,7 @@ class Api:
         """Whether the guard lets a cancel of this path segment out."""
         return self._client.guard.permits(str(segment))
 
-    def absent(self, count: int = 1) -> list[int]:
+    def absent(self, count: int = 1) -> Ids:
         """Ids of no order, which no order could be mistaken for; drawn anew at each call, after reading the listing."""
         self.listing()
         try:

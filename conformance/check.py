@@ -133,7 +133,9 @@ MOST_TELLING = (
 )  # fmt: skip
 
 
-def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int, ...]) -> dict[str, tuple[list[int], list[int]]]:
+def allot(
+    checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int, ...]
+) -> dict[str, tuple[list[int], list[int]]]:
     """Share static ids out among checks: by check id, its pending and its shipped ids.
 
     A check that cannot have all that it needs gets none, and leaves them to the next.
@@ -141,7 +143,9 @@ def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int,
     rank = {id_: place for place, id_ in enumerate(MOST_TELLING)}
     left_pending, left_shipped = list(pending), list(shipped)
     shares = {}
-    for check in sorted(checks, key=lambda check: (rank.get(check.requirement, len(rank)), check.requirement, check.id)):
+    for check in sorted(
+        checks, key=lambda check: (rank.get(check.requirement, len(rank)), check.requirement, check.id)
+    ):
         needs = check.needs
         if not needs.orders or needs.chosen_ids or needs.many_orders:
             continue

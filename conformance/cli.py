@@ -85,7 +85,16 @@ def parser() -> Parser:
 
     doctor = command("doctor", "look at a target before a run: configuration, DNS, TLS, key, state provider", _doctor)
     doctor.add_argument("target", nargs="?", metavar="TARGET", help="a configured target, or reference (the default)")
-    for flag in ("--config", "--base-url", "--api-key-env", "--states-url", "--timeout", "--ca-bundle", "--client-cert", "--proxy"):
+    for flag in (
+        "--config",
+        "--base-url",
+        "--api-key-env",
+        "--states-url",
+        "--timeout",
+        "--ca-bundle",
+        "--client-cert",
+        "--proxy",
+    ):
         doctor.add_argument(flag, **OPTIONS[flag])
 
     init = command("init", "write a commented targets.toml and an example state provider into this folder", _init)

@@ -72,7 +72,9 @@ def build(
         report = collection.reports.get(check.id)
         if report is None:
             if not complete and check.requirement in settings.selected:
-                results.append(CheckResult(check.id, check.requirement, Status.INCONCLUSIVE, "not run: the run was cut short"))
+                results.append(
+                    CheckResult(check.id, check.requirement, Status.INCONCLUSIVE, "not run: the run was cut short")
+                )
             continue
         first = len(exchanges)
         exchanges += _number([Exchange.from_json(data) for data in report.exchanges], first)
@@ -89,7 +91,8 @@ def build(
         facts.setdefault(topic, []).append(Observed(topic, value, tuple(numbers)))
     requirements = fold(rows.values(), results, waivers)
     warnings += [
-        f"the waiver for {requirement} is no longer needed: it passed" for requirement in unneeded_waivers(requirements, waivers)
+        f"the waiver for {requirement} is no longer needed: it passed"
+        for requirement in unneeded_waivers(requirements, waivers)
     ]
     started = collection.started
     return Run(

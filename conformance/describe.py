@@ -30,9 +30,7 @@ def requirements(form: str | None = None) -> str:
     if form == "markdown":
         return _markdown(rows)
     width = max(len(row.id) for row in rows.requirements.values())
-    return "\n".join(
-        f"{row.id:{width}}  {row.level.value:11}  {row.title}" for row in rows.requirements.values()
-    )
+    return "\n".join(f"{row.id:{width}}  {row.level.value:11}  {row.title}" for row in rows.requirements.values())
 
 
 def explain(requirement: str) -> str:
@@ -41,7 +39,11 @@ def explain(requirement: str) -> str:
     row = rows.get(requirement.upper())
     if row is None:
         family = [id_ for id_ in rows if id_.startswith(requirement.upper().split("-")[0])]
-        hint = f"did you mean one of {', '.join(family)}?" if family else "`store-orders-conformance requirements` lists them"
+        hint = (
+            f"did you mean one of {', '.join(family)}?"
+            if family
+            else "`store-orders-conformance requirements` lists them"
+        )
         raise ConfigError(f"{requirement!r} is no requirement; {hint}")
     modal = "The service must" if row.level == "required" else "The service should"
     parts = [
@@ -78,7 +80,11 @@ def _orders(check: Check) -> str:
 
 
 def _row(row: Requirement, checks: list[Check]) -> dict[str, Any]:
-    own = [{"id": c.id, "mode": str(c.needs.mode), "description": " ".join(c.description.split())} for c in checks if c.requirement == row.id]
+    own = [
+        {"id": c.id, "mode": str(c.needs.mode), "description": " ".join(c.description.split())}
+        for c in checks
+        if c.requirement == row.id
+    ]
     return {**vars(row), "level": row.level.value, "needs": list(row.needs), "checks": own}
 
 

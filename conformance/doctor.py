@@ -1,4 +1,4 @@
-"""`doctor`: a look at a target before a run. Says of each thing that a run needs whether it is there, and how to mend it."""
+"""`doctor`: a look at a target before a run. Says what a run needs and is not there, and how to mend it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHOSEN = 2**53 + 3
 
 
 def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
-    """Examine one target and print what is found; return 0, or 2 where something is to be mended. Raises ConfigError."""
+    """Examine one target and print what is found; return 0, or 2 where something is to mend. Raises ConfigError."""
     chosen = settings.read(targets, values)
     (target,) = resolve(chosen.targets, chosen.options)
     server = ReferenceServer() if target is None else None

@@ -14,7 +14,9 @@ from conformance.target import REFERENCE, Mode, Secret, States, Target, resolve
 from conformance.universal import JUDGES
 
 #: The reference as `--plan` sees it: nothing is started, so there is no address yet.
-_REFERENCE = Target(REFERENCE, "(started by the run)/v1", Secret("unused"), Mode.FULL, states=States(url="(started by the run)"))
+_REFERENCE = Target(
+    REFERENCE, "(started by the run)/v1", Secret("unused"), Mode.FULL, states=States(url="(started by the run)")
+)
 
 
 def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
@@ -48,12 +50,13 @@ def lines(target: Target, checks: list[Check]) -> list[str]:
         said += [f"{'':22} not {check.id}: {reasons[check.id]}" for check in own if reasons[check.id]]
     needs = [scaled(check.needs, target) for check in running]
     exercised = {check.requirement for check in running}
+    selected = {check.requirement for check in checks}
     said += [
         "",
-        f"  {len(running)} of {len(checks)} checks run, {len(exercised)} of {len({c.requirement for c in checks})} requirements.",
-        f"  Orders wanted from the state provider: {sum(n.pending for n in needs)} pending, {sum(n.shipped for n in needs)} "
-        f"shipped, in small portions that are given back; chosen ids for {sum(n.chosen_ids for n in needs)} checks; an empty "
-        f"store for {sum(n.empty_store for n in needs)}.",
+        f"  {len(running)} of {len(checks)} checks run, for {len(exercised)} of {len(selected)} requirements.",
+        f"  Orders wanted from the state provider: {sum(n.pending for n in needs)} pending and "
+        f"{sum(n.shipped for n in needs)} shipped, in small portions that are given back; chosen ids for "
+        f"{sum(n.chosen_ids for n in needs)} checks; an empty store for {sum(n.empty_store for n in needs)}.",
         "",
     ]
     return said

@@ -13,8 +13,7 @@ import os
 import signal
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -39,7 +38,7 @@ from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import curl
 from conformance.transport.guard import Refused
 from conformance.transport.wire import Wire
-from conformance.verdict import Exit, Outcome, Status, Waiver
+from conformance.verdict import Outcome, Status, Waiver
 from conformance.writing import write
 
 pytest.register_assert_rewrite("conformance.checks")
@@ -96,7 +95,9 @@ class Plugin:
         self.config = config
         told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PLUGIN)
         self.is_worker = told is not None
-        values = {name.removeprefix(DEST): value for name, value in vars(config.option).items() if name.startswith(DEST)}
+        values = {
+            name.removeprefix(DEST): value for name, value in vars(config.option).items() if name.startswith(DEST)
+        }
         if told is not None:
             values["seed"] = told["seed"]
         self.settings = settings.read(tuple(values["target"]), values)
@@ -151,13 +152,14 @@ class Plugin:
             target = self.targets[name]
             if target is None:
                 raise RuntimeError("the reference server is not running")
-            self.sessions[name] = Session(target, self.shared.seed, self.shared.workers)
+            self.sessions[name] = Session(target, self.shared.seed, self.shared.workers, self.settings.selected)
         return self.sessions[name]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         order = {check.id: place for place, check in enumerate(checks_of.all_checks())}
         names = list(self.targets)
-        kept, dropped = [], []
+        kept: list[pytest.Item] = []
+        dropped: list[pytest.Item] = []
         for item in items:
             check = _check(item)
             chosen = check is None or check.requirement in self.settings.selected
@@ -176,7 +178,7 @@ class Plugin:
     # --- one check
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         if (check := _check(item)) is None:
             return (yield)
         with self._lock(item):
@@ -193,8 +195,8 @@ class Plugin:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Iterator[pytest.TestReport]:
-        outcome: pytest.TestReport = yield
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        outcome = yield
         report = self._reports.get(item.nodeid)
         if report is None:
             return outcome
@@ -219,7 +221,12 @@ class Plugin:
             session = self.session(_target_of(item))
             clean = session.recorder.redactor.clean
             report.message = clean(str(error))
-            report.failure = {"expected": clean(error.expected), "received": clean(error.received), "exchange": None, "curl": None}
+            report.failure = {
+                "expected": clean(error.expected),
+                "received": clean(error.received),
+                "exchange": None,
+                "curl": None,
+            }
             if error.answers:
                 shown = error.answers[0].exchange
                 report.failure["curl"] = curl(shown, session.target.key_variable)
@@ -233,10 +240,9 @@ class Plugin:
             report.status = Status.INCONCLUSIVE
             report.message = f"the suite itself failed here, which says nothing of the service: {kind}: {error}"
             report.warnings.append(f"check {report.check}: {report.message}; please report this")
-        if name := _target_of(item):
-            session = self.sessions.get(name)
-            if session is not None:
-                report.message = session.recorder.redactor.clean(report.message)
+        known = self.sessions.get(_target_of(item))
+        if known is not None:
+            report.message = known.recorder.redactor.clean(report.message)
 
     # --- after the checks
 
@@ -404,6 +410,3 @@ def _interrupt_on_sigterm() -> Any:
         raise KeyboardInterrupt(f"signal {number}")
 
     return signal.signal(signal.SIGTERM, interrupt)
-
-
-__all__ = ["Exit", "Plugin", "runs", "time"]

@@ -5,6 +5,7 @@ Nothing is judged here. What makes every check pointless is found in seconds and
 
 from __future__ import annotations
 
+from conformance.checks import credentials
 from conformance.session import Session
 from conformance.states.provider import CannotDo, ProviderError, State, setup, teardown
 from conformance.target import Mode
@@ -24,23 +25,24 @@ def look(session: Session) -> str | None:
     for _ in range(TRIES):
         answer = api.list()
         if answer.exchange.trouble == Trouble.UNREACHABLE:
-            return f"{target.base_url} cannot be reached: {answer.exchange.detail}. Check base_url, network, proxy and certificates."
+            detail = answer.exchange.detail
+            return f"{target.base_url} cannot be reached: {detail}. Check base_url, network, proxy and certificates."
         if answer.exchange.trouble == Trouble.TIMEOUT and api.list().exchange.trouble == Trouble.TIMEOUT:
             return f"{target.base_url} does not answer: {answer.exchange.detail}. Raise --timeout if it is merely slow."
         if answer.status != 401:
             break
     stranger = api.list(NOBODY)
-    if answer.status == 401 and not _takes_key_for_cancelling(session):
+    if answer.status == 401 and not _takes_key_otherwise(session):
         return (
-            f"{target.base_url} refuses the API key (401 to GET {session.endpoint.base_path}/store/orders with the key in "
-            f"${target.key_variable}). Check that the key belongs to this deployment."
+            f"{target.base_url} refuses the API key (401 to GET {session.endpoint.base_path}/store/orders with the key "
+            f"in ${target.key_variable}). Check that the key belongs to this deployment."
         )
     if answer.status in (502, 503, 504) and stranger.status in (502, 503, 504):
-        return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again when it is up."
+        return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again later."
     if not _is_sign(answer) and not _is_sign(stranger) and not _is_elsewhere(session):
         return (
-            f"{target.base_url} does not look like a Store Orders Service: GET {session.endpoint.base_path}/store/orders "
-            f"answers {_seen(answer)} with the key and {_seen(stranger)} without. Check base_url."
+            f"{target.base_url} does not look like a Store Orders Service: GET {endpoint}"
+            f" answers {_seen(answer)} with the key and {_seen(stranger)} without. Check base_url."
         )
     return None
 
@@ -57,8 +59,13 @@ def look_at_provider(session: Session) -> str | None:
     return None
 
 
-def _takes_key_for_cancelling(session: Session) -> bool:
-    """Whether cancelling takes the key that listing refuses: then the key is right and the listing wrong (AUTH-1)."""
+def _takes_key_otherwise(session: Session) -> bool:
+    """Whether the key is right, though listing refuses it: listing takes it in another place, or cancelling takes it
+    (AUTH-1)."""
+    listings = session.api("preflight")
+    elsewhere = [*credentials.misplaced(session.key, proxied=True), *credentials.in_query(session.key)]
+    if any(answer.status == 200 for answer in listings.send_all(map(listings.ask_list, elsewhere))):
+        return True
     if session.target.mode is not Mode.FULL:
         return False
     api = session.api("preflight")

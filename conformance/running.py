@@ -131,7 +131,9 @@ class _Watch:
         if self._bar is not None:
             self._bar.update(self._task, advance=1, description=label)
         elif sum(self._found[place].values()) == self._left[place]:
-            counted = ", ".join(f"{self._found[place][status]} {status}" for status in Status if self._found[place][status])
+            counted = ", ".join(
+                f"{self._found[place][status]} {status}" for status in Status if self._found[place][status]
+            )
             self._console.print(f"{label}: {counted}", markup=False, soft_wrap=True)
 
     def pytest_internalerror(self, excrepr: object) -> None:

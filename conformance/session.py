@@ -29,6 +29,7 @@ class Session:
     target: Target
     seed: int
     workers: int = 1
+    selected: frozenset[str] = frozenset(catalogue.load().requirements)
     warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -63,17 +64,18 @@ class Session:
     def allotments(self) -> dict[str, Allotment]:
         """The static ids set aside for each check that gets any."""
         if self._allotments is None:
-            self._allotments = static_allotments(self.target, all_checks())
+            chosen = [check for check in all_checks() if check.requirement in self.selected]
+            self._allotments = static_allotments(self.target, chosen)
         return self._allotments
 
     def elsewhere(self, check: str) -> Callable[[], list[Answer]]:
-        """Asks for the listing next to the base URL: without the version segment, and under the next version."""
+        """Asks for the listing next to the base URL: without the version segment, and under other ones."""
 
         def ask() -> list[Answer]:
             parts = urlsplit(self.target.base_url)
             base = parts.path.removesuffix("/v1")
             answers = []
-            for path in (base, f"{base}/v2"):
+            for path in (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1"):
                 aside = replace(self.target, base_url=urlunsplit(parts._replace(path=path)), mode=Mode.OBSERVE)
                 client = Client(Endpoint(aside, self.workers), Guard(Mode.OBSERVE), self.recorder, lambda answer: None)
                 answers.append(Api(client, self.valid, random.Random(check)).list())

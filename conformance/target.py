@@ -217,7 +217,9 @@ class _Table:
         values = self.take(key, list, default=[])
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise self.error(key, f"holds {value!r}, and should hold {'numbers' if kind is int else 'strings'} only")
+                raise self.error(
+                    key, f"holds {value!r}, and should hold {'numbers' if kind is int else 'strings'} only"
+                )
         return tuple(values)
 
     def finish(self, hint: str = "") -> None:
@@ -249,6 +251,8 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         raise reader.error("bulk_orders", f"is {bulk_orders}; a number from 0 (leaves the check out) to 1000000")
     states = _states(reader, options)
     timeout = reader.take("timeout", int, default=DEFAULT_TIMEOUT)
+    if not 0 < timeout <= 3600:
+        raise reader.error("timeout", f"is {timeout}; a number of seconds above 0, up to 3600")
     ca_bundle = reader.take("ca_bundle", str)
     client_cert = reader.take("client_cert", str)
     proxy = reader.take("proxy", str)
@@ -263,12 +267,15 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         key_variable=key_variable,
         states=states,
         protected=protected,
-        rate_limit=_rate(options.rate_limit or rate_limit),
+        rate_limit=_rate(
+            options.rate_limit or rate_limit,
+            "--rate-limit" if options.rate_limit else f"{path}: targets.{name}.rate_limit",
+        ),
         bulk_orders=bulk_orders,
         timeout=options.timeout or float(timeout),
-        ca_bundle=_file(options.ca_bundle or ca_bundle, "ca_bundle", reader),
-        client_cert=_file(options.client_cert or client_cert, "client_cert", reader),
-        proxy=options.proxy or proxy,
+        ca_bundle=_file(options.ca_bundle, ca_bundle, "ca_bundle", reader),
+        client_cert=_file(options.client_cert, client_cert, "client_cert", reader),
+        proxy=_proxy(options.proxy, proxy, reader),
     )
     return _protect(target, table, options)
 
@@ -358,7 +365,9 @@ def _states(reader: _Table, options: Options) -> States | None:
     if token_env and not url:
         raise inner.error("token_env", "is for a provider with a url")
     token = _from_environment(inner, "token_env", token_env, options.environment) if token_env else None
-    return States(url, command, tuple(dict.fromkeys(pending)), tuple(dict.fromkeys(shipped)), Secret(token) if token else None)
+    return States(
+        url, command, tuple(dict.fromkeys(pending)), tuple(dict.fromkeys(shipped)), Secret(token) if token else None
+    )
 
 
 def _mode(text: str | None, reader: _Table, states: States | None) -> Mode:
@@ -376,17 +385,24 @@ def _mode(text: str | None, reader: _Table, states: States | None) -> Mode:
     return mode
 
 
-def _rate(text: str | None) -> RateLimit | None:
+def _rate(text: str | None, where: str) -> RateLimit | None:
     try:
         return RateLimit.parse(text) if text else None
     except ValueError as error:
-        raise ConfigError(f"rate_limit is {text!r}: {error}") from None
+        raise ConfigError(f"{where}: {text!r}: {error}") from None
 
 
-def _file(path: str | None, key: str, reader: _Table) -> str | None:
+def _file(option: str | None, configured: str | None, key: str, reader: _Table) -> str | None:
+    path = option or configured
     if path and not Path(path).expanduser().is_file():
-        raise ConfigError(f"{key} {path}: no such file; check the path")
+        where = f"--{key.replace('_', '-')}" if option else f"{reader.file}: {reader.prefix}{key}"
+        raise ConfigError(f"{where}: {path}: no such file; check the path")
     return str(Path(path).expanduser()) if path else None
+
+
+def _proxy(option: str | None, configured: str | None, reader: _Table) -> str | None:
+    url = option or configured
+    return _http_url(url, "--proxy" if option else f"{reader.file}: {reader.prefix}proxy") if url else None
 
 
 def _http_url(text: str, where: str) -> str:

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, Final
 
-from conformance.contract.jsontext import NotJson, integer
+from conformance.contract.jsontext import NotJson, integer, values
 from conformance.contract.validators import error_problems, shown
 from conformance.transport.client import Answer, retry_after
 from conformance.transport.evidence import Allowed, Exchange, Operation, Trouble
@@ -41,9 +41,10 @@ _STACK_TRACE = re.compile(
     r"|goroutine \d+ \[|panic: |\.go:\d+|\.rb:\d+:in |#\d+ /[\w/.-]+\.php\(\d+\)|Stack trace:|in \S+\.cs:line \d+"
 )
 _FILE_PATH = re.compile(
-    r"(?<![\w/.:])/(?:home|usr|var|opt|srv|app|etc|root|tmp|code|workspace|Users)/[\w.-]+|\b[A-Za-z]:\\(?:[\w .-]+\\)+[\w .-]*"
+    r"(?<![\w/.:])/(?:home|usr|var|opt|srv|app|etc|root|tmp|code|workspace|Users)/[\w.-]+"
+    r"|\b[A-Za-z]:\\(?:[\w .-]+\\)+[\w .-]*"
 )
-_CHALLENGE = re.compile(r'(?:^|,)\s*Bearer(?=\s|,|$)', re.IGNORECASE)
+_CHALLENGE = re.compile(r"(?:^|,)\s*Bearer(?=\s|,|$)", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _DEPRECATION = re.compile(r"@-?[0-9]{1,15}")
 _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
@@ -52,9 +53,7 @@ _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2
 def _well_formed(answer: Answer) -> bool:
     """Whether the request is one that the contract describes, and the answer complete."""
     return (
-        answer.request.operation in LISTED
-        and answer.request.allowed is not Allowed.OPEN
-        and answer.status is not None
+        answer.request.operation in LISTED and answer.request.allowed is not Allowed.OPEN and answer.status is not None
     )
 
 
@@ -113,12 +112,21 @@ def error_reveals(answer: Answer) -> Finding:
         return NOT_ABOUT
     if answer.exchange.revealed_key:
         return f"a {answer.status} that repeats the API key"
-    text = answer.body.decode("utf-8", "replace").replace("\\n", "\n").replace('\\"', '"').replace("\\\\", "\\")
+    text = _plain_text(answer)
     for pattern, what in ((_STACK_TRACE, "a stack trace"), (_FILE_PATH, "a file path")):
         found = pattern.search(text)
         if found:
             return f"a {answer.status} that shows {what}: {shown(found[0])}"
     return None
+
+
+def _plain_text(answer: Answer) -> str:
+    """The strings of a JSON body, unescaped; another body as it is."""
+    try:
+        strings = [item for item in values(answer.json.value) if isinstance(item, str)]
+    except NotJson:
+        return answer.body.decode("utf-8", "replace")
+    return "\n".join(strings)
 
 
 def conflict_body(answer: Answer) -> Finding:
@@ -163,7 +171,7 @@ def _about_listing(judge: Callable[[Any], list[str]]) -> Callable[[Answer], Find
 
 
 def no_content_fields(answer: Answer) -> Finding:
-    """CANCEL-12: a 204 has neither Content-Length nor Transfer-Encoding (RFC 9110 section 8.6, RFC 9112 section 6.1)."""
+    """CANCEL-12: a 204 has neither Content-Length nor Transfer-Encoding (RFC 9110 section 8.6, RFC 9112 6.1)."""
     if answer.status != 204 or answer.request.operation is not Operation.CANCEL:
         return NOT_ABOUT
     sent = [name for name in ("Content-Length", "Transfer-Encoding") if answer.header(name) is not None]
@@ -187,6 +195,8 @@ def listed_status(answer: Answer) -> Finding:
 
 def framing(answer: Answer) -> Finding:
     """HTTP-2: one complete response, and nothing after it. What follows a 204 is CANCEL-2."""
+    if answer.request.allowed is Allowed.OPEN:
+        return NOT_ABOUT
     if answer.exchange.trouble == Trouble.BROKEN:
         return f"no complete HTTP response: {answer.exchange.detail}"
     if answer.status is None:
@@ -269,7 +279,9 @@ EVERY_EXCHANGE = "every_exchange"
 
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:
     """What the exchanges of a run say of one requirement; None where none has a bearing on it."""
-    judged = [exchange for exchange in exchanges if requirement in exchange.findings or requirement in exchange.undecided]
+    judged = [
+        exchange for exchange in exchanges if requirement in exchange.findings or requirement in exchange.undecided
+    ]
     wrong = [exchange for exchange in judged if exchange.findings.get(requirement) is not None]
     undecided = [exchange for exchange in judged if requirement in exchange.undecided]
     if not judged:
@@ -293,7 +305,7 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
 
 
 def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
-    """What the exchanges of a run say on topics that the specification leaves open: topic -> value, exchange numbers."""
+    """What the exchanges of a run say on topics that the specification leaves open: topic -> value, exchanges."""
     versions: dict[str, int] = {}
     codings: dict[str, int] = {}
     codes: dict[str, set[str]] = {}

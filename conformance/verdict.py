@@ -1,6 +1,6 @@
 """From checks to requirements to a verdict to an exit status. Pure: values in, values out.
 
-    checks of a requirement ──worst──▶ its status ──waivers──▶ its status ──▶ verdict ──▶ exit status
+    checks of a requirement ──worst──▶ its status ──causes, waivers──▶ its status ──▶ verdict ──▶ exit status
 
 A status is the worst that any of its checks found, in the order of `Status`; a check that was excluded takes nothing
 away from those that ran. Only required rows decide the verdict, and recommended ones with `strict`.
@@ -124,7 +124,7 @@ def fold(
     """Every requirement with its checks and their worst status; none disappears.
 
     A requirement without any check result is EXCLUDED with the reason `unchecked`. A failure that `waivers` (by
-    requirement id) covers is WAIVED.
+    requirement id) covers is WAIVED; one whose cause is another failure is INCONCLUSIVE.
     """
     by_requirement: dict[str, list[CheckResult]] = {}
     for check in checks:
@@ -139,7 +139,23 @@ def fold(
         if waiver and result.status is Status.FAILED:
             result = replace(result, status=Status.WAIVED, waiver=waiver)
         results.append(result)
-    return results
+    failed = {result.requirement.id for result in results if result.status in (Status.FAILED, Status.WAIVED)}
+    return [_attributed(result, failed) for result in results]
+
+
+def _attributed(result: RequirementResult, failed: set[str]) -> RequirementResult:
+    """A failure of a requirement that rests on a failed one is INCONCLUSIVE: its cause is what failed."""
+    causes = [id_ for id_ in result.requirement.rests_on if id_ in failed]
+    if result.status is not Status.FAILED or not causes:
+        return result
+    note = f"this rests on {' and '.join(causes)}, which failed; mend that first. Seen: "
+    checks = tuple(
+        replace(check, status=Status.INCONCLUSIVE, message=note + check.message)
+        if check.status is Status.FAILED
+        else check
+        for check in result.checks
+    )
+    return replace(result, status=Status.INCONCLUSIVE, checks=checks)
 
 
 def unneeded_waivers(results: Iterable[RequirementResult], waivers: Mapping[str, Waiver]) -> list[str]:

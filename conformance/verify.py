@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-import pytest
+from _pytest.outcomes import Skipped
 
 from conformance.contract.validators import Listing
 from conformance.transport.client import MAX_WAIT, Answer
@@ -34,7 +34,7 @@ class Failed(AssertionError):
         self.answers = answers
 
 
-class Inconclusive(pytest.skip.Exception):
+class Inconclusive(Skipped):
     """It should have been decided and could not be; `owner` is the requirement that owns the step that went wrong."""
 
     def __init__(self, reason: str, owner: str | None = None) -> None:
@@ -42,7 +42,7 @@ class Inconclusive(pytest.skip.Exception):
         self.owner = owner
 
 
-class Excluded(pytest.skip.Exception):
+class Excluded(Skipped):
     """It was never going to be decided here; the message says why."""
 
 
@@ -67,7 +67,22 @@ def status(answer: Answer, *expected: int, since: str) -> None:
         return
     if answer.status == 401 and answer.request.credential.valid:
         raise Inconclusive(f"{answer.exchange.line} answered 401 to the valid key", "AUTH-1")
+    not_sporadic(answer, *expected)
     raise Failed(f"{' or '.join(map(str, expected))}, since {since}", describe(answer), answer)
+
+
+def not_sporadic(answer: Answer, *expected: int) -> None:
+    """Raise Inconclusive if a status that the operation does not list was a whim: asked again, the service answers as
+    expected. HTTP-1 fails for it then, and no other requirement does."""
+    if unlisted(answer) and any(answer.repeat().status in expected for _ in range(2)):
+        raise Inconclusive(
+            f"{answer.exchange.line} answered {answer.exchange.received}, and {expected[0]} when asked again", "HTTP-1"
+        )
+
+
+def unlisted(answer: Answer) -> bool:
+    """Whether the status is one that the operation does not list (HTTP-1)."""
+    return answer.exchange.findings.get("HTTP-1") is not None
 
 
 def step(answer: Answer, expected: int, owner: str) -> None:
@@ -75,14 +90,19 @@ def step(answer: Answer, expected: int, owner: str) -> None:
     settled(answer)
     if answer.status == 401 and answer.request.credential.valid:
         owner = "AUTH-1"
+    elif unlisted(answer):
+        owner = "HTTP-1"
     if answer.status != expected:
-        raise Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received} where the check needed {expected}", owner)
+        raise Inconclusive(
+            f"{answer.exchange.line} answered {answer.exchange.received} where the check needed {expected}", owner
+        )
 
 
 def refused(answers: Sequence[Answer], *, since: str, also: Callable[[Answer], bool] = lambda answer: False) -> None:
     """Demand 401 of every answer, or what `also` lets pass; the message counts the others and names the first."""
     wrong = [answer for answer in answers if settled(answer).status != 401 and not also(answer)]
     if wrong:
+        not_sporadic(wrong[0], 401)
         named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])
         more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
         of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
@@ -95,7 +115,9 @@ def meets(requirement: str, *answers: Answer) -> None:
         settled(answer)
         findings = answer.exchange.findings
         if requirement not in findings:
-            raise Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received}, on which this cannot be judged", "HTTP-1")
+            raise Inconclusive(
+                f"{answer.exchange.line} answered {answer.exchange.received}, on which this cannot be judged", "HTTP-1"
+            )
         problem = findings[requirement]
         if problem is not None:
             raise Failed("what the clause says", problem, answer)
@@ -116,6 +138,8 @@ def unchanged(orders: Iterable[int], before: Listing, after: Answer, *, since: s
     for order in orders:
         if order not in before.by_id:
             raise Inconclusive(f"order {order} was not in the listing to begin with", "LIST-3")
+        if order not in found.by_id and len(before.by_id) - len(found.by_id) <= found.without_id - before.without_id:
+            raise Inconclusive(f"{found.without_id} elements of the listing have no id", "LIST-2")
         if order not in found.by_id:
             raise Failed(f"order {order} listed as before, since {since}", "it is no longer in the listing", after)
         if found.by_id[order] != before.by_id[order]:
@@ -134,6 +158,8 @@ def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: S
     """
     step(control, 204, "CANCEL-1")
     settled(cancelled)
+    if cancelled.status == 401 or unlisted(cancelled):  # that is not how a service says that an order is not pending
+        step(cancelled, 204, "AUTH-1")
     if cancelled.status != 204:
         raise Failed(
             f"the order still pending, so that cancelling it with the key answers 204, since {since}",

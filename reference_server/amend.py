@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from .api import Credentials, JsonObject, Service
 from .messages import Request, Response
-from .orders import Order, Outcome
+from .orders import Order, Outcome, Status
 
 
 def every(n: int) -> Callable[[], bool]:
@@ -27,6 +27,32 @@ def is_cancel(request: Request) -> bool:
 def is_listing(request: Request, response: Response) -> bool:
     """Whether this is the listing, successfully answered."""
     return request.method == "GET" and response.status == 200
+
+
+def order_of(service: Service, request: Request) -> Order | None:
+    """The order that a request names in its path, if there is one."""
+    order_id = service.read_id(request.path.rpartition("/")[2])
+    return None if order_id is None else service.store.get(order_id)
+
+
+def no_header(request: Request) -> bool:
+    """Whether a request has no Authorization header."""
+    return "authorization" not in request.headers
+
+
+def authorization(request: Request) -> str:
+    """The Authorization header of a request, or nothing."""
+    return request.headers.get("authorization", "")
+
+
+def pending(order: Order) -> bool:
+    """Whether an order is pending."""
+    return order.status is Status.PENDING
+
+
+def shipped(order: Order) -> bool:
+    """Whether an order has shipped."""
+    return order.status is Status.SHIPPED
 
 
 def responses(service: Service, change: Callable[[Request, Response], Response | None]) -> None:
@@ -84,9 +110,11 @@ def accept(service: Service, also: Callable[[Request], bool]) -> None:
 
 
 def accept_keys(service: Service, also: Callable[[bytes, bytes], bool]) -> None:
-    """Takes wrong bearer tokens for the key; the condition is given the token, never empty, and the key."""
+    """Takes wrong bearer tokens, not malformed ones, for the key; the condition is given token and key."""
     inner = service.same_key
-    service.same_key = lambda given: inner(given) or (given != b"" and also(given, service.key))
+    service.same_key = lambda given: (
+        inner(given) or (given != b"" and b" " not in given and also(given, service.key))
+    )
 
 
 def listing(service: Service, change: Callable[[Request, list[Order]], Iterable[Order]]) -> None:
@@ -139,6 +167,11 @@ def before_cancel(service: Service, decide: Callable[[int, Order | None], Outcom
     """Decides an attempt to cancel by the id and the order that has it; `None` leaves it alone."""
     inner = service.cancel
     service.cancel = lambda order_id: decide(order_id, service.store.get(order_id)) or inner(order_id)
+
+
+def outcomes(service: Service, outcome: Outcome, which: Callable[[Order], bool]) -> None:
+    """Gives this outcome for some of the orders, and does nothing to them."""
+    before_cancel(service, lambda order_id, order: outcome if order and which(order) else None)
 
 
 def read_ids(service: Service, read: Callable[[str], int | None]) -> None:

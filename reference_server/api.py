@@ -103,7 +103,7 @@ class Service:
             if self.verbose:
                 sys.excepthook(type(problem), problem, problem.__traceback__)
             response = self.error(500, "Something went wrong in the service.")
-        order_id = read_id(request.path.rpartition("/")[2])
+        order_id = read_id(request.path.partition(ORDERS + "/")[2])
         genuine = self.equals_key(self.bearer_token(request) or b"")
         self.journal.append(Entry(request.method, request.path, genuine, order_id, response.status))
         if self.verbose:

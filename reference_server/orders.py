@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import cache
 from typing import Any, NamedTuple
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -50,6 +51,7 @@ class Order(NamedTuple):
 _PETS = (4, 8, 4, 15, 8, 16, 23)
 _QUANTITIES = (1, 2, 3, 5, 10, 250)
 _FRACTIONS = ("", ".5", ".120", "", ".000001", ".999")
+_DATES = 840  # after so many, every part of a date repeats
 _OFFSETS = ("Z", "+00:00", "+02:00", "-05:30", "+14:00", "Z", "-00:00")
 
 
@@ -60,16 +62,21 @@ def sample_order(order_id: int, status: Status) -> Order:
     pet. A far-out id brings a far-out `petId`, so that exactness over int64 can be seen on both.
     """
     n = abs(order_id)
-    fraction, offset = _FRACTIONS[n % len(_FRACTIONS)], _OFFSETS[n % len(_OFFSETS)]
-    day, hour, second = f"{2024 + n % 5}-{1 + n % 12:02}-{1 + n % 28:02}", n % 24, n * 7 % 60
     return Order(
         id=order_id,
         pet_id=order_id if n >= FAR_ID else _PETS[n % len(_PETS)],
         quantity=_QUANTITIES[n % len(_QUANTITIES)],
-        ship_date=f"{day}T{hour:02}:{n % 60:02}:{second:02}{fraction}{offset}",
+        ship_date=_ship_date(n % _DATES),
         complete=n % 3 == 0,
         status=status,
     )
+
+
+@cache
+def _ship_date(n: int) -> str:
+    day, hour, second = f"{2024 + n % 5}-{1 + n % 12:02}-{1 + n % 28:02}", n % 24, n * 7 % 60
+    fraction, offset = _FRACTIONS[n % len(_FRACTIONS)], _OFFSETS[n % len(_OFFSETS)]
+    return f"{day}T{hour:02}:{n % 60:02}:{second:02}{fraction}{offset}"
 
 
 class OrderStore:

@@ -146,6 +146,7 @@ class _Connection(socketserver.BaseRequestHandler):
                 began = True
                 deadline = time.monotonic() + timeouts.read
                 request = read_request(stream, limits, number, connection.sendall)
+                began = False
                 response = application.answer(request)
                 response.close |= request.close
                 connection.settimeout(timeouts.write)

@@ -85,9 +85,7 @@ def valid(key: str) -> Credential:
 def near_misses(key: str) -> list[Credential]:
     """Invalid keys close to `key`, each different from it and from the others."""
     made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
-    return [
-        bearer(token, miss.label, miss.shell) for token, miss in reversed(made.items()) if token and token != key
-    ]
+    return [bearer(token, miss.label, miss.shell) for token, miss in reversed(made.items()) if token and token != key]
 
 
 def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
@@ -105,8 +103,9 @@ def telling_invalid_keys(key: str) -> list[Credential]:
     return [credential for credential in near_misses(key) if credential.label in wanted]
 
 
-def misplaced(key: str) -> list[Credential]:
-    """The right key, shown in any way but the right one (AUTH-4)."""
+def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
+    """The right key, shown in any way but the right one (AUTH-4). Behind a forward proxy, which takes its own
+    credentials from it, Proxy-Authorization is left alone."""
 
     def header(label: str, name: str, value: str, shell: str | None = None) -> Credential:
         return Credential(label, ((name, value),), shell=shell)
@@ -130,7 +129,7 @@ def misplaced(key: str) -> list[Credential]:
     ]
     found += [
         header(f"the key as a bearer token in the header {name}", name, f"Bearer {key}", "Bearer $KEY")
-        for name in ("X-Authorization", "Authentication")
+        for name in ("X-Forwarded-Authorization", "Authentication", *(() if proxied else ("Proxy-Authorization",)))
     ]
     found += [
         header(f"the key in the cookie {name}", "Cookie", f"{name}={key}", f"{name}=$KEY")
@@ -142,7 +141,9 @@ def misplaced(key: str) -> list[Credential]:
 def in_query(key: str) -> list[Credential]:
     """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400."""
     names = ("api_key", "apikey", "access_token", "token", "key", "bearer")
-    return [Credential(f"the key in the query parameter {name}", query=f"{name}={quote(key, safe='')}") for name in names]
+    return [
+        Credential(f"the key in the query parameter {name}", query=f"{name}={quote(key, safe='')}") for name in names
+    ]
 
 
 def malformed(key: str) -> list[Credential]:
@@ -155,7 +156,9 @@ def malformed(key: str) -> list[Credential]:
         ("the key right behind the scheme", f"Bearer{key}", "Bearer$KEY"),
         ("the key in quotes", f'Bearer "{key}"', None),
     ]
-    return [Credential(label, (("Authorization", value),), shell=shell) for label, value, shell in found]
+    return [
+        Credential(label, (("Authorization", value),), malformed=True, shell=shell) for label, value, shell in found
+    ]
 
 
 def schemes(key: str) -> list[Credential]:

@@ -106,7 +106,9 @@ def steady(answers: list[Answer]) -> None:
         codes[body["code"]] = answer
     verify.meets("ERR-3", *answers)
     if len(codes) > 1:
-        raise verify.Failed("the same code for the same condition", f"the codes {', '.join(map(repr, codes))}", *codes.values())
+        raise verify.Failed(
+            "the same code for the same condition", f"the codes {', '.join(map(repr, codes))}", *codes.values()
+        )
 
 
 @requirement("ERR-4")

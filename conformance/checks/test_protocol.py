@@ -33,7 +33,11 @@ def test_cancelling_statuses(api: Api, observe: Observations) -> None:
     paths = ("/store/orders", f"/store/orders/{absent[0]}")
     asked = [Request(method, path, api.key, allowed=Allowed.OPEN) for method in ("HEAD", "OPTIONS") for path in paths]
     answers = api.send_all(asked)
-    observe("HEAD and OPTIONS", {f"{a.request.method} {a.request.path.replace(str(absent[0]), 'ID')}": a.status for a in answers}, *answers)
+    observe(
+        "HEAD and OPTIONS",
+        {f"{a.request.method} {a.request.path.replace(str(absent[0]), 'ID')}": a.status for a in answers},
+        *answers,
+    )
 
 
 @requirement("HTTP-1", mode=Mode.FULL, pending=1, shipped=1)
@@ -50,7 +54,9 @@ def whole(answers: list[Answer]) -> None:
     """Demand complete responses with nothing after them."""
     for answer in answers:
         if answer.exchange.trouble == "broken" or answer.extra:
-            raise verify.Failed("one complete HTTP response and nothing after it", str(answer.exchange.findings["HTTP-2"]), answer)
+            raise verify.Failed(
+                "one complete HTTP response and nothing after it", str(answer.exchange.findings["HTTP-2"]), answer
+            )
         verify.settled(answer)
 
 
@@ -110,7 +116,9 @@ def test_operations_answer_below_v1(api: Api, target: Target, elsewhere: Callabl
         return
     for other in elsewhere():
         if other.status == 200 and other.listing is not None:
-            raise verify.Failed(f"the operations below {target.base_url}", f"they answer at {other.exchange.url}", answer, other)
+            raise verify.Failed(
+                f"the operations below {target.base_url}", f"they answer at {other.exchange.url}", answer, other
+            )
     raise verify.Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received}", "LIST-1")
 
 
@@ -145,7 +153,9 @@ def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
     answers = api.send_all(Request("GET", pet, who, allowed=Allowed.OPEN) for pet in PETS for who in wrong)
     for answer in answers:
         if 200 <= (verify.settled(answer).status or 0) < 300:
-            raise verify.Failed("no success without the key, since every endpoint requires it", verify.describe(answer), answer)
+            raise verify.Failed(
+                "no success without the key, since every endpoint requires it", verify.describe(answer), answer
+            )
 
 
 @requirement("PET-2")

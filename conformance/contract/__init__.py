@@ -1,1 +1,1 @@
-"""The contract: the OpenAPI document, the requirement catalogue, and the validators of bodies. Imports nothing of ours."""
+"""The contract: OpenAPI document, requirement catalogue, validators of bodies. Imports nothing of ours."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -32,7 +32,10 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Requirement:
-    """One row: what the service must (or should) do, the clause that says so, and what checking it needs."""
+    """One row: what the service must (or should) do, the clause that says so, and what checking it needs.
+
+    `rests_on` are the requirements whose failure makes a failure of this one prove nothing of its own.
+    """
 
     id: str
     level: Level
@@ -41,6 +44,7 @@ class Requirement:
     clause: str
     why: str
     needs: tuple[str, ...]
+    rests_on: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -114,6 +118,8 @@ def parse(text: bytes) -> Catalogue:
     if unknown:
         raise CatalogueError(f"unknown table {sorted(unknown)[0]!r}")
     requirements = [_row(Requirement, table) for table in document.get("requirement", [])]
+    for row in requirements:
+        _check_rests_on(row, requirements)
     observations = [_row(Observation, table) for table in document.get("observation", [])]
     return Catalogue(
         requirements=_unique(requirements, "id"),
@@ -137,11 +143,12 @@ def resource(name: str) -> bytes:
 def _row(kind: type[Row], table: dict[str, Any]) -> Row:
     label = table.get("id") or table.get("topic") or table.get("statement") or table
     names = {field.name for field in fields(kind)}
-    if table.keys() != names:
-        odd = sorted(names ^ table.keys())
+    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    if not needed <= table.keys() <= names:
+        odd = sorted((needed - table.keys()) | (table.keys() - names))
         raise CatalogueError(f"{label}: unknown or missing key {odd[0]!r}")
     if kind is Requirement:
-        table = {**table, "needs": tuple(table["needs"])}
+        table = {**table, "needs": tuple(table["needs"]), "rests_on": tuple(table.get("rests_on", ()))}
         if not re.fullmatch(r"[A-Z]+-[1-9][0-9]*", table["id"]):
             raise CatalogueError(f"{label}: an id is FAMILY-NUMBER")
         if table["level"] not in list(Level):
@@ -150,6 +157,22 @@ def _row(kind: type[Row], table: dict[str, Any]) -> Row:
         if not set(table["needs"]) <= set(NEEDS):
             raise CatalogueError(f"{label}: a need is one of {', '.join(NEEDS)}")
     return kind(**table)
+
+
+def _check_rests_on(row: Requirement, rows: list[Requirement]) -> None:
+    """Refuse rows that rest on unknown ones, or on themselves by whatever way round."""
+    by_id = {other.id: other for other in rows}
+    reached: set[str] = set()
+    ahead = list(row.rests_on)
+    while ahead:
+        id_ = ahead.pop()
+        if id_ not in by_id:
+            raise CatalogueError(f"{row.id}: rests on {id_}, which is no row")
+        if id_ == row.id:
+            raise CatalogueError(f"{row.id}: rests on itself in the end")
+        if id_ not in reached:
+            reached.add(id_)
+            ahead.extend(by_id[id_].rests_on)
 
 
 def _unique(rows: list[Any], key: str) -> dict[str, Any]:

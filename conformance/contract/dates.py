@@ -11,18 +11,22 @@ import re
 from datetime import date
 
 _OFFSET = r"(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?"
-_FRACTION = r"(?:[.,]\d+)?"
+_FRACTION = r"(?:[.,](?P<fraction>\d+))?"
+# re.ASCII: \d would take the digits of every script.
 _EXTENDED = re.compile(
     r"(?P<year>\d{4})-(?:(?P<month>\d{2})-(?P<day>\d{2})|W(?P<week>\d{2})-(?P<weekday>\d)|(?P<ordinal>\d{3}))"
-    rf"T(?P<hour>\d{{2}})(?::(?P<minute>\d{{2}})(?::(?P<second>\d{{2}}))?)?{_FRACTION}{_OFFSET}"
+    rf"T(?P<hour>\d{{2}})(?::(?P<minute>\d{{2}})(?::(?P<second>\d{{2}}))?)?{_FRACTION}{_OFFSET}",
+    re.ASCII,
 )
 _BASIC = re.compile(
     r"(?P<year>\d{4})(?:(?P<month>\d{2})(?P<day>\d{2})|W(?P<week>\d{2})(?P<weekday>\d)|(?P<ordinal>\d{3}))"
-    rf"T(?P<hour>\d{{2}})(?:(?P<minute>\d{{2}})(?P<second>\d{{2}})?)?{_FRACTION}{_OFFSET}"
+    rf"T(?P<hour>\d{{2}})(?:(?P<minute>\d{{2}})(?P<second>\d{{2}})?)?{_FRACTION}{_OFFSET}",
+    re.ASCII,
 )
 _RFC3339 = re.compile(
     r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})[Tt]"
-    r"(?P<hour>\d{2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:\.\d+)?(?P<offset>[Zz]|[+-]\d{2}:\d{2})"
+    r"(?P<hour>\d{2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:\.\d+)?(?P<offset>[Zz]|[+-]\d{2}:\d{2})",
+    re.ASCII,
 )
 
 
@@ -42,8 +46,6 @@ def is_rfc3339(text: str) -> bool:
 
 
 def _exists(parts: dict[str, str | None]) -> bool:
-    if not all(part is None or part.isascii() for part in parts.values()):  # \d takes digits of every script
-        return False
     part = {name: int(text) for name, text in parts.items() if text is not None and name != "offset"}
     return _day_exists(part) and _time_exists(part) and _offset_exists(parts["offset"])
 
@@ -57,14 +59,14 @@ def _day_exists(part: dict[str, int]) -> bool:
         return 1 <= part["ordinal"] <= 365 + calendar.isleap(year)
     if not 1 <= part["month"] <= 12:
         return False
-    days = calendar.mdays[part["month"]] + (part["month"] == 2 and calendar.isleap(year))
+    _, days = calendar.monthrange(max(year, 1), part["month"]) if year else (0, 31)
     return 1 <= part["day"] <= days
 
 
 def _time_exists(part: dict[str, int]) -> bool:
     hour, minute, second = part["hour"], part.get("minute", 0), part.get("second", 0)
     if hour == 24:  # midnight at the end of the day
-        return minute == 0 and second == 0
+        return minute == 0 and second == 0 and part.get("fraction", 0) == 0
     return hour <= 23 and minute <= 59 and second <= 60  # 60: a leap second
 
 

@@ -95,17 +95,17 @@ def integer(value: object) -> int | None:
     return value.integral if isinstance(value, Number) else None
 
 
-def numbers(value: object) -> Iterator[Number]:
-    """Every number in a JSON value, however deep, that was not written as a plain integer."""
+def values(value: object) -> Iterator[object]:
+    """Every value in a JSON value that is no object or array itself, however deep."""
     stack = [value]
     while stack:
         item = stack.pop()
-        if isinstance(item, Number):
-            yield item
-        elif isinstance(item, dict):
+        if isinstance(item, dict):
             stack.extend(item.values())
         elif isinstance(item, list):
             stack.extend(item)
+        else:
+            yield item
 
 
 def type_name(value: object) -> str:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from conformance.contract import dates
-from conformance.contract.jsontext import INT64, JsonText, integer, numbers, type_name
+from conformance.contract.jsontext import INT64, JsonText, Number, integer, type_name
 
 #: How many problems of one kind a message spells out.
 SHOWN = 3
@@ -23,8 +23,9 @@ ERROR_FIELDS = ("code", "message", "status")
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """`value` as a message quotes it: its Python literal, cut to `limit` characters."""
-    text = value.text if hasattr(value, "text") else repr(value)
+    """`value` as a message quotes it, cut to `limit` characters: a number as it was written, else a Python literal."""
+    words = {True: "true", False: "false"}
+    text = words[value] if isinstance(value, bool) else value.text if isinstance(value, Number) else repr(value)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
@@ -37,7 +38,7 @@ def _int64(value: object) -> str | None:
 
 def _integer(value: object) -> str | None:
     # Of a number past MAX_DIGITS only its text is left: any integer literal is an integer.
-    plain = hasattr(value, "text") and value.text.lstrip("-").isdigit()
+    plain = isinstance(value, Number) and value.text.lstrip("-").isdigit()
     return None if plain or integer(value) is not None else f"is {_kind(value)}, not an integer"
 
 
@@ -156,7 +157,7 @@ class Listing:
             for index, element in enumerate(self.elements)
             if isinstance(element, dict)
             for name in ("id", "petId", "quantity")
-            if any(number.integral is not None for number in numbers(element.get(name)))
+            if isinstance(element.get(name), Number) and element[name].integral is not None
         )
         doubled = [f"the name {name!r} stands twice in one object" for name in self.doubled_names[:SHOWN]]
         return _several(written) + doubled

@@ -1,7 +1,7 @@
 """`badge.svg`: verdict and coverage at a glance, for a README or a dashboard.
 
-Its form is that of shields.io's flat badges. Text is given its width (SVG 2, `textLength`), so that no font of
-the reader's machine lets it overflow.
+Its form is that of shields.io's flat badges. Text is given its width (SVG 2, `textLength`), so that no font
+lets it overflow.
 """
 
 from __future__ import annotations
@@ -26,13 +26,10 @@ def render(run: Run) -> str:
     title = escape(visible(f"Store Orders contract, {run.target}: {outline.headline(run)}"))
     left, right = _width(_LABEL), _width(value)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" \
-role="img" aria-labelledby="title">
-<title id="title">{title}</title>
-<clipPath id="round"><rect width="{left + right}" height="20" rx="3"/></clipPath>
-<g clip-path="url(#round)">
-<rect width="{left}" height="20" fill="#3a4352"/>
-<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[run.verdict]}"/>
-</g>
+role="img" aria-label="{title}">
+<title>{title}</title>
+<rect width="{left + right}" height="20" rx="3" fill="{_COLOURS[run.verdict]}"/>
+<path d="M3 0h{left - 3}v20h-{left - 3}a3 3 0 0 1-3-3v-14a3 3 0 0 1 3-3z" fill="#3a4352"/>
 <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" aria-hidden="true">
 {_text(_LABEL, 0, left)}
 {_text(value, left, right)}

@@ -102,8 +102,7 @@ class Matrix:
         """A name for each run: its target, and its start where two runs have the same target."""
         targets = [run.target for run in self.runs]
         return tuple(
-            run.target if targets.count(run.target) == 1 else f"{run.target} {run.started}"
-            for run in self.runs
+            run.target if targets.count(run.target) == 1 else f"{run.target} {run.started}" for run in self.runs
         )
 
 
@@ -126,9 +125,7 @@ def compare(a: Run, b: Run) -> Comparison:
         if change.before is change.after:
             continue
         _bin(change, worse, better, others).append(change)
-    return Comparison(
-        a, b, tuple(worse), tuple(better), tuple(others), tuple(_differences(a, b)), tuple(_notes(a, b))
-    )
+    return Comparison(a, b, tuple(worse), tuple(better), tuple(others), tuple(_differences(a, b)), tuple(_notes(a, b)))
 
 
 def matrix(runs: Sequence[Run]) -> Matrix:
@@ -177,9 +174,7 @@ def html(compared: Comparison) -> str:
     """A comparison as a self-contained HTML page."""
     body = [
         _tag("p", compared.verdict, kind="verdict"),
-        _table(
-            "The two runs", ("Run", "Result"), [(_named(r), outline.headline(r)) for r in _runs(compared)]
-        ),
+        _table("The two runs", ("Run", "Result"), [(_named(r), outline.headline(r)) for r in _runs(compared)]),
     ]
     for title, changes in _parts(compared):
         rows = [
@@ -327,7 +322,8 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100%; margin: 1.5rem 0; font-size: .9375rem; }
 caption { text-align: left; font-weight: 600; font-size: 1.125rem; padding: .5rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-top: 1px solid #8888;
-  overflow-wrap: anywhere; }
+  overflow-wrap: break-word; }
+td:last-child { overflow-wrap: anywhere; }
 .verdict { font-size: 1.25rem; font-weight: 600; }
 """
 
@@ -351,9 +347,9 @@ def _table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]])
     for first, *cells in rows:
         line = Markup('<tr><th scope="row">{}</th>').format(visible(first))
         lines.append(line + Markup("").join(_tag("td", cell) for cell in cells) + Markup("</tr>"))
-    return Markup(
-        "<table>\n<caption>{}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>{}</tbody>\n</table>"
-    ).format(caption, headings, Markup("\n").join(lines))
+    return Markup("<table>\n<caption>{}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>{}</tbody>\n</table>").format(
+        caption, headings, Markup("\n").join(lines)
+    )
 
 
 def _tag(name: str, text_: str, kind: str = "") -> Markup:

@@ -136,9 +136,7 @@ class _Paper:
 
     def whole(self, text: str) -> None:
         """`text` on a line of its own, never wrapped or cut."""
-        self._console.print(
-            Text(f"  {self._safe(text)}"), soft_wrap=True, markup=False, highlight=False, emoji=False
-        )
+        self._console.print(Text(f"  {self._safe(text)}"), soft_wrap=True, markup=False, highlight=False, emoji=False)
 
     def _print(self, text: Text) -> None:
         self._console.print(text, soft_wrap=not self._console.is_terminal, highlight=False)

@@ -20,7 +20,7 @@ from json import dumps
 from math import log10
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from conformance.contract.catalogue import Level
@@ -37,7 +37,7 @@ _TEXT = 2_000
 _EXCHANGES = 350_000
 #: Exchanges laid out for one check, rows of the list of all exchanges, points in the plot.
 _PER_CHECK = 12
-_ROWS = 800
+_ROWS = 1_200
 _POINTS = 2_000
 
 _FAMILIES = {
@@ -65,30 +65,27 @@ def render(run: Run) -> str:
     style, script = _resource("report.css"), _resource("report.js")
     room = _Room()
     variable = outline.key_variable(run)
-    return (
-        _environment()
-        .from_string(_resource("report.html.jinja"))
-        .render(
-            run=run,
-            outline=outline,
-            Status=Status,
-            style=Markup(style),
-            script=Markup(script),
-            policy=_policy(style, script),
-            bars=[_bar(run, level) for level in Level],
-            families=_families(run),
-            findings=[_finding(run, result, room, variable) for result in _found(run)],
-            groups=outline.excluded(run),
-            partly=outline.in_part(run),
-            statuses=[(s, sum(r.status is s for r in run.requirements)) for s in _ORDER],
-            timings=_timings(run),
-            plot=_plot(run),
-            listed=run.exchanges[:_ROWS],
-            unlisted=len(run.exchanges[_ROWS:]),
-            numbers={exchange.number for exchange in run.exchanges[:_ROWS]},
-            slowest=_slowest(run),
-            unanswered=sum(exchange.status is None for exchange in run.exchanges),
-        )
+    return _template().render(
+        run=run,
+        outline=outline,
+        Status=Status,
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        bars=[_bar(run, level) for level in Level],
+        families=_families(run),
+        findings=[_finding(run, result, room, variable) for result in _found(run)],
+        groups=outline.excluded(run),
+        partly=outline.in_part(run),
+        statuses=[(s, sum(r.status is s for r in run.requirements)) for s in _ORDER],
+        timings=_timings(run),
+        plot=_plot(run),
+        listed=run.exchanges[:_ROWS],
+        unlisted=len(run.exchanges[_ROWS:]),
+        ids={result.requirement.id for result in run.requirements},
+        numbers={exchange.number for exchange in run.exchanges[:_ROWS]},
+        slowest=_slowest(run),
+        unanswered=sum(exchange.status is None for exchange in run.exchanges),
     )
 
 
@@ -297,9 +294,7 @@ def _plot(run: Run) -> Plot | None:
             middle = 38 + 60 * len(rows)
             kept = times[:: max(1, len(times) // _POINTS)]
             # Dots of one row are spread over its height by their place in the run, so that they stay apart.
-            dots = "".join(
-                f"M{across(t)} {middle - 12 + 24 * (i * 0.618 % 1):.1f}h0" for i, t in enumerate(kept)
-            )
+            dots = "".join(f"M{across(t)} {middle - 12 + 24 * (i * 0.618 % 1):.1f}h0" for i, t in enumerate(kept))
             rows.append((operation, float(middle), dots, across(statistics.median(times))))
     ticks = [(_duration(10.0**exponent), across(10.0**exponent)) for exponent in range(low, top + 1)]
     return Plot(60 * len(rows) + 30, rows, ticks)
@@ -358,7 +353,7 @@ def _finalize(value: Any) -> Any:
 
 
 @cache
-def _environment() -> Environment:
+def _template() -> Template:
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -367,12 +362,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(
-        cut=cut, plural=plural, duration=_duration, moment=_moment, value=_value, prose=_prose
-    )
+    environment.filters.update(cut=cut, plural=plural, duration=_duration, moment=_moment, value=_value, prose=_prose)
     environment.tests["link"] = _is_link
     environment.globals.update(signs=_SIGNS, TEXT=_TEXT)
-    return environment
+    return environment.from_string(_resource("report.html.jinja"))
 
 
 @cache

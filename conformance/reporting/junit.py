@@ -115,18 +115,19 @@ def _explanation(run: Run, result: RequirementResult, check: CheckResult) -> str
     fields = [
         (row.id, f"{row.sentence} ({row.level}, section {row.section})"),
         ("Clause", row.clause),
-        ("Status", f"{check.status}: {check.message}" if check.message else check.status.value),
     ]
+    found = [shown for shown in outline.evidence(run, result) if shown.check is check]
+    if not any(shown.received in check.message for shown in found):
+        fields.append((check.status.capitalize(), check.message))
     if result.waiver:
         fields.append(("Waived", " ".join(filter(None, (result.waiver.reason, result.waiver.link)))))
-    for shown in outline.evidence(run, result):
-        if shown.check is check:
-            fields += [
-                ("Expected", shown.expected),
-                ("Received", shown.received),
-                ("Exchange", shown.shown),
-                ("curl", shown.curl),
-            ]
+    for shown in found:
+        fields += [
+            ("Expected", shown.expected),
+            ("Received", shown.received),
+            ("Exchange", shown.shown),
+            ("curl", shown.curl),
+        ]
     return "\n".join(f"{label}: {visible(text)}" for label, text in fields if text)
 
 

@@ -94,11 +94,14 @@ class Evidence:
 
 
 def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
-    """The failed checks of `result` with all there is to say about each."""
+    """What the checks of `result` have against the service, the failed ones first.
+
+    An inconclusive check has evidence where it failed for a cause that is another requirement's.
+    """
     by_number = {exchange.number: exchange for exchange in run.exchanges}
     found = []
-    for check in result.checks:
-        if check.status is not Status.FAILED:
+    for check in sorted(result.checks, key=lambda check: check.status is not Status.FAILED):
+        if check.status is not Status.FAILED and check.failure is None:
             continue
         failure = check.failure
         number = failure.exchange if failure else None

@@ -119,8 +119,7 @@ def from_json(data: Any, exchanges: Iterable[Exchange] = ()) -> Run:
         requests=run["requests"],
         command=run.get("command", ""),
         observations=tuple(
-            Observed(row["topic"], row["value"], tuple(row.get("exchanges", ())))
-            for row in data["observations"]
+            Observed(row["topic"], row["value"], tuple(row.get("exchanges", ()))) for row in data["observations"]
         ),
         warnings=tuple(data.get("warnings", ())),
         exchanges=tuple(sorted(exchanges, key=lambda exchange: exchange.number)),
@@ -137,6 +136,7 @@ def _requirement(result: RequirementResult) -> dict[str, Any]:
         "clause": row.clause,
         "why": row.why,
         "needs": list(row.needs),
+        "rests_on": list(row.rests_on),
         "status": result.status.value,
         "checks": [_check(check) for check in result.checks],
         "waiver": _waiver(result.waiver),
@@ -175,6 +175,7 @@ def _read_requirement(row: dict[str, Any]) -> RequirementResult:
         clause=row.get("clause", ""),
         why=row.get("why", ""),
         needs=tuple(row.get("needs", ())),
+        rests_on=tuple(row.get("rests_on", ())),
     )
     waiver = row.get("waiver")
     return RequirementResult(
@@ -194,9 +195,7 @@ def _read_check(requirement: str, check: dict[str, Any]) -> CheckResult:
         message=check.get("message", ""),
         seconds=check["seconds"],
         exchanges=tuple(check["exchanges"]),
-        failure=Failure(
-            failure["expected"], failure["received"], failure.get("exchange"), failure.get("curl")
-        )
+        failure=Failure(failure["expected"], failure["received"], failure.get("exchange"), failure.get("curl"))
         if failure
         else None,
     )

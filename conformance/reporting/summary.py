@@ -34,10 +34,7 @@ def render(run: Run) -> str:
         "",
         f"| | {' | '.join(_COLUMNS)} |",
         "|---|--:|--:|--:|--:|--:|",
-        *(
-            f"| {level} | " + " | ".join(str(table[level][status]) for status in _COLUMNS) + " |"
-            for level in Level
-        ),
+        *(f"| {level} | " + " | ".join(str(table[level][status]) for status in _COLUMNS) + " |" for level in Level),
         "",
         *_failures(run),
         *_undecided(run),

@@ -11,7 +11,7 @@ import re
 #: characters and line separators (readers), surrogates and the non-characters that XML 1.0 section 2.2
 #: forbids (parsers).
 _ACTING = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}

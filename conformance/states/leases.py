@@ -64,8 +64,10 @@ class Leases:
                 if self._provider is not None:
                     teardown(self._provider, state, ids)
             except ProviderError as error:
-                left_behind.append(f"orders left behind ({state}): {', '.join(map(str, ids[:20]))}"
-                                   f"{f' and {len(ids) - 20} more' if len(ids) > 20 else ''}: {error}")
+                left_behind.append(
+                    f"orders left behind ({state}): {', '.join(map(str, ids[:20]))}"
+                    f"{f' and {len(ids) - 20} more' if len(ids) > 20 else ''}: {error}"
+                )
             self._guard.take_back(ids)
         self._held.clear()
         return left_behind

@@ -71,7 +71,9 @@ class HttpProvider:
         try:
             status, body = self._caller.post(message)
         except OSError as error:
-            raise ProviderError(f"the state provider at {self._url} gave no answer to {_brief(message)}: {error}") from None
+            raise ProviderError(
+                f"the state provider at {self._url} gave no answer to {_brief(message)}: {error}"
+            ) from None
         if status == CANNOT_STATUS:
             raise CannotDo(f"the state provider answered 501 to {_brief(message)}")
         if not 200 <= status < 300:
@@ -97,7 +99,9 @@ class CommandProvider:
         except OSError as error:
             raise ProviderError(f"the state provider {name} cannot be started: {error.strerror}") from None
         except subprocess.TimeoutExpired:
-            raise ProviderError(f"the state provider {name} took longer than {TIMEOUT:g} s for {_brief(message)}") from None
+            raise ProviderError(
+                f"the state provider {name} took longer than {TIMEOUT:g} s for {_brief(message)}"
+            ) from None
         if done.returncode == CANNOT_EXIT:
             raise CannotDo(f"the state provider exited with 3 at {_brief(message)}")
         if done.returncode:
@@ -120,7 +124,9 @@ def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]
         return []
     ids = answer.get("orderIds")
     if not isinstance(ids, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
-        raise ProviderError(f"the state provider answered {_brief(message)} without a list of numbers in orderIds: {_brief(answer)}")
+        raise ProviderError(
+            f"the state provider answered {_brief(message)} without a list of numbers in orderIds: {_brief(answer)}"
+        )
     if len(set(ids)) != len(ids):
         raise ProviderError(f"the state provider handed out the same order twice: {_brief(answer)}")
     strange = [number for number in ids if number not in INT64]
@@ -130,7 +136,9 @@ def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]
     if wanted is not None and sorted(ids) != sorted(wanted):
         raise ProviderError(f"the state provider was asked for the ids {wanted} and handed out {ids}")
     if wanted is None and len(ids) != params["count"]:
-        raise ProviderError(f"the state provider was asked for {params['count']} orders and handed out {len(ids)}: {_brief(answer)}")
+        raise ProviderError(
+            f"the state provider was asked for {params['count']} orders and handed out {len(ids)}: {_brief(answer)}"
+        )
     return ids if wanted is None else list(wanted)
 
 

@@ -11,7 +11,7 @@ NAMES = ("targets.toml", "state_provider.py")
 
 
 def write(*, force: bool = False) -> int:
-    """Write the templates into the current folder, say so, and return 0. Raises ConfigError where one is there already."""
+    """Write the templates into the current folder and return 0. Raises ConfigError where one is there already."""
     there = [name for name in NAMES if Path(name).exists()]
     if there and not force:
         raise ConfigError(f"{there[0]} is here already; remove it, or use --force to replace it")

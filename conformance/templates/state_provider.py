@@ -11,7 +11,9 @@ import sqlite3
 import sys
 
 STORE = sqlite3.connect("store.db")
-STORE.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, status TEXT, pet_id INTEGER, quantity INTEGER)")
+STORE.execute(
+    "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, status TEXT, pet_id INTEGER, quantity INTEGER)"
+)
 
 
 def place(status: str, order_id: int | None = None) -> int:

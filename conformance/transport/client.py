@@ -7,11 +7,12 @@ spoil the next. Checks about kept-alive connections use `wire` instead.
 
 from __future__ import annotations
 
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -21,12 +22,14 @@ import httpx
 
 from conformance.contract.jsontext import JsonText, NotJson, parse
 from conformance.contract.validators import Listing
-from conformance.transport.endpoint import MAX_BODY, Endpoint
+from conformance.transport.endpoint import MAX_BODY, Endpoint, ServiceGone
 from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
 
 #: Seconds that one request may spend waiting because the service answered 429 or 503 with Retry-After.
 MAX_WAIT = 30.0
+#: The least that is waited, also where the service says 0 or names a time that has passed.
+LEAST_WAIT = 0.2
 #: Independent requests in flight at once.
 TOGETHER = 8
 CODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
@@ -41,6 +44,13 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     extra: bytes = b""  # what came after the end of the response on its connection (seen by `wire` only)
+    sender: Callable[[Request], Answer] | None = field(default=None, repr=False)
+
+    def repeat(self) -> Answer:
+        """The answer to the same request, sent once more."""
+        if self.sender is None:
+            raise RuntimeError("an answer that was never kept cannot be repeated")
+        return self.sender(self.request)
 
     @property
     def status(self) -> int | None:
@@ -109,10 +119,13 @@ class Client:
         for tries in attempts:
             for answer in tries:
                 self.keep(answer)
+        if not all(attempts):
+            raise ServiceGone(self.endpoint.gone)
         return [tries[-1] for tries in attempts]
 
     def keep(self, answer: Answer) -> None:
         """Record an answer, learn the ids of a listing, and let the observer see it."""
+        answer.sender = self.send
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
             self.guard.saw_listing(answer.listing.ids)
         self._observer(answer)
@@ -127,14 +140,17 @@ class Client:
         deadline = time.monotonic() + MAX_WAIT
         answers: list[Answer] = []
         while True:
-            self.endpoint.before(request)
+            try:
+                self.endpoint.before(request)
+            except ServiceGone:
+                return answers
             answer = self._once(request)
             self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
             answers.append(answer)
             delay = retry_after(answer)
             if delay is None or time.monotonic() + delay > deadline:
                 return answers
-            self.endpoint.pace.hold(delay)
+            self.endpoint.pace.hold(max(delay, LEAST_WAIT))
 
     def _once(self, request: Request) -> Answer:
         headers = self.endpoint.headers(request, connection="close")
@@ -154,7 +170,7 @@ class Client:
                 exchange.status = response.status_code
             finally:
                 response.close()
-        except _Unreadable as error:
+        except Unreadable as error:
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         except httpx.TimeoutException:
             exchange.trouble = Trouble.TIMEOUT
@@ -173,7 +189,7 @@ def retry_after(answer: Answer) -> float | None:
     text = answer.header("retry-after")
     if answer.status not in (429, 503) or text is None:
         return None
-    if text.strip().isdigit():
+    if re.fullmatch(r"[0-9]{1,9}", text.strip()):
         return float(text)
     try:
         when = parsedate_to_datetime(text)
@@ -184,20 +200,41 @@ def retry_after(answer: Answer) -> float | None:
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
 
 
-class _Unreadable(Exception):
-    """A body that the suite does not take in."""
+class Unreadable(Exception):
+    """A body that the suite does not take in, or that is not what its Content-Encoding says."""
+
+
+def decoded(headers: tuple[tuple[str, str], ...], body: bytes) -> bytes:
+    """`body` without the content coding that `headers` name. Raises Unreadable."""
+    coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
+    if not coding:
+        return body
+    _check_coding(coding)
+    try:
+        content = httpx.Response(200, headers={"Content-Encoding": coding}, content=body).content
+    except httpx.DecodingError as error:
+        raise Unreadable(f"the body is not {coding}, as its Content-Encoding says: {error}") from None
+    _check_size(len(content))
+    return content
+
+
+def _check_coding(coding: str) -> None:
+    if coding.strip().lower() not in CODINGS:
+        raise Unreadable(f"the body has Content-Encoding {coding!r}, which the request did not ask for")
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BODY:
+        raise Unreadable(f"the body is larger than the suite takes in ({MAX_BODY} bytes)")
 
 
 def _read(response: httpx.Response) -> bytes:
-    coding = response.headers.get("content-encoding", "").strip().lower()
-    if coding not in CODINGS:
-        raise _Unreadable(f"the body has Content-Encoding {coding!r}, which the request did not ask for")
+    _check_coding(response.headers.get("content-encoding", ""))
     chunks = []
     size = 0
     for chunk in response.iter_bytes():
         size += len(chunk)
-        if size > MAX_BODY:
-            raise _Unreadable(f"the body is larger than the suite takes in ({MAX_BODY} bytes)")
+        _check_size(size)
         chunks.append(chunk)
     return b"".join(chunks)
 

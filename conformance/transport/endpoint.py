@@ -61,7 +61,7 @@ class Endpoint:
         self.pace = Pace(target.rate_limit, workers)
         self._ssl: ssl.SSLContext | None = None
         self._silent: Counter[str] = Counter()
-        self._last_trouble = ""
+        self.gone = ""  # why the run has stopped asking
 
     @property
     def ssl_context(self) -> ssl.SSLContext:
@@ -104,15 +104,13 @@ class Endpoint:
     def before(self, request: Request) -> None:
         """Wait for this request's turn. Raises ServiceGone when the run has stopped asking for its operation."""
         if self._silent[request.operation] >= GIVE_UP_AFTER:
-            raise ServiceGone(
-                f"not sent: the last {GIVE_UP_AFTER} requests to {request.operation} got no answer ({self._last_trouble})"
-            )
+            raise ServiceGone(self.gone)
         self.pace.wait()
 
     def after(self, request: Request, trouble: str | None, detail: str) -> None:
         """Note whether `request` got an answer."""
         if trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
             self._silent[request.operation] += 1
-            self._last_trouble = detail
+            self.gone = f"not sent: the last {GIVE_UP_AFTER} requests to {request.operation} got no answer ({detail})"
         else:
             self._silent[request.operation] = 0

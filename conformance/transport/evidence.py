@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
+import json
 import re
+import string
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +22,8 @@ from urllib.parse import quote, unquote
 RECORDED_BODY = 256 * 1024
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
+
+_ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -51,6 +56,7 @@ class Credential:
     headers: Headers = ()
     query: str = ""
     valid: bool = False
+    malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
     shell: str | None = None
 
 
@@ -180,7 +186,7 @@ class Redactor:
         """Replace `value` by `label` from now on. Values too short to be a secret are left alone."""
         if len(value) < 4:
             return
-        for form in (value, quote(value, safe=""), *_base64_forms(value)):
+        for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
             self._labels.setdefault(form, label)
         self._ordered = sorted(self._labels, key=len, reverse=True)
 
@@ -196,9 +202,7 @@ class Redactor:
         return any(value in text for value, label in self._labels.items() if label == "<key>")
 
     def _without_parts(self, text: str) -> str:
-        lowered = text.lower()
-        if len(lowered) != len(text):  # a character that grows in lower case: positions would not match
-            lowered = text
+        lowered = text.translate(_ASCII_LOWER)  # unlike lower(), this never changes the length
         covered: list[tuple[int, int]] = []
         for part in self._parts:
             start = lowered.find(part)
@@ -217,6 +221,12 @@ class Redactor:
         edges = [0, *(edge for span in merged for edge in span), len(text)]
         kept = [text[a:b] for a, b in list(pairwise(edges))[::2]]
         return "<part of the key>".join(kept)
+
+
+def _escaped_forms(value: str) -> list[str]:
+    """What `value` looks like inside a JSON string, with and without escaped slashes, and inside HTML."""
+    quoted = json.dumps(value)[1:-1]
+    return [quoted, quoted.replace("/", "\\/"), html.escape(value)]
 
 
 def _base64_forms(value: str) -> list[str]:
@@ -287,7 +297,8 @@ def curl(exchange: Exchange, key_variable: str) -> str:
     if exchange.method != "GET":
         words.append(f"-X {exchange.method}")
     for field_ in exchange.shell_headers:
-        words.append(f'-H "{_in_double_quotes(field_)}"'.replace("$KEY", f"${{{key_variable}}}"))
+        named = re.sub(r"\$(?:\{KEY([^}]*)\}|KEY\b)", rf"${{{key_variable}\1}}", _in_double_quotes(field_))
+        words.append(f'-H "{named}"')
     if exchange.request_body is not None:
         words.append(f"--data-binary {_in_single_quotes(exchange.request_body)}")
     words.append(_in_single_quotes(exchange.url))

@@ -14,7 +14,7 @@ from types import TracebackType
 
 import h11
 
-from conformance.transport.client import MAX_WAIT, Answer, Client, retry_after
+from conformance.transport.client import LEAST_WAIT, MAX_WAIT, Answer, Client, Unreadable, decoded, retry_after
 from conformance.transport.endpoint import MAX_BODY
 from conformance.transport.evidence import Headers, Request, Trouble
 
@@ -98,7 +98,7 @@ class Connection:
             delay = retry_after(answer)
             if delay is None or time.monotonic() + delay > deadline:
                 return answer
-            self._endpoint.pace.hold(delay)
+            self._endpoint.pace.hold(max(delay, LEAST_WAIT))
 
     def prepare(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
         """Send all of `request` but its last two bytes, so that `release` sets it off at once."""
@@ -208,7 +208,11 @@ class Connection:
                 break
             elif isinstance(event, h11.ConnectionClosed):
                 raise ConnectionResetError("the connection was closed without an answer")
-        answer.body = bytes(body)
+        try:
+            answer.body = decoded(answer.headers, bytes(body))
+        except Unreadable as error:
+            exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
+            return
         exchange.status = status
         answer.extra = self._protocol.trailing_data[0]
         if self._closing:

@@ -6,18 +6,31 @@ command line is the function's with hyphens, and its docstring is what people re
 
 from __future__ import annotations
 
-from . import authentication, cancelling, errors, listing, orders, protocol
+from . import (
+    cancelling,
+    credentials,
+    errors,
+    listing,
+    no_content,
+    orders,
+    other_orders,
+    protocol,
+    refusals,
+)
 from .registry import FAULTS, NOT_FAULTABLE, Fault, fault
 
 __all__ = [
     "FAULTS",
     "NOT_FAULTABLE",
     "Fault",
-    "authentication",
     "cancelling",
+    "credentials",
     "errors",
     "fault",
     "listing",
+    "no_content",
     "orders",
+    "other_orders",
     "protocol",
+    "refusals",
 ]

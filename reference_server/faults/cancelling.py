@@ -1,32 +1,18 @@
-"""Faults of cancelling: CANCEL-1 to CANCEL-12."""
+"""Faults of what a cancel answers: CANCEL-1, CANCEL-3 to CANCEL-6 and CANCEL-10."""
 
 from __future__ import annotations
 
-import re
-import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable
 
 from .. import amend
 from ..api import Service
-from ..messages import Request, Response
+from ..messages import Request
 from ..orders import FAR_ID, Order, Outcome, Status
 from .registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
-
-
-def _decides(service: Service, outcome: Outcome, which: Callable[[Order], bool]) -> None:
-    """Gives this outcome for some of the orders, and does nothing to them."""
-    amend.before_cancel(service, lambda order_id, order: outcome if order and which(order) else None)
-
-
-def _pending(order: Order) -> bool:
-    return order.status is Status.PENDING
-
-
-def _shipped(order: Order) -> bool:
-    return order.status is Status.SHIPPED
 
 
 # --- CANCEL-1: a pending order is cancelled ---
@@ -35,43 +21,43 @@ def _shipped(order: Order) -> bool:
 @fault("CANCEL-1")
 def refuses_to_cancel_anything(service: Service) -> None:
     """Answers 409 for every order, pending ones too."""
-    _decides(service, REFUSED, _pending)
+    amend.outcomes(service, REFUSED, amend.pending)
 
 
 @fault("CANCEL-1")
 def finds_no_pending_order(service: Service) -> None:
     """Answers 404 for pending orders."""
-    _decides(service, ABSENT, _pending)
+    amend.outcomes(service, ABSENT, amend.pending)
 
 
 @fault("CANCEL-1")
 def refuses_complete_pending_orders(service: Service) -> None:
     """Answers 409 for a pending order that is marked as complete."""
-    _decides(service, REFUSED, lambda order: _pending(order) and order.complete)
+    amend.outcomes(service, REFUSED, lambda order: amend.pending(order) and order.complete)
 
 
 @fault("CANCEL-1")
 def refuses_large_pending_orders(service: Service) -> None:
     """Answers 409 for a pending order of more than nine units."""
-    _decides(service, REFUSED, lambda order: _pending(order) and order.quantity > 9)
+    amend.outcomes(service, REFUSED, lambda order: amend.pending(order) and order.quantity > 9)
 
 
 @fault("CANCEL-1")
 def finds_no_pending_order_with_an_even_id(service: Service) -> None:
     """Answers 404 for a pending order whose id is even."""
-    _decides(service, ABSENT, lambda order: _pending(order) and order.id % 2 == 0)
+    amend.outcomes(service, ABSENT, lambda order: amend.pending(order) and order.id % 2 == 0)
 
 
 @fault("CANCEL-1")
-def cancels_at_the_second_attempt(service: Service) -> None:
-    """Answers 409 to the first cancel of a pending order, and cancels with the second."""
-    asked: set[int] = set()
+def cancels_at_the_third_attempt(service: Service) -> None:
+    """Answers 409 to the first two cancels of a pending order, and cancels with the third."""
+    asked: Counter[int] = Counter()
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not _pending(order) or order_id in asked:
+        if not order or not amend.pending(order):
             return None
-        asked.add(order_id)
-        return REFUSED
+        asked[order_id] += 1
+        return REFUSED if asked[order_id] < 3 else None
 
     amend.before_cancel(service, decide)
 
@@ -80,7 +66,7 @@ def cancels_at_the_second_attempt(service: Service) -> None:
 def refuses_every_third_pending_order(service: Service) -> None:
     """Answers 409 to every third cancel of a pending order."""
     due = amend.every(3)
-    _decides(service, REFUSED, lambda order: _pending(order) and due())
+    amend.outcomes(service, REFUSED, lambda order: amend.pending(order) and due())
 
 
 @fault("CANCEL-1")
@@ -89,94 +75,19 @@ def cancels_and_answers_404(service: Service) -> None:
     amend.after_cancel(service, lambda order_id, outcome: ABSENT if outcome is CANCELLED else None)
 
 
-# --- CANCEL-2: nothing after 204 ---
-
-
-def _after_204(service: Service, extra: bytes, close: bool = False) -> None:
-    """Sends these bytes after the headers of 204."""
-
-    def change(request: Request, response: Response, data: bytes) -> bytes:
-        if response.status != 204:
-            return data
-        if close:
-            response.close = True
-        return data + extra
-
-    amend.wire(service, change)
-
-
-@fault("CANCEL-2")
-def sends_json_after_204(service: Service) -> None:
-    """Sends a JSON object after the headers of 204."""
-    _after_204(service, b'{"message":"cancelled"}')
-
-
-@fault("CANCEL-2")
-def sends_json_after_204_and_closes(service: Service) -> None:
-    """Sends a JSON object after the headers of 204, then closes the connection."""
-    _after_204(service, b'{"message":"cancelled"}', close=True)
-
-
-@fault("CANCEL-2")
-def sends_a_line_break_after_204(service: Service) -> None:
-    """Sends an empty line after the headers of 204."""
-    _after_204(service, b"\r\n")
-
-
-@fault("CANCEL-2")
-def sends_null_after_204(service: Service) -> None:
-    """Sends the JSON text null after the headers of 204."""
-    _after_204(service, b"null")
-
-
-@fault("CANCEL-2")
-def ends_chunks_after_204(service: Service) -> None:
-    """Sends the end of a chunked body after the headers of 204, which announce none."""
-    _after_204(service, b"0\r\n\r\n")
-
-
-@fault("CANCEL-2")
-def sends_a_whole_chunked_body_with_204(service: Service) -> None:
-    """Announces and sends a chunked body with 204."""
-
-    def change(request: Request, response: Response, data: bytes) -> bytes:
-        if response.status != 204:
-            return data
-        return data[:-2] + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
-
-    amend.wire(service, change)
-
-
-@fault("CANCEL-2")
-def sends_a_counted_body_with_204(service: Service) -> None:
-    """Announces and sends a body of two bytes with 204."""
-
-    def change(request: Request, response: Response, data: bytes) -> bytes:
-        return data if response.status != 204 else data[:-2] + b"Content-Length: 2\r\n\r\n{}"
-
-    amend.wire(service, change)
-
-
-@fault("CANCEL-2")
-def sends_a_body_with_every_second_204(service: Service) -> None:
-    """Sends a body after the headers of every second 204."""
-    due = amend.every(2)
-    amend.wire(service, lambda _, response, data: data + b"{}" if response.status == 204 and due() else data)
-
-
 # --- CANCEL-3: a shipped order is refused ---
 
 
 @fault("CANCEL-3")
 def finds_no_shipped_order(service: Service) -> None:
     """Answers 404 for shipped orders."""
-    _decides(service, ABSENT, _shipped)
+    amend.outcomes(service, ABSENT, amend.shipped)
 
 
 @fault("CANCEL-3")
 def claims_to_cancel_shipped_orders(service: Service) -> None:
     """Answers 204 for a shipped order and does nothing."""
-    _decides(service, CANCELLED, _shipped)
+    amend.outcomes(service, CANCELLED, amend.shipped)
 
 
 @fault("CANCEL-3")
@@ -197,7 +108,7 @@ def cancels_shipped_orders_that_are_incomplete(service: Service) -> None:
     """Takes complete for the status, and cancels a shipped order that is not marked as complete."""
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or _pending(order) or order.complete:
+        if not order or amend.pending(order) or order.complete:
             return None
         service.store.remove([order_id])
         return CANCELLED
@@ -209,7 +120,7 @@ def cancels_shipped_orders_that_are_incomplete(service: Service) -> None:
 def finds_no_shipped_order_every_third_time(service: Service) -> None:
     """Answers 404 to every third cancel of a shipped order."""
     due = amend.every(3)
-    _decides(service, ABSENT, lambda order: _shipped(order) and due())
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and due())
 
 
 # --- CANCEL-4: a refused order stays as it was ---
@@ -262,7 +173,7 @@ def refuses_once_and_then_finds_nothing(service: Service) -> None:
     refused: set[int] = set()
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not _shipped(order):
+        if not order or not amend.shipped(order):
             return None
         outcome = ABSENT if order_id in refused else REFUSED
         refused.add(order_id)
@@ -342,7 +253,7 @@ def answers_204_to_repeated_cancels(service: Service) -> None:
 @fault("CANCEL-6")
 def reports_a_cancel_and_does_nothing(service: Service) -> None:
     """Answers 204 for a pending order and leaves it pending."""
-    _decides(service, CANCELLED, _pending)
+    amend.outcomes(service, CANCELLED, amend.pending)
 
 
 @fault("CANCEL-6")
@@ -406,227 +317,6 @@ def brings_cancelled_orders_back_with_a_refusal(service: Service) -> None:
     amend.after_cancel(service, change)
 
 
-# --- CANCEL-7: exactly one of several ---
-
-
-def _races(service: Service, window: float) -> None:
-    """Looks at the status, waits, and then cancels whatever became of the order meanwhile."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not _pending(order):
-            return None
-        time.sleep(window)
-        service.store.remove([order_id])
-        return CANCELLED
-
-    amend.before_cancel(service, decide)
-
-
-@fault("CANCEL-7")
-def looks_and_cancels_in_two_steps(service: Service) -> None:
-    """Lets a fiftieth of a second pass between looking at an order and cancelling it."""
-    _races(service, 0.02)
-
-
-@fault("CANCEL-7")
-def looks_and_cancels_in_two_quick_steps(service: Service) -> None:
-    """Lets three thousandths of a second pass between looking at an order and cancelling it."""
-    _races(service, 0.003)
-
-
-@fault("CANCEL-7")
-def lets_none_of_several_cancels_win(service: Service) -> None:
-    """Refuses every one of several simultaneous cancels with 409, and leaves the order pending."""
-    lock = threading.Lock()
-    together: dict[int, int] = {}
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not _pending(order):
-            return None
-        with lock:
-            together[order_id] = together.get(order_id, 0) + 1
-        time.sleep(0.02)
-        with lock:
-            alone = together[order_id] == 1
-        time.sleep(0.02)
-        with lock:
-            together[order_id] -= 1
-        return None if alone else REFUSED
-
-    amend.before_cancel(service, decide)
-
-
-@fault("CANCEL-7")
-def lets_two_of_several_cancels_win(service: Service) -> None:
-    """Answers 204 to a second cancel that comes within five thousandths of a second of the first."""
-    since: dict[int, float] = {}
-
-    def change(order_id: int, outcome: Outcome) -> Outcome | None:
-        if outcome is CANCELLED:
-            since[order_id] = time.monotonic()
-        began = since.get(order_id, 0.0) if outcome is ABSENT else 0.0
-        if time.monotonic() - began > 0.005:
-            return None
-        del since[order_id]
-        return CANCELLED
-
-    amend.after_cancel(service, change)
-
-
-# --- CANCEL-8: no other order ---
-
-
-def _takes_along(service: Service, which: Callable[[Order, Order], bool], act: str = "remove") -> None:
-    """Does something to other orders when one is cancelled; the condition is given that one and the other."""
-    inner = service.cancel
-
-    def cancel(order_id: int) -> Outcome:
-        order = service.store.get(order_id)
-        outcome = inner(order_id)
-        if order and outcome is CANCELLED:
-            for other in [other for other in service.store.all() if which(order, other)]:
-                if act == "remove":
-                    service.store.remove([other.id])
-                elif act == "ship":
-                    service.store.change(other.id, status=Status.SHIPPED)
-                else:
-                    service.store.change(other.id, quantity=other.quantity + order.quantity)
-        return outcome
-
-    service.cancel = cancel
-
-
-@fault("CANCEL-8")
-def cancels_the_next_order_too(service: Service) -> None:
-    """Cancels the order with the next higher id as well, if pending."""
-    _takes_along(service, lambda order, other: other.id == order.id + 1 and _pending(other))
-
-
-@fault("CANCEL-8")
-def cancels_the_previous_order_too(service: Service) -> None:
-    """Cancels the order with the next lower id as well, if pending."""
-    _takes_along(service, lambda order, other: other.id == order.id - 1 and _pending(other))
-
-
-@fault("CANCEL-8")
-def cancels_all_orders_of_the_pet(service: Service) -> None:
-    """Cancels every pending order of the same pet."""
-    _takes_along(service, lambda order, other: other.pet_id == order.pet_id and _pending(other))
-
-
-@fault("CANCEL-8")
-def cancels_everything_pending(service: Service) -> None:
-    """Cancels every pending order."""
-    _takes_along(service, lambda order, other: _pending(other))
-
-
-@fault("CANCEL-8")
-def removes_shipped_orders_too(service: Service) -> None:
-    """Removes the shipped orders as well when a pending one is cancelled."""
-    _takes_along(service, lambda order, other: _shipped(other))
-
-
-@fault("CANCEL-8")
-def ships_the_other_orders(service: Service) -> None:
-    """Ships the other pending orders when one is cancelled."""
-    _takes_along(service, lambda order, other: _pending(other), act="ship")
-
-
-@fault("CANCEL-8")
-def moves_the_quantity_to_the_next_order(service: Service) -> None:
-    """Adds the quantity of a cancelled order to the one with the next higher id."""
-    _takes_along(service, lambda order, other: other.id == order.id + 1, act="add")
-
-
-@fault("CANCEL-8")
-def cancels_by_part_of_the_id(service: Service) -> None:
-    """Cancels also the orders whose id begins with the id of the cancelled one."""
-    _takes_along(service, lambda order, other: str(other.id).startswith(str(order.id)) and _pending(other))
-
-
-@fault("CANCEL-8")
-def cancels_another_order_every_third_time(service: Service) -> None:
-    """Cancels the newest pending order as well with every third cancel."""
-    due = amend.every(3)
-
-    def change(order_id: int, outcome: Outcome) -> None:
-        pending = [order.id for order in service.store.all() if _pending(order)]
-        if outcome is CANCELLED and due():
-            service.store.remove(pending[-1:])
-
-    amend.after_cancel(service, change)
-
-
-# --- CANCEL-9: exactly this id ---
-
-
-def _pending_ids(service: Service, which: Callable[[int], bool]) -> Iterable[int]:
-    return [order.id for order in service.store.all() if which(order.id)]
-
-
-@fault("CANCEL-9")
-def reads_ids_in_32_bits(service: Service) -> None:
-    """Cancels the order whose id equals the one asked for modulo 2^32."""
-    amend.find(service, lambda asked: _pending_ids(service, lambda known: (known - asked) % 2**32 == 0))
-
-
-@fault("CANCEL-9")
-def reads_ids_as_signed_32_bits(service: Service) -> None:
-    """Cancels the order whose id is the lower 32 bits of the one asked for, taken with sign."""
-    amend.find(service, lambda asked: [(asked + 2**31) % 2**32 - 2**31])
-
-
-@fault("CANCEL-9")
-def reads_ids_through_a_double(service: Service) -> None:
-    """Cancels an order whose id equals the one asked for as a double."""
-    amend.find(service, lambda asked: _pending_ids(service, lambda known: float(known) == float(asked)))
-
-
-@fault("CANCEL-9")
-def reads_ids_without_sign(service: Service) -> None:
-    """Cancels the order 5 when asked for -5."""
-    amend.find(service, lambda asked: [-asked])
-
-
-@fault("CANCEL-9")
-def reads_the_digits_at_the_beginning(service: Service) -> None:
-    """Cancels the order 123 when asked for 123abc."""
-
-    def read(text: str) -> int | None:
-        digits = re.match(r"-?[0-9]{1,18}", text)
-        return int(digits[0]) if digits else None
-
-    amend.read_ids(service, read)
-
-
-@fault("CANCEL-9")
-def ignores_the_fraction_of_an_id(service: Service) -> None:
-    """Cancels the order 123 when asked for 123.5."""
-    amend.read_ids(
-        service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.[0-9]+", text) else None
-    )
-
-
-@fault("CANCEL-9")
-def takes_an_ending_for_a_format(service: Service) -> None:
-    """Cancels the order 123 when asked for 123.json or 123.0."""
-    amend.read_ids(
-        service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None
-    )
-
-
-@fault("CANCEL-9")
-def ignores_blanks_around_an_id(service: Service) -> None:
-    """Cancels the order 123 when asked for it with a blank after the digits."""
-    amend.read_ids(service, lambda text: int(text) if re.fullmatch(r"\s*[1-9][0-9]{0,17}\s*", text) else None)
-
-
-@fault("CANCEL-9")
-def falls_back_to_the_nearest_id(service: Service) -> None:
-    """Cancels the pending order with the next higher id, if it is the very next, when none has this one."""
-    amend.find(service, lambda asked: [asked + 1])
-
-
 # --- CANCEL-10: no body, no content type ---
 
 
@@ -657,55 +347,3 @@ def _wants(service: Service, satisfied: Callable[[Request], bool]) -> None:
             else None
         ),
     )
-
-
-# --- CANCEL-11, CANCEL-12: recommended ---
-
-
-def _fails_on(service: Service, pattern: str) -> None:
-    """Answers 500 to ids that match."""
-    inner = service.cancel_order
-
-    def cancel_order(request: Request, text: str) -> Response:
-        if service.read_id(text) is None and re.fullmatch(pattern, text):
-            return service.error(500, "Something went wrong in the service.")
-        return inner(request, text)
-
-    service.cancel_order = cancel_order
-
-
-@fault("CANCEL-11")
-def fails_on_malformed_ids(service: Service) -> None:
-    """Answers 500 to an id that is no integer."""
-    _fails_on(service, r".*")
-
-
-@fault("CANCEL-11")
-def fails_on_letters_in_an_id(service: Service) -> None:
-    """Answers 500 to an id of letters only."""
-    _fails_on(service, r"[A-Za-z]+")
-
-
-@fault("CANCEL-11")
-def fails_on_letters_after_an_id(service: Service) -> None:
-    """Answers 500 to an id with letters after its digits."""
-    _fails_on(service, r"[0-9]+[A-Za-z]+")
-
-
-def _header_of_204(service: Service, header: bytes) -> None:
-    amend.wire(
-        service,
-        lambda request, response, data: data[:-2] + header + b"\r\n\r\n" if response.status == 204 else data,
-    )
-
-
-@fault("CANCEL-12")
-def sends_content_length_with_204(service: Service) -> None:
-    """Sends Content-Length: 0 with 204."""
-    _header_of_204(service, b"Content-Length: 0")
-
-
-@fault("CANCEL-12")
-def sends_transfer_encoding_with_204(service: Service) -> None:
-    """Sends Transfer-Encoding: chunked with 204, and no chunk."""
-    _header_of_204(service, b"Transfer-Encoding: chunked")

@@ -355,7 +355,7 @@ def writes_ids_in_32_bits(service: Service) -> None:
 @fault("LIST-8")
 def writes_ids_without_sign(service: Service) -> None:
     """Writes negative ids as positive."""
-    _ids(service, abs, "id")
+    _ids(service, lambda number: abs(max(number, -INT64_MAX)), "id")
 
 
 @fault("LIST-8")

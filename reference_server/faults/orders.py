@@ -33,8 +33,8 @@ def _field(service: Service, name: str, value: object, when: object = None) -> N
 
 
 def _last_element(service: Service, element: bytes) -> None:
-    """Adds an element at the end of the array."""
-    amend.listing_body(service, lambda body: body[:-1] + (b"," if body != b"[]" else b"") + element + b"]")
+    """Adds an element at the end of the array, unless it is empty."""
+    amend.listing_body(service, lambda body: body if body == b"[]" else body[:-1] + b"," + element + b"]")
 
 
 # --- LIST-1: an array, as JSON ---
@@ -270,7 +270,8 @@ def ends_the_array_with_a_count(service: Service) -> None:
 
     def list_orders(request: Request) -> Response:
         response = inner(request)
-        response.body = response.body[:-1] + b",%d]" % len(service.store)
+        if len(service.store):
+            response.body = response.body[:-1] + b",%d]" % len(service.store)
         return response
 
     service.list_orders = list_orders

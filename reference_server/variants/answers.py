@@ -87,7 +87,7 @@ def answers_409_as_a_json_string(service: Service) -> None:
     _conflict(service, b'"already shipped"', "application/json")
 
 
-@variant()
+@variant("ERR-5")
 def answers_409_as_problem_json(service: Service) -> None:
     """Refuses a shipped order with problem details (RFC 9457)."""
     _conflict(service, b'{"type":"about:blank","title":"Conflict"}', "application/problem+json")

@@ -1,7 +1,7 @@
-"""A small, independent reading of the contract: which required requirements does a service break?
+"""A small reading of the contract of its own: which required requirements does a service break?
 
-Not the suite: it knows the store from inside and need not be fair to strangers. It guards the catalogues of faults and
-variants against mistakes of their own.
+Not the suite: it knows the store from inside, and cannot tell causes from consequences. It guards the
+catalogues of faults and variants against mistakes of their own.
 """
 
 from __future__ import annotations
@@ -53,14 +53,24 @@ class Judge:
             self.broken.add(requirement)
 
     def send(
-        self, method: str, path: str, authorization: str | None = "key", query: str = "", connection: int = 0,
-        listed: tuple[int, ...] | None = None, **more: str,
-    ) -> Answer:  # fmt: skip
-        headers = {name.replace("_", "-"): value for name, value in more.items()} | {"accept-encoding": "gzip, deflate"}
+        self,
+        method: str,
+        path: str,
+        authorization: str | None = "key",
+        query: str = "",
+        connection: int = 0,
+        listed: tuple[int, ...] | None = None,
+        **more: str,
+    ) -> Answer:
+        headers = {name.replace("_", "-"): value for name, value in more.items()} | {
+            "accept-encoding": "gzip, deflate"
+        }
         if authorization is not None:
             headers["authorization"] = self.key if authorization == "key" else authorization
         for _ in range(3):
-            request = Request(method, self.base + path, query, headers, b"", connection or next(self.connections))
+            request = Request(
+                method, self.base + path, query, headers, b"", connection or next(self.connections)
+            )
             response = self.service.answer(request)
             answer = self.parse(method, self.service.write(request, response), response.close)
             if answer.status not in (429, 503) or "Retry-After" not in answer.headers:
@@ -132,17 +142,21 @@ class Judge:
         if not isinstance(elements, list):
             self.broken.add("LIST-1" if len(self.service.store) else "LIST-7")
             return {}
-        for element in elements:
+        for element in elements[:30] + elements[-30:]:
             self.expect("LIST-2", self.is_order(element))
         ids = [element["id"] for element in elements if isinstance(element, dict) and "id" in element]
         self.expect("LIST-4", len(set(ids)) == len(ids))
-        return {element["id"]: element for element in elements if isinstance(element, dict) and "id" in element}
+        return {
+            element["id"]: element for element in elements if isinstance(element, dict) and "id" in element
+        }
 
     def is_order(self, element: Any) -> bool:
         if not isinstance(element, dict):
             return False
         for name, value in element.items():
-            if name in ("id", "petId", "quantity") and (isinstance(value, bool) or not isinstance(value, int | float)):
+            if name in ("id", "petId", "quantity") and (
+                isinstance(value, bool) or not isinstance(value, int | float)
+            ):
                 return False
             if name in ("id", "petId") and not INT64_MIN <= value <= INT64_MAX:
                 return False
@@ -171,7 +185,9 @@ class Judge:
 
     def cancel(self, order_id: object, authorization: str | None = "key", **more: Any) -> int:
         listed = (204, 401, 404, 409)
-        answer = self.send("DELETE", f"{LIST}/{order_id}", authorization, listed=more.pop("listed", listed), **more)
+        answer = self.send(
+            "DELETE", f"{LIST}/{order_id}", authorization, listed=more.pop("listed", listed), **more
+        )
         if authorization == "key" and answer.status == 401:
             self.broken.add("AUTH-1")
         return answer.status
@@ -201,8 +217,18 @@ class Judge:
         for _ in range(3):
             self.refused("AUTH-2", None)
             self.orders()
-        for wrong in (key + "x", key[:-1], key[:-1] + "#", "#" + key[1:], key[:8] + "zz", "x" * len(key), key.swapcase(),
-                      "x" + key, key[::-1], key[:5] + "#" + key[6:]):  # fmt: skip
+        for wrong in (
+            key + "x",
+            key[:-1],
+            key[:-1] + "#",
+            "#" + key[1:],
+            key[:8] + "zz",
+            "x" * len(key),
+            key.swapcase(),
+            "x" + key,
+            key[::-1],
+            key[:5] + "#" + key[6:],
+        ):
             self.refused("AUTH-3", f"Bearer {wrong}")
             self.orders()
         for odd in (key, f"Basic {key}", f"Token {key}", "Bearer", f"{self.key} x"):
@@ -210,10 +236,16 @@ class Judge:
             self.orders()
         self.refused("AUTH-4", None, x_api_key=key)
         self.orders()
-        self.refused("AUTH-4", None, query=f"access_token={key}", cookie=f"key={key}", proxy_authorization=self.key)
+        self.refused(
+            "AUTH-4", None, query=f"access_token={key}", cookie=f"key={key}", proxy_authorization=self.key
+        )
         before = set(self.broken)
-        statuses = [self.send("GET", LIST, given, connection=7).status for given in ("key", None, "Bearer x", "key")]
-        self.expect("AUTH-6", statuses == [200, 401, 401, 200] or before & {"AUTH-1", "AUTH-2", "AUTH-3", "HTTP-2"})
+        statuses = [
+            self.send("GET", LIST, given, connection=7).status for given in ("key", None, "Bearer x", "key")
+        ]
+        self.expect(
+            "AUTH-6", statuses == [200, 401, 401, 200] or before & {"AUTH-1", "AUTH-2", "AUTH-3", "HTTP-2"}
+        )
         for _ in range(22):
             self.expect("AUTH-6", self.send("GET", LIST, "Bearer x").status == 401 or "AUTH-3" in before)
         status = self.send("GET", LIST).status
@@ -232,15 +264,30 @@ class Judge:
             self.expect("LIST-9", all(again.get(order_id) == first.get(order_id) for order_id in mine))
         states = [getattr(self.service.store.get(order_id), "status", None) for order_id in mine]
         self.expect("LIST-9", states == [Status.PENDING] * 4 + [Status.SHIPPED] * 4)
-        for query in ("status=pending", "limit=1", "size=1", "page=2", "skip=1", "petId=4", "complete=true", "id=1", "a=b"):
+        for query in (
+            "status=pending",
+            "limit=1",
+            "size=1",
+            "page=2",
+            "skip=1",
+            "petId=4",
+            "complete=true",
+            "id=1",
+            "a=b",
+        ):
             found = self.orders(query, also=(400, 422))
             self.expect("LIST-6", not found or found.keys() >= set(mine))
         if "ids" not in self.service.cannot:
-            far = self.service.store.place_ids([-5, 2**53 + 1, 2**60 + 1, INT64_MAX, INT64_MIN], Status.PENDING)
+            far = self.service.store.place_ids(
+                [-5, 2**53 + 1, 2**60 + 1, INT64_MAX, INT64_MIN], Status.PENDING
+            )
             found = self.orders()
             self.expect("LIST-8", found.keys() >= set(far))
             pets = [found[order_id].get("petId", order_id) for order_id in far[1:] if order_id in found]
-            exact = all(pet in (order_id, 0, -1, 1, INT64_MIN, INT64_MAX) for pet, order_id in zip(pets, far[1:], strict=False))
+            exact = all(
+                pet in (order_id, 0, -1, 1, INT64_MIN, INT64_MAX)
+                for pet, order_id in zip(pets, far[1:], strict=False)
+            )
             self.expect("LIST-8", exact)
             self.service.store.remove(far)
         bulk = self.place(1150)
@@ -253,7 +300,7 @@ class Judge:
                 self.expect("LIST-7", answer.body.strip() == b"[]")
 
     def cancelling(self) -> None:
-        for round_ in range(6):
+        for round_ in range(3):
             pending, other, (shipped, still) = self.place(3), self.place(8), self.place(2, Status.SHIPPED)
             store = self.service.store
             rest = [*pending[1:], *other, shipped, still]
@@ -273,7 +320,16 @@ class Judge:
             for absent in (0, -4, 31337, 2**40 + round_, INT64_MAX - 1, INT64_MIN + 1):
                 self.expect("CANCEL-5", self.cancel(absent) in (404, 0, 500, 403, 302, 429))
             target = other[0]
-            odd = [f"{target}abc", f"{target}.5", f"{target}.json", f"{target}%20", target + 2**32, -target, "abc", "1.5"]
+            odd = [
+                f"{target}abc",
+                f"{target}.5",
+                f"{target}.json",
+                f"{target}%20",
+                target + 2**32,
+                -target,
+                "abc",
+                "1.5",
+            ]
             odd += [target - 2**32, target + 2**64]
             for text in odd:
                 self.send("DELETE", f"{LIST}/{text}")

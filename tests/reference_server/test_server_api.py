@@ -107,16 +107,36 @@ def test_only_the_plain_decimal_form_is_an_id(text: str) -> None:
 
 @pytest.mark.parametrize(
     "authorization",
-    [None, "", "Bearer", "Bearer ", f"Basic {KEY}", KEY, f"Bearer{KEY}", f"Bearer {KEY}x", f"Bearer {KEY[:-1]}",
-     f"Bearer {KEY.upper()}", f"Bearer {KEY}, Bearer {KEY}", f"Bearer\t{KEY}", f'Bearer "{KEY}"', "Bearer é"],
-)  # fmt: skip
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        f"Basic {KEY}",
+        KEY,
+        f"Bearer{KEY}",
+        f"Bearer {KEY}x",
+        f"Bearer {KEY[:-1]}",
+        f"Bearer {KEY.upper()}",
+        f"Bearer {KEY}, Bearer {KEY}",
+        f"Bearer\t{KEY}",
+        f'Bearer "{KEY}"',
+        "Bearer é",
+    ],
+)
 def test_without_the_key_everything_is_the_same_401(service: Service, authorization: str | None) -> None:
     headers = {} if authorization is None else {"authorization": authorization}
     bodies = set()
     for method, path in [
-        ("GET", ORDERS), ("DELETE", ORDERS + "/1"), ("DELETE", ORDERS + "/2"), ("DELETE", ORDERS + "/3"),
-        ("DELETE", ORDERS + "/x"), ("GET", "/v1/pets/1"), ("PUT", ORDERS), ("GET", "/"),
-    ]:  # fmt: skip
+        ("GET", ORDERS),
+        ("DELETE", ORDERS + "/1"),
+        ("DELETE", ORDERS + "/2"),
+        ("DELETE", ORDERS + "/3"),
+        ("DELETE", ORDERS + "/x"),
+        ("GET", "/v1/pets/1"),
+        ("PUT", ORDERS),
+        ("GET", "/"),
+    ]:
         response = ask(service, method, path, headers=headers)
         assert_error(response, 401)
         assert response.headers["WWW-Authenticate"].startswith('Bearer realm="')

@@ -62,14 +62,25 @@ def test_a_large_setup_is_quick(running: Running) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        b"", b"{", b"[]", b'"x"', b"{}", b'{"state": "cancelled orders"}', b'{"state": ["pending orders"]}',
-        b'{"state": "pending orders", "action": "explode"}', b'{"state": "pending orders", "params": []}',
-        b'{"state": "pending orders", "params": {"count": -1}}', b'{"state": "pending orders", "params": {"count": true}}',
-        b'{"state": "pending orders", "params": {"count": 1e9}}', b'{"state": "pending orders", "params": {"ids": 5}}',
-        b'{"state": "pending orders", "params": {"ids": ["5"]}}', b'{"state": "pending orders", "params": {"ids": [9223372036854775808]}}',
-        b'{"state": "pending orders", "action": "teardown", "params": {"orderIds": {}}}', b"\xff",
+        b"",
+        b"{",
+        b"[]",
+        b'"x"',
+        b"{}",
+        b'{"state": "cancelled orders"}',
+        b'{"state": ["pending orders"]}',
+        b'{"state": "pending orders", "action": "explode"}',
+        b'{"state": "pending orders", "params": []}',
+        b'{"state": "pending orders", "params": {"count": -1}}',
+        b'{"state": "pending orders", "params": {"count": true}}',
+        b'{"state": "pending orders", "params": {"count": 1e9}}',
+        b'{"state": "pending orders", "params": {"ids": 5}}',
+        b'{"state": "pending orders", "params": {"ids": ["5"]}}',
+        b'{"state": "pending orders", "params": {"ids": [9223372036854775808]}}',
+        b'{"state": "pending orders", "action": "teardown", "params": {"orderIds": {}}}',
+        b"\xff",
     ],
-)  # fmt: skip
+)
 def test_malformed_messages_are_refused(running: Running, message: bytes) -> None:
     assert running.states_url
     answer = httpx.post(running.states_url, content=message)
@@ -111,3 +122,12 @@ def test_a_token_may_guard_it() -> None:
                 running.states_url, json={"state": "no orders"}, headers={"Authorization": f"Bearer {token}"}
             )
             assert answer.status_code == expected
+
+
+def test_what_a_variant_cannot_do_is_told(running: Running) -> None:
+    running.service.cannot |= {"ids", "no orders"}
+    for answer in (change(running, "no orders"), change(running, "pending orders", ids=[5])):
+        assert answer.status_code == 501
+        assert isinstance(answer.json()["error"], str)
+    assert len(listed(running)) == 8
+    assert change(running, "pending orders", count=2).status_code == 200

@@ -23,9 +23,14 @@ def start(*options: str, key: str | None = KEY) -> subprocess.Popen[str]:
     if key is not None:
         environment["STORE_ORDERS_KEY"] = key
     return subprocess.Popen(
-        [*COMMAND, *options], env=environment, cwd=ROOT, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [*COMMAND, *options],
+        env=environment,
+        cwd=ROOT,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
@@ -124,7 +129,7 @@ def test_orders_come_from_a_file(tmp_path: Path) -> None:
     file.write_text('[{"id": 7, "status": "shipped", "petId": 1, "complete": true}, {"id": -3}]')
     process = start("--ready-json", "--orders", str(file))
     url = json.loads(first_line(process))["base_url"] + "/store/orders"
-    assert [(order["id"], order["complete"]) for order in httpx.get(url, headers=AUTHORIZED).json()][0] == (
+    assert next((order["id"], order["complete"]) for order in httpx.get(url, headers=AUTHORIZED).json()) == (
         7,
         True,
     )

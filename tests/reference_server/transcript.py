@@ -1,4 +1,4 @@
-"""A long conversation with a service, the same each time, in which every fault has the chance to show itself."""
+"""A long conversation with a service, always the same, in which every fault can show itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,17 @@ LIST = "/v1/store/orders"
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
 FAR = [-(2**63), -77, -8, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
 ABSENT = [0, -1, 424242, -424242, 2**40, 2**63 - 2, -(2**63) + 1]
-QUERIES = ["status=shipped", "limit=1", "per_page=1", "page=2", "offset=3", "petId=4", "complete=true", "id=5", "x=y"]
+QUERIES = [
+    "status=shipped",
+    "limit=1",
+    "per_page=1",
+    "page=2",
+    "offset=3",
+    "petId=4",
+    "complete=true",
+    "id=5",
+    "x=y",
+]
 
 
 def served(faults: tuple[str, ...] = (), variants: tuple[str, ...] = ()) -> Service:
@@ -29,11 +39,12 @@ def served(faults: tuple[str, ...] = (), variants: tuple[str, ...] = ()) -> Serv
 
 
 def transcript(service: Service) -> list[tuple[str, bytes]]:
-    """Every request of the conversation, in words, with the bytes of its answer but for the date."""
-    return list(_conversation(service))
+    """The whole conversation."""
+    return list(conversation(service))
 
 
-def _conversation(service: Service) -> Iterator[tuple[str, bytes]]:
+def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
+    """Every request, in words, with the bytes of its answer but for the date."""
     numbers = iter(range(10_000, 10**9))
     key = f"Bearer {KEY}"
     store = service.store
@@ -66,19 +77,45 @@ def _conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield from both(None)
     yield from both(None)
     yield from both("Bearer wrong")
-    near = [KEY + "x", KEY[:-1], KEY[:-1] + "#", "#" + KEY[1:], KEY[:8] + "zz", "x" * len(KEY), KEY.swapcase(), "x" + KEY,
-            KEY[::-1], KEY[:5] + "#" + KEY[6:], KEY[:9]]  # fmt: skip
+    near = [
+        KEY + "x",
+        KEY[:-1],
+        KEY[:-1] + "#",
+        "#" + KEY[1:],
+        KEY[:8] + "zz",
+        "x" * len(KEY),
+        KEY.swapcase(),
+        "x" + KEY,
+        KEY[::-1],
+        KEY[:5] + "#" + KEY[6:],
+        KEY[:9],
+    ]
     for wrong in near:
         yield say("GET", LIST, f"Bearer {wrong}")
         yield cancel(102, f"Bearer {wrong}")
     basic = b64encode(f"{KEY}:".encode()).decode()
-    for other in (KEY, f"Basic {basic}", f"Token {KEY}", "Bearer", "Bearer ", f"Bearer {KEY} x", f"bearer {KEY}", f"BEARER {KEY}"):  # fmt: skip
+    for other in (
+        KEY,
+        f"Basic {basic}",
+        f"Token {KEY}",
+        "Bearer",
+        "Bearer ",
+        f"Bearer {KEY} x",
+        f"bearer {KEY}",
+        f"BEARER {KEY}",
+    ):
         yield say("GET", LIST, other)
-    for headers in ({"x_api_key": KEY}, {"cookie": f"api_key={KEY}"}, {"proxy_authorization": f"Bearer {KEY}"}):
+    for headers in (
+        {"x_api_key": KEY},
+        {"cookie": f"api_key={KEY}"},
+        {"proxy_authorization": f"Bearer {KEY}"},
+    ):
         yield say("GET", LIST, None, **headers)
     for name in ("api_key", "access_token"):
         yield say("GET", LIST, None, query=f"{name}={KEY}")
-    yield from [say("GET", LIST, credentials, connection=5) for credentials in (key, None, "Bearer wrong", key)]
+    yield from [
+        say("GET", LIST, credentials, connection=5) for credentials in (key, None, "Bearer wrong", key)
+    ]
     yield from [say("GET", LIST, "Bearer wrong") for _ in range(25)]
     yield say("GET", LIST)
     yield from [say("GET", f"/v1/pets/{pet}", credentials) for pet in (1, 4) for credentials in (None, key)]
@@ -91,7 +128,18 @@ def _conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield from [say("GET", LIST, query=query) for query in QUERIES]
 
     # Cancelling.
-    for text in ("12abc", "12.5", "12.json", "12%20", "abc", "é", "4294967307", "-11", "9007199254740992", "10"):
+    for text in (
+        "12abc",
+        "12.5",
+        "12.json",
+        "12%20",
+        "abc",
+        "é",
+        "4294967307",
+        "-11",
+        "9007199254740992",
+        "10",
+    ):
         yield cancel(text)
         yield say("GET", LIST)
     for order_id in (18, 19, 30, 31):

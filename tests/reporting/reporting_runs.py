@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.contract.catalogue import load
+from conformance.contract.catalogue import Level, Requirement, load
 from conformance.reporting.run import Observed, Run
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, verdict
@@ -126,9 +126,7 @@ def failing() -> Run:
             check="errors_are_errors",
             findings={"ERR-1": "`status` is a string, not an integer"},
         ),
-        exchange(
-            3, status=None, body="", reason="", seconds=5.0, trouble="timeout", detail="no answer in 5 s"
-        ),
+        exchange(3, status=None, body="", reason="", seconds=5.0, trouble="timeout", detail="no answer in 5 s"),
     )
     checks = [
         *passing("CANCEL-3", "ERR-1", "AUTH-7", "CANCEL-7", "LIST-5", "LIST-7", "LIST-8", "AUTH-2"),
@@ -166,11 +164,14 @@ def failing() -> Run:
             Failure("one 204", "two 204", 1, None),
         ),
         CheckResult(
-            "all_pages", "LIST-5", Status.INCONCLUSIVE, "timeout: no answer in 5 s; a higher --timeout", 5.0, (3,)
+            "all_pages",
+            "LIST-5",
+            Status.INCONCLUSIVE,
+            "timeout: no answer in 5 s; a higher --timeout",
+            5.0,
+            (3,),
         ),
-        CheckResult(
-            "empty_store", "LIST-7", Status.EXCLUDED, "the state provider cannot empty the store (501)"
-        ),
+        CheckResult("empty_store", "LIST-7", Status.EXCLUDED, "the state provider cannot empty the store (501)"),
         CheckResult("big_ids", "LIST-8", Status.EXCLUDED, "the state provider cannot choose ids (501)"),
         CheckResult("no_key_listing", "AUTH-2", Status.PASSED, "", 0.1, (2,)),
         CheckResult("no_key_shipped", "AUTH-2", Status.EXCLUDED, "no shipped order left"),
@@ -204,9 +205,7 @@ def interrupted() -> Run:
 
 def guarded() -> Run:
     """What a run without orders to cancel looks like: much excluded, conformant."""
-    orders = [
-        id_ for id_, row in load().requirements.items() if {"pending orders", "shipped orders"} & set(row.needs)
-    ]
+    orders = [id_ for id_, row in load().requirements.items() if {"pending orders", "shipped orders"} & set(row.needs)]
     left_out = [
         CheckResult("orders", id_, Status.EXCLUDED, "mode guarded sends no cancel to an order") for id_ in orders
     ]
@@ -257,7 +256,54 @@ def broken(text: str) -> Run:
     )
 
 
+def small() -> Run:
+    """A failing run over a catalogue of its own, for golden files that survive changes to the real one."""
+    rows = [
+        ("AUTH-1", Level.REQUIRED, "5", "accept the valid key", "The API key is sent as a bearer token."),
+        (
+            "LIST-1",
+            Level.REQUIRED,
+            "4.1",
+            "answer 200 with a JSON array",
+            "200 | JSON array of Order objects",
+        ),
+        ("LIST-7", Level.REQUIRED, "4.1", "answer [] when there are no orders", "200 | JSON array"),
+        ("CANCEL-3", Level.REQUIRED, "3, 4.2", "refuse a shipped order with 409", "409 | already `shipped`"),
+        (
+            "CANCEL-7",
+            Level.REQUIRED,
+            "3",
+            "let exactly one of several cancels succeed",
+            "Rule: only `pending`",
+        ),
+        ("CANCEL-8", Level.REQUIRED, "3", "touch no other order", "the identifier of the order to cancel"),
+        ("HTTP-1", Level.REQUIRED, "4", "answer with a listed status", "listOrders: 200, 401."),
+        ("AUTH-7", Level.RECOMMENDED, "5", "send WWW-Authenticate with 401", "Scheme: HTTP bearer"),
+        ("AUTH-8", Level.RECOMMENDED, "5", "take the scheme in any case", "Scheme: HTTP bearer"),
+    ]
+    made = failing()
+    known = {result.requirement.id: result for result in made.requirements}
+    known["CANCEL-8"] = replace(
+        known["CANCEL-8"],
+        checks=(
+            *known["CANCEL-8"].checks,
+            CheckResult("others", "CANCEL-8", Status.EXCLUDED, "no ids to choose"),
+        ),
+    )
+    known["HTTP-1"] = replace(
+        known["HTTP-1"],
+        status=Status.INCONCLUSIVE,
+        checks=(CheckResult("listed_status", "HTTP-1", Status.INCONCLUSIVE, "503 without Retry-After", 0.5, (3,)),),
+    )
+    results = tuple(
+        replace(known[id_], requirement=Requirement(id_, level, section, title, clause, "Why.", ()))
+        for id_, level, section, title, clause in rows
+    )
+    return replace(made, requirements=results, catalogue="sha256:" + "0" * 64)
+
+
 EVERY = {
+    "small": small,
     "conformant": conformant,
     "failing": failing,
     "incomplete": incomplete,

@@ -1,0 +1,315 @@
+"""Faults of who is let in: AUTH-1 to AUTH-4."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+
+from .. import amend
+from ..api import Credentials, Service
+from ..messages import Request, Response
+from ..orders import Status
+from .registry import fault
+
+VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
+
+
+def _stranger(request: Request) -> bool:
+    """Whether the request carries nothing that could be meant as a key: the rest is for AUTH-4."""
+    elsewhere = ("cookie", "proxy-authorization", "x-api-key", "x-auth-token", "api-key", "x-access-token")
+    return amend.no_header(request) and not request.query and not any(n in request.headers for n in elsewhere)
+
+
+def _parameter(request: Request, *names: str) -> list[bytes]:
+    """The values of these query parameters."""
+    pairs = [pair.partition("=") for pair in request.query.split("&")]
+    return [value.encode("latin-1") for name, _, value in pairs if name.lower() in names]
+
+
+# --- AUTH-1: the key is accepted ---
+
+
+@fault("AUTH-1")
+def refuses_the_key_on_listing(service: Service) -> None:
+    """Answers 401 to the valid key when it lists."""
+    amend.credentials(service, lambda request, found: INVALID if request.method == "GET" else found)
+
+
+@fault("AUTH-1")
+def refuses_the_key_on_cancelling(service: Service) -> None:
+    """Answers 401 to the valid key when it cancels."""
+    amend.credentials(service, lambda request, found: INVALID if amend.is_cancel(request) else found)
+
+
+@fault("AUTH-1")
+def takes_the_key_only_as_x_api_key(service: Service) -> None:
+    """Knows the key in the header X-API-Key and nowhere else."""
+    key = service.key.decode()
+    service.authenticate = lambda request: VALID if request.headers.get("x-api-key") == key else MISSING
+
+
+@fault("AUTH-1")
+def refuses_the_key_every_fifth_time(service: Service) -> None:
+    """Answers 401 to every fifth request that carries the valid key."""
+    due = amend.every(5)
+    amend.credentials(service, lambda request, found: INVALID if found is VALID and due() else found)
+
+
+@fault("AUTH-1")
+def refuses_the_key_for_shipped_orders(service: Service) -> None:
+    """Answers 401 to the valid key when the order to cancel has shipped."""
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        return INVALID if order and order.status is Status.SHIPPED else found
+
+    amend.credentials(service, judge)
+
+
+# --- AUTH-2: no header, no answer ---
+
+
+@fault("AUTH-2")
+def lists_for_anyone(service: Service) -> None:
+    """Lists the orders to clients that send no credentials."""
+    amend.accept(service, lambda request: request.method == "GET" and _stranger(request))
+
+
+@fault("AUTH-2")
+def cancels_for_anyone(service: Service) -> None:
+    """Cancels orders for clients that send no credentials."""
+    amend.accept(service, lambda request: amend.is_cancel(request) and _stranger(request))
+
+
+@fault("AUTH-2")
+def shows_strangers_an_empty_list(service: Service) -> None:
+    """Answers 200 with an empty array instead of 401 when a listing carries no credentials."""
+    amend.refusals(
+        service,
+        lambda request, _: service.json(200, []) if request.method == "GET" and _stranger(request) else None,
+    )
+
+
+@fault("AUTH-2")
+def looks_for_the_order_before_the_key(service: Service) -> None:
+    """Answers 404 to a cancel without credentials when no such order exists."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        absent = amend.is_cancel(request) and _stranger(request) and not amend.order_of(service, request)
+        return service.error(404, "There is no such order.") if absent else None
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-2")
+def looks_at_the_status_before_the_key(service: Service) -> None:
+    """Answers 409 to a cancel without credentials when the order has shipped."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        order = amend.order_of(service, request) if amend.is_cancel(request) and _stranger(request) else None
+        return service.error(409, "Shipped.") if order and order.status is Status.SHIPPED else None
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-2")
+def hides_behind_404_from_strangers(service: Service) -> None:
+    """Answers 404 instead of 401 to every cancel without credentials."""
+    amend.refusals(
+        service,
+        lambda request, _: (
+            service.error(404, "Not found.") if amend.is_cancel(request) and _stranger(request) else None
+        ),
+    )
+
+
+@fault("AUTH-2")
+def claims_to_have_cancelled_for_strangers(service: Service) -> None:
+    """Answers 204 to a cancel without credentials, and does nothing."""
+    amend.refusals(
+        service,
+        lambda request, _: Response(204) if amend.is_cancel(request) and _stranger(request) else None,
+    )
+
+
+@fault("AUTH-2")
+def lets_every_third_stranger_in(service: Service) -> None:
+    """Serves every third request that carries no credentials."""
+    due = amend.every(3)
+    amend.accept(service, lambda request: _stranger(request) and due())
+
+
+# --- AUTH-3: a wrong key is refused ---
+
+
+def _has_token(service: Service, request: Request) -> bool:
+    token = service.bearer_token(request)
+    return bool(token) and b" " not in (token or b"")
+
+
+@fault("AUTH-3")
+def accepts_any_key(service: Service) -> None:
+    """Takes every bearer token for the key."""
+    amend.accept_keys(service, lambda given, key: True)
+
+
+@fault("AUTH-3")
+def accepts_any_key_on_listing(service: Service) -> None:
+    """Takes every bearer token for the key when it lists."""
+    amend.accept(service, lambda request: request.method == "GET" and _has_token(service, request))
+
+
+@fault("AUTH-3")
+def accepts_any_key_on_cancelling(service: Service) -> None:
+    """Takes every bearer token for the key when it cancels."""
+    amend.accept(service, lambda request: amend.is_cancel(request) and _has_token(service, request))
+
+
+@fault("AUTH-3")
+def accepts_a_longer_key(service: Service) -> None:
+    """Takes whatever begins with the key."""
+    amend.accept_keys(service, lambda given, key: given.startswith(key))
+
+
+@fault("AUTH-3")
+def accepts_the_beginning_of_the_key(service: Service) -> None:
+    """Takes whatever the key begins with."""
+    amend.accept_keys(service, lambda given, key: key.startswith(given))
+
+
+@fault("AUTH-3")
+def ignores_the_last_character_of_the_key(service: Service) -> None:
+    """Compares all characters of the key but the last."""
+    amend.accept_keys(service, lambda given, key: given[:-1] == key[:-1])
+
+
+@fault("AUTH-3")
+def ignores_the_first_character_of_the_key(service: Service) -> None:
+    """Compares all characters of the key but the first."""
+    amend.accept_keys(service, lambda given, key: given[1:] == key[1:])
+
+
+@fault("AUTH-3")
+def compares_the_first_eight_characters_of_the_key(service: Service) -> None:
+    """Compares the first eight characters of the key only."""
+    amend.accept_keys(service, lambda given, key: given[:8] == key[:8])
+
+
+@fault("AUTH-3")
+def compares_the_length_of_the_key(service: Service) -> None:
+    """Takes every bearer token that is as long as the key."""
+    amend.accept_keys(service, lambda given, key: len(given) == len(key))
+
+
+@fault("AUTH-3")
+def compares_keys_in_any_case(service: Service) -> None:
+    """Takes the key in capitals or small letters."""
+    amend.accept_keys(service, lambda given, key: given.lower() == key.lower())
+
+
+@fault("AUTH-3")
+def accepts_what_contains_the_key(service: Service) -> None:
+    """Takes every bearer token in which the key occurs."""
+    amend.accept_keys(service, lambda given, key: key in given)
+
+
+@fault("AUTH-3")
+def compares_the_characters_in_any_order(service: Service) -> None:
+    """Takes the characters of the key in any order, as a weak checksum would."""
+    amend.accept_keys(service, lambda given, key: sorted(given) == sorted(key))
+
+
+@fault("AUTH-3")
+def allows_one_wrong_character(service: Service) -> None:
+    """Takes a key of the right length in which one character is wrong."""
+    amend.accept_keys(
+        service,
+        lambda given, key: len(given) == len(key) and sum(map(int.__ne__, given, key)) == 1,
+    )
+
+
+# --- AUTH-4: the key in another place ---
+
+
+@fault("AUTH-4")
+def accepts_the_key_as_basic(service: Service) -> None:
+    """Takes the key as the user name or the password of Basic authentication."""
+
+    def also(request: Request) -> bool:
+        scheme, _, value = amend.authorization(request).partition(" ")
+        try:
+            return scheme.lower() == "basic" and service.key in b64decode(value).split(b":")
+        except ValueError:
+            return False
+
+    amend.accept(service, also)
+
+
+@fault("AUTH-4")
+def accepts_the_bare_key(service: Service) -> None:
+    """Takes an Authorization header that holds the key without a scheme."""
+    amend.accept(service, lambda request: amend.authorization(request).encode("latin-1") == service.key)
+
+
+@fault("AUTH-4")
+def accepts_any_scheme(service: Service) -> None:
+    """Takes the key behind whatever scheme."""
+    amend.accept(
+        service,
+        lambda request: amend.authorization(request).partition(" ")[2].encode("latin-1") == service.key,
+    )
+
+
+@fault("AUTH-4")
+def accepts_the_key_in_the_query(service: Service) -> None:
+    """Takes the key as a query parameter: api_key, apikey, key, token or access_token."""
+    names = ("api_key", "apikey", "api-key", "key", "token", "access_token")
+    amend.accept(service, lambda request: service.key in _parameter(request, *names))
+
+
+@fault("AUTH-4")
+def accepts_the_key_as_access_token_parameter(service: Service) -> None:
+    """Takes the key as the query parameter access_token, as RFC 6750 once allowed."""
+    amend.accept(service, lambda request: service.key in _parameter(request, "access_token"))
+
+
+@fault("AUTH-4")
+def accepts_the_key_as_x_api_key(service: Service) -> None:
+    """Takes the key in the header X-API-Key."""
+    amend.accept(
+        service, lambda request: request.headers.get("x-api-key", "").encode("latin-1") == service.key
+    )
+
+
+@fault("AUTH-4")
+def accepts_the_key_in_a_cookie(service: Service) -> None:
+    """Takes the key as the value of any cookie."""
+    amend.accept(
+        service,
+        lambda request: service.key.decode() in re.split(r"[=;] *", request.headers.get("cookie", "")),
+    )
+
+
+@fault("AUTH-4")
+def accepts_the_key_for_a_proxy(service: Service) -> None:
+    """Takes the key in the header Proxy-Authorization."""
+    amend.accept(
+        service,
+        lambda request: (
+            request.headers.get("proxy-authorization", "").lower() == f"bearer {service.key.decode()}".lower()
+        ),
+    )
+
+
+@fault("AUTH-4")
+def accepts_an_empty_bearer_token(service: Service) -> None:
+    """Takes the scheme Bearer without a token for valid."""
+    amend.accept(service, lambda request: service.bearer_token(request) == b"")
+
+
+@fault("AUTH-4")
+def accepts_words_after_the_key(service: Service) -> None:
+    """Takes the first word after Bearer for the token and ignores what follows."""
+    amend.accept(
+        service, lambda request: (service.bearer_token(request) or b"").split(b" ")[0] == service.key
+    )

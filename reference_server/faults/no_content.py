@@ -1,0 +1,108 @@
+"""Faults of 204: CANCEL-2 and CANCEL-12."""
+
+from __future__ import annotations
+
+from .. import amend
+from ..api import Service
+from ..messages import Request, Response
+from ..orders import Outcome
+from .registry import fault
+
+CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
+
+
+# --- CANCEL-2: nothing after 204 ---
+
+
+def _after_204(service: Service, extra: bytes, close: bool = False) -> None:
+    """Sends these bytes after the headers of 204."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if response.status != 204:
+            return data
+        if close:
+            response.close = True
+        return data + extra
+
+    amend.wire(service, change)
+
+
+@fault("CANCEL-2")
+def sends_json_after_204(service: Service) -> None:
+    """Sends a JSON object after the headers of 204."""
+    _after_204(service, b'{"message":"cancelled"}')
+
+
+@fault("CANCEL-2")
+def sends_json_after_204_and_closes(service: Service) -> None:
+    """Sends a JSON object after the headers of 204, then closes the connection."""
+    _after_204(service, b'{"message":"cancelled"}', close=True)
+
+
+@fault("CANCEL-2")
+def sends_a_line_break_after_204(service: Service) -> None:
+    """Sends an empty line after the headers of 204."""
+    _after_204(service, b"\r\n")
+
+
+@fault("CANCEL-2")
+def sends_null_after_204(service: Service) -> None:
+    """Sends the JSON text null after the headers of 204."""
+    _after_204(service, b"null")
+
+
+@fault("CANCEL-2")
+def ends_chunks_after_204(service: Service) -> None:
+    """Sends the end of a chunked body after the headers of 204, which announce none."""
+    _after_204(service, b"0\r\n\r\n")
+
+
+@fault("CANCEL-2")
+def sends_a_whole_chunked_body_with_204(service: Service) -> None:
+    """Announces and sends a chunked body with 204."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if response.status != 204:
+            return data
+        return data[:-2] + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+
+    amend.wire(service, change)
+
+
+@fault("CANCEL-2")
+def sends_a_counted_body_with_204(service: Service) -> None:
+    """Announces and sends a body of two bytes with 204."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        return data if response.status != 204 else data[:-2] + b"Content-Length: 2\r\n\r\n{}"
+
+    amend.wire(service, change)
+
+
+@fault("CANCEL-2")
+def sends_a_body_with_every_second_204(service: Service) -> None:
+    """Sends a body after the headers of every second 204."""
+    due = amend.every(2)
+    amend.wire(service, lambda _, response, data: data + b"{}" if response.status == 204 and due() else data)
+
+
+# --- CANCEL-12: no length either (recommended) ---
+
+
+def _header_of_204(service: Service, header: bytes) -> None:
+    amend.wire(
+        service,
+        lambda request, response, data: data[:-2] + header + b"\r\n\r\n" if response.status == 204 else data,
+    )
+
+
+@fault("CANCEL-12")
+def sends_content_length_with_204(service: Service) -> None:
+    """Sends Content-Length: 0 with 204."""
+    _header_of_204(service, b"Content-Length: 0")
+
+
+@fault("CANCEL-12")
+def sends_transfer_encoding_with_204(service: Service) -> None:
+    """Sends Transfer-Encoding: chunked with 204, and no chunk."""
+    _header_of_204(service, b"Transfer-Encoding: chunked")

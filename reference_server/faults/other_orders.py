@@ -1,0 +1,267 @@
+"""Faults of which order is cancelled, and how often: CANCEL-7 to CANCEL-9 and CANCEL-11."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from .. import amend
+from ..api import Service
+from ..messages import Request, Response
+from ..orders import Order, Outcome, Status
+from .registry import fault
+
+CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
+
+
+# --- CANCEL-7: exactly one of several ---
+
+
+def _races(service: Service, window: float) -> None:
+    """Looks at the status, waits, and then cancels whatever became of the order meanwhile."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or not amend.pending(order):
+            return None
+        time.sleep(window)
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-7")
+def looks_and_cancels_in_two_steps(service: Service) -> None:
+    """Lets a fiftieth of a second pass between looking at an order and cancelling it."""
+    _races(service, 0.02)
+
+
+@fault("CANCEL-7")
+def looks_and_cancels_in_two_quick_steps(service: Service) -> None:
+    """Lets three thousandths of a second pass between looking at an order and cancelling it."""
+    _races(service, 0.003)
+
+
+@fault("CANCEL-7")
+def lets_none_of_several_cancels_win(service: Service) -> None:
+    """Refuses every one of several simultaneous cancels with 409, and leaves the order pending."""
+    lock = threading.Lock()
+    together: dict[int, int] = {}
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or not amend.pending(order):
+            return None
+        with lock:
+            together[order_id] = together.get(order_id, 0) + 1
+        time.sleep(0.02)
+        with lock:
+            alone = together[order_id] == 1
+        time.sleep(0.02)
+        with lock:
+            together[order_id] -= 1
+        return None if alone else REFUSED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-7")
+def lets_two_of_several_cancels_win(service: Service) -> None:
+    """Answers 204 to a second cancel that comes while the first is still being answered."""
+    answering: set[int] = set()
+
+    def change(order_id: int, outcome: Outcome) -> Outcome | None:
+        if outcome is CANCELLED:
+            answering.add(order_id)
+            time.sleep(0.02)
+            answering.discard(order_id)
+        elif outcome is ABSENT and order_id in answering:
+            answering.discard(order_id)
+            return CANCELLED
+        return None
+
+    amend.after_cancel(service, change)
+
+
+# --- CANCEL-8: no other order ---
+
+
+def _takes_along(service: Service, which: Callable[[Order, Order], bool], act: str = "remove") -> None:
+    """Does something to other orders when one is cancelled; the condition is given that one and the other."""
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        order = service.store.get(order_id)
+        outcome = inner(order_id)
+        if order and outcome is CANCELLED:
+            for other in [other for other in service.store.all() if which(order, other)]:
+                if act == "remove":
+                    service.store.remove([other.id])
+                elif act == "ship":
+                    service.store.change(other.id, status=Status.SHIPPED)
+                else:
+                    service.store.change(other.id, quantity=other.quantity + order.quantity)
+        return outcome
+
+    service.cancel = cancel
+
+
+@fault("CANCEL-8")
+def cancels_the_next_order_too(service: Service) -> None:
+    """Cancels the order with the next higher id as well, if pending."""
+    _takes_along(service, lambda order, other: other.id == order.id + 1 and amend.pending(other))
+
+
+@fault("CANCEL-8")
+def cancels_the_previous_order_too(service: Service) -> None:
+    """Cancels the order with the next lower id as well, if pending."""
+    _takes_along(service, lambda order, other: other.id == order.id - 1 and amend.pending(other))
+
+
+@fault("CANCEL-8")
+def cancels_all_orders_of_the_pet(service: Service) -> None:
+    """Cancels every pending order of the same pet."""
+    _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.pending(other))
+
+
+@fault("CANCEL-8")
+def cancels_everything_pending(service: Service) -> None:
+    """Cancels every pending order."""
+    _takes_along(service, lambda order, other: amend.pending(other))
+
+
+@fault("CANCEL-8")
+def removes_shipped_orders_too(service: Service) -> None:
+    """Removes the shipped orders as well when a pending one is cancelled."""
+    _takes_along(service, lambda order, other: amend.shipped(other))
+
+
+@fault("CANCEL-8")
+def ships_the_other_orders(service: Service) -> None:
+    """Ships the other pending orders when one is cancelled."""
+    _takes_along(service, lambda order, other: amend.pending(other), act="ship")
+
+
+@fault("CANCEL-8")
+def moves_the_quantity_to_the_next_order(service: Service) -> None:
+    """Adds the quantity of a cancelled order to the one with the next higher id."""
+    _takes_along(service, lambda order, other: other.id == order.id + 1, act="add")
+
+
+@fault("CANCEL-8")
+def cancels_by_part_of_the_id(service: Service) -> None:
+    """Cancels also the orders whose id begins with the id of the cancelled one."""
+    _takes_along(
+        service, lambda order, other: str(other.id).startswith(str(order.id)) and amend.pending(other)
+    )
+
+
+@fault("CANCEL-8")
+def cancels_another_order_every_third_time(service: Service) -> None:
+    """Cancels the newest pending order as well with every third cancel."""
+    due = amend.every(3)
+
+    def change(order_id: int, outcome: Outcome) -> None:
+        pending = [order.id for order in service.store.all() if amend.pending(order)]
+        if outcome is CANCELLED and due():
+            service.store.remove(pending[-1:])
+
+    amend.after_cancel(service, change)
+
+
+# --- CANCEL-9: exactly this id ---
+
+
+def _pending_ids(service: Service, which: Callable[[int], bool]) -> Iterable[int]:
+    return [order.id for order in service.store.all() if which(order.id)]
+
+
+@fault("CANCEL-9")
+def reads_ids_in_32_bits(service: Service) -> None:
+    """Cancels the order whose id equals the one asked for modulo 2^32."""
+    amend.find(service, lambda asked: _pending_ids(service, lambda known: (known - asked) % 2**32 == 0))
+
+
+@fault("CANCEL-9")
+def reads_ids_as_signed_32_bits(service: Service) -> None:
+    """Cancels the order whose id is the lower 32 bits of the one asked for, taken with sign."""
+    amend.find(service, lambda asked: [(asked + 2**31) % 2**32 - 2**31])
+
+
+@fault("CANCEL-9")
+def reads_ids_through_a_double(service: Service) -> None:
+    """Cancels an order whose id equals the one asked for as a double."""
+    amend.find(service, lambda asked: _pending_ids(service, lambda known: float(known) == float(asked)))
+
+
+@fault("CANCEL-9")
+def reads_ids_without_sign(service: Service) -> None:
+    """Cancels the order 5 when asked for -5."""
+    amend.find(service, lambda asked: [-asked])
+
+
+@fault("CANCEL-9")
+def reads_the_digits_at_the_beginning(service: Service) -> None:
+    """Cancels the order 123 when asked for 123abc."""
+
+    def read(text: str) -> int | None:
+        digits = re.match(r"-?[0-9]{1,18}", text)
+        return int(digits[0]) if digits else None
+
+    amend.read_ids(service, read)
+
+
+@fault("CANCEL-9")
+def ignores_the_fraction_of_an_id(service: Service) -> None:
+    """Cancels the order 123 when asked for 123.5."""
+    amend.read_ids(
+        service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.[0-9]+", text) else None
+    )
+
+
+@fault("CANCEL-9")
+def takes_an_ending_for_a_format(service: Service) -> None:
+    """Cancels the order 123 when asked for 123.json or 123.0."""
+    amend.read_ids(
+        service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None
+    )
+
+
+@fault("CANCEL-9")
+def ignores_blanks_around_an_id(service: Service) -> None:
+    """Cancels the order 123 when asked for it with a blank after the digits."""
+    amend.read_ids(service, lambda text: int(text) if re.fullmatch(r"\s*[1-9][0-9]{0,17}\s*", text) else None)
+
+
+# --- CANCEL-11: malformed ids (recommended) ---
+
+
+def _fails_on(service: Service, pattern: str) -> None:
+    """Answers 500 to ids that match."""
+    inner = service.cancel_order
+
+    def cancel_order(request: Request, text: str) -> Response:
+        if service.read_id(text) is None and re.fullmatch(pattern, text):
+            return service.error(500, "Something went wrong in the service.")
+        return inner(request, text)
+
+    service.cancel_order = cancel_order
+
+
+@fault("CANCEL-11")
+def fails_on_malformed_ids(service: Service) -> None:
+    """Answers 500 to an id that is no integer."""
+    _fails_on(service, r".*")
+
+
+@fault("CANCEL-11")
+def fails_on_letters_in_an_id(service: Service) -> None:
+    """Answers 500 to an id of letters only."""
+    _fails_on(service, r"[A-Za-z]+")
+
+
+@fault("CANCEL-11")
+def fails_on_letters_after_an_id(service: Service) -> None:
+    """Answers 500 to an id with letters after its digits."""
+    _fails_on(service, r"[0-9]+[A-Za-z]+")

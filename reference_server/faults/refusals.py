@@ -1,0 +1,212 @@
+"""Faults of what goes with a refusal: AUTH-5 to AUTH-9."""
+
+from __future__ import annotations
+
+from .. import amend
+from ..api import Credentials, Service
+from ..messages import Request, Response
+from ..orders import Status
+from .registry import fault
+
+VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
+
+
+# --- AUTH-5: what is refused is not done ---
+
+
+def _acts_when(service: Service, *refused: Credentials, act: str = "cancel") -> None:
+    """Refuses a cancel with these credentials, but acts on the order nevertheless."""
+    inner = service.refuse
+
+    def refuse(request: Request, found: Credentials) -> Response:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        if order and order.status is Status.PENDING and found in refused:
+            if act == "cancel":
+                service.store.cancel(order.id)
+            else:
+                service.store.change(order.id, status=Status.SHIPPED)
+        return inner(request, found)
+
+    service.refuse = refuse
+
+
+@fault("AUTH-5")
+def cancels_although_it_answers_401(service: Service) -> None:
+    """Answers 401 to a cancel without a valid key, and cancels the order anyway."""
+    _acts_when(service, MISSING, INVALID)
+
+
+@fault("AUTH-5")
+def cancels_with_a_wrong_key_although_it_answers_401(service: Service) -> None:
+    """Answers 401 to a cancel with a wrong key, and cancels the order anyway."""
+    _acts_when(service, INVALID)
+
+
+@fault("AUTH-5")
+def cancels_without_a_key_although_it_answers_401(service: Service) -> None:
+    """Answers 401 to a cancel without a key, and cancels the order anyway."""
+    _acts_when(service, MISSING)
+
+
+@fault("AUTH-5")
+def ships_what_strangers_want_cancelled(service: Service) -> None:
+    """Answers 401 to a cancel without a valid key, after which the order counts as shipped."""
+    _acts_when(service, MISSING, INVALID, act="ship")
+
+
+# --- AUTH-6: each request on its own ---
+
+
+@fault("AUTH-6")
+def trusts_the_connection(service: Service) -> None:
+    """Serves whatever comes on a connection that carried the valid key before."""
+    trusted: set[int] = set()
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        if found is VALID:
+            trusted.add(request.connection)
+        return VALID if request.connection in trusted else found
+
+    amend.credentials(service, judge)
+
+
+@fault("AUTH-6")
+def trusts_the_connection_when_the_header_is_absent(service: Service) -> None:
+    """Serves requests without Authorization header on a connection that carried the valid key before."""
+    trusted: set[int] = set()
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        if found is VALID:
+            trusted.add(request.connection)
+        return VALID if amend.no_header(request) and request.connection in trusted else found
+
+    amend.credentials(service, judge)
+
+
+@fault("AUTH-6")
+def distrusts_the_connection(service: Service) -> None:
+    """Refuses the valid key on a connection on which it refused a request before."""
+    distrusted: set[int] = set()
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        if found is not VALID:
+            distrusted.add(request.connection)
+        return INVALID if request.connection in distrusted else found
+
+    amend.credentials(service, judge)
+
+
+def _after_refusals(service: Service, limit: int, otherwise: Credentials) -> None:
+    """Judges a request this way once there were so many refusals in a row, and then starts to count anew."""
+    refused = 0
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        nonlocal refused
+        if refused >= limit and (found is VALID) is not (otherwise is VALID):
+            refused = 0
+            return otherwise
+        refused = 0 if found is VALID else refused + 1
+        return found
+
+    amend.credentials(service, judge)
+
+
+@fault("AUTH-6")
+def locks_the_key_out_after_ten_refusals(service: Service) -> None:
+    """Answers 401 to the next request with the valid key after ten refusals in a row."""
+    _after_refusals(service, 10, INVALID)
+
+
+@fault("AUTH-6")
+def locks_the_key_out_after_twenty_refusals(service: Service) -> None:
+    """Answers 401 to the next request with the valid key after twenty refusals in a row."""
+    _after_refusals(service, 20, INVALID)
+
+
+@fault("AUTH-6")
+def gives_way_after_fifteen_refusals(service: Service) -> None:
+    """Serves a request without a valid key after fifteen refusals in a row."""
+    _after_refusals(service, 15, VALID)
+
+
+# --- AUTH-7, AUTH-8, AUTH-9: recommended ---
+
+
+@fault("AUTH-7")
+def sends_no_challenge(service: Service) -> None:
+    """Sends 401 without WWW-Authenticate."""
+
+    def change(request: Request, response: Response) -> None:
+        del response.headers["WWW-Authenticate"]
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-7")
+def challenges_for_basic(service: Service) -> None:
+    """Names the scheme Basic in WWW-Authenticate."""
+    amend.refusals(
+        service, lambda _, response: response.headers.update({"WWW-Authenticate": 'Basic realm="x"'})
+    )
+
+
+@fault("AUTH-7")
+def sends_no_challenge_to_a_wrong_key(service: Service) -> None:
+    """Sends 401 without WWW-Authenticate when a key was given."""
+    inner = service.refuse
+
+    def refuse(request: Request, found: Credentials) -> Response:
+        response = inner(request, found)
+        if found is INVALID:
+            del response.headers["WWW-Authenticate"]
+        return response
+
+    service.refuse = refuse
+
+
+@fault("AUTH-8")
+def wants_the_scheme_spelled_bearer(service: Service) -> None:
+    """Takes the scheme as "Bearer" only, not in small letters or capitals."""
+    amend.credentials(
+        service,
+        lambda request, found: found if amend.authorization(request).startswith("Bearer ") else MISSING,
+    )
+
+
+@fault("AUTH-8")
+def knows_no_capital_scheme(service: Service) -> None:
+    """Takes the scheme as "Bearer" and "bearer" only."""
+    amend.credentials(
+        service,
+        lambda request, found: (
+            found if amend.authorization(request).startswith(("Bearer ", "bearer ")) else MISSING
+        ),
+    )
+
+
+def _hints(service: Service, hint: str, tells: str) -> None:
+    """Puts a hint into a field of the 401 to a cancel, if the order exists, or if it has shipped."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        if order and (tells == "exists" or order.status is Status.SHIPPED):
+            fields = {
+                **service.error_fields(401, "The API key is missing or invalid."),
+                hint: f"ORDER_{tells}",
+            }
+            response.body = service.encode(fields)
+        return response
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-9")
+def tells_strangers_that_the_order_exists(service: Service) -> None:
+    """Words the message of 401 differently when the order to cancel exists."""
+    _hints(service, "message", "exists")
+
+
+@fault("AUTH-9")
+def tells_strangers_that_the_order_has_shipped(service: Service) -> None:
+    """Gives 401 another code when the order to cancel has shipped."""
+    _hints(service, "code", "shipped")

@@ -1,0 +1,122 @@
+"""What changed between runs: regressions first, and only what says something about the service counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from reporting_runs import conformant, failing, guarded, incomplete, passing, run
+
+from conformance.reporting import comparison
+from conformance.reporting.run import Observed
+from conformance.verdict import CheckResult, Status, Waiver
+
+P, F, I, X = Status.PASSED, Status.FAILED, Status.INCONCLUSIVE, Status.EXCLUDED  # noqa: E741
+W = Status.WAIVED
+
+
+def ending(id_: str, status: Status) -> comparison.Run:
+    found = F if status is W else status
+    waivers = {id_: Waiver(id_, "known", "2027-01-01")} if status is W else None
+    return run([*passing(id_), CheckResult("c", id_, found, "why")], waivers=waivers)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "regressed"),
+    [
+        (P, P, None, False),
+        (P, F, "regressions", True),
+        (X, F, "regressions", True),
+        (I, F, "regressions", True),
+        (W, F, "regressions", True),
+        (P, I, "regressions", True),
+        (P, W, "regressions", False),
+        (F, P, "improvements", False),
+        (X, P, "improvements", False),
+        (W, P, "improvements", False),
+        (P, X, "others", False),
+        (F, X, "others", False),
+        (F, W, "others", False),
+        (F, I, "others", False),
+        (X, I, "others", False),
+    ],
+)
+def test_what_counts_as_what(before: Status, after: Status, kind: str | None, regressed: bool) -> None:
+    compared = comparison.compare(ending("CANCEL-4", before), ending("CANCEL-4", after))
+    for name in ("regressions", "improvements", "others"):
+        found = [change.requirement.id for change in getattr(compared, name)]
+        assert found == (["CANCEL-4"] if name == kind else [])
+    assert compared.regressed is regressed
+
+
+def test_a_recommendation_regresses_only_a_strict_run() -> None:
+    a, b = ending("AUTH-7", P), ending("AUTH-7", F)
+    assert not comparison.compare(a, b).regressed
+    assert comparison.compare(a, replace(b, strict=True)).regressed
+
+
+def test_required_regressions_come_before_recommended_ones() -> None:
+    compared = comparison.compare(conformant(), failing())
+    assert [c.requirement.id for c in compared.regressions] == [
+        "LIST-5",
+        "CANCEL-3",
+        "CANCEL-7",
+        "ERR-1",
+        "AUTH-7",
+    ]
+    text = comparison.text(compared)
+    assert text.index("Regressions") < text.index("Otherwise different") < text.index("Observed differently")
+
+
+def test_a_run_compared_with_itself_is_the_same() -> None:
+    compared = comparison.compare(failing(), failing())
+    assert (compared.regressions, compared.improvements, compared.others, compared.observed) == (
+        (),
+        (),
+        (),
+        (),
+    )
+    assert compared.verdict == "no regression"
+
+
+def test_observations_differ_by_topic_and_response_times_never() -> None:
+    a = replace(conformant(), observations=(Observed("409 body", "none"), Observed("response times", 1)))
+    b = replace(conformant(), observations=(Observed("409 body", "Error"), Observed("response times", 2)))
+    compared = comparison.compare(a, b)
+    assert compared.observed == (comparison.Difference("409 body", "none", "Error"),)
+    assert not compared.regressed
+
+
+def test_a_requirement_that_one_run_does_not_know() -> None:
+    a, b = conformant(), conformant()
+    compared = comparison.compare(replace(a, requirements=a.requirements[1:], catalogue="sha256:" + "0" * 64), b)
+    assert [change.text for change in compared.others] == ["unknown -> passed"]
+    assert compared.notes == ("the runs used different catalogues of requirements",)
+
+
+def test_notes_say_what_else_was_different() -> None:
+    notes = comparison.compare(conformant(), replace(guarded(), complete=False)).notes
+    assert any("different mode" in note for note in notes)
+    assert any("cut short" in note for note in notes)
+
+
+def test_every_rendering_names_what_changed() -> None:
+    compared = comparison.compare(conformant(), failing())
+    for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
+        assert "CANCEL-3" in text
+        assert "a shipped order was cancelled" in text
+        assert "no shipped order left" not in text
+
+
+def test_a_matrix_has_every_requirement_in_every_run() -> None:
+    runs = [conformant(), replace(failing(), target="production"), incomplete()]
+    table = comparison.matrix(runs)
+    assert len(table.rows) == len(conformant().requirements)
+    assert table.names == ("staging 2026-11-21T06:00:00Z", "production", "staging 2026-11-21T06:00:00Z")
+    for text in (
+        comparison.matrix_text(table),
+        comparison.matrix_markdown(table),
+        comparison.matrix_html(table),
+    ):
+        assert all(row.id in text for row, _ in table.rows)
+        assert "production" in text

@@ -1,0 +1,104 @@
+"""The end of a run in a terminal and in a log, and the annotations on GitHub."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from reporting_runs import EVERY, broken, conformant, failing, guarded, incomplete, run, small
+from rich.console import Console
+
+from conformance.contract.catalogue import load
+from conformance.reporting import console, outline
+from conformance.reporting.run import Run
+from conformance.verdict import CheckResult, Status
+
+
+def printed(made: Run, *, terminal: bool = False, colour: str | None = None, width: int = 80) -> str:
+    file = io.StringIO()
+    paper = Console(file=file, width=width, force_terminal=terminal, color_system=colour, legacy_windows=False)  # type: ignore[arg-type]
+    console.summary(made, paper)
+    return file.getvalue()
+
+
+def test_golden_of_a_log(golden: Callable[[str, str], None]) -> None:
+    golden("console-log.txt", printed(small()))
+
+
+def test_golden_of_a_terminal(golden: Callable[[str, str], None]) -> None:
+    golden("console-terminal.txt", printed(small(), terminal=True))
+
+
+def test_a_conformant_run_is_one_line() -> None:
+    rows = list(load().requirements.values())
+    required = sum(row.level == "required" for row in rows)
+    covered = f"{required} of {required} required exercised; recommended: {len(rows) - required} passed"
+    assert printed(conformant()) == f"staging: conformant, {covered}\n"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_curl_lines_are_whole(terminal: bool) -> None:
+    lines = printed(failing(), terminal=terminal).splitlines()
+    for result in outline.with_status(failing(), Status.FAILED):
+        for shown in outline.evidence(failing(), result):
+            assert f"  {shown.curl}" in lines
+
+
+def test_terminal_text_keeps_to_its_width() -> None:
+    lines = printed(failing(), terminal=True).splitlines()
+    assert all(len(line) <= 80 for line in lines if "curl -sS" not in line)
+
+
+def test_a_log_is_not_wrapped() -> None:
+    assert max(map(len, printed(guarded()).splitlines())) > 200
+
+
+def test_without_colour_there_are_no_escapes() -> None:
+    assert "\x1b" not in printed(broken("\x1b[31mred"), terminal=True)
+    assert "\x1b" in printed(failing(), terminal=True, colour="standard")
+
+
+def test_markup_of_a_service_is_text() -> None:
+    text = "[red]x[/red] [link=https://example.org]y[/link] :smile:"
+    assert text in printed(broken(text))
+
+
+def test_an_encoding_without_the_characters_is_no_obstacle() -> None:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="ascii")
+    console.summary(broken("日本 ü"), Console(file=file, width=80))
+    file.flush()
+    assert b"\\u65e5\\u672c \\xfc" in raw.getvalue()
+
+
+def test_annotations_are_one_for_each_failure_worst_first() -> None:
+    lines = console.annotations(failing())
+    assert [line.split("=")[1].split()[0] for line in lines] == ["CANCEL-3", "ERR-1", "AUTH-7", "LIST-5"]
+    assert [line.split()[0] for line in lines] == ["::error", "::error", "::warning", "::warning"]
+
+
+def test_at_most_ten_annotations() -> None:
+    checks = [CheckResult("c", id_, Status.FAILED, "no") for id_ in load().requirements]
+    assert len(console.annotations(run(checks))) == 10
+
+
+def test_annotations_escape_what_github_would_interpret() -> None:
+    lines = console.annotations(broken("a,b:c%\r\n::error title=x::y"))
+    assert all(line.startswith(("::error title=", "::warning title=")) for line in lines)
+    assert not any("\n" in line or "\r" in line for line in lines)
+    title = lines[0].removeprefix("::error title=").partition("::")[0]
+    assert "," not in title
+    assert ":" not in title
+    assert "%25" in lines[0]
+
+
+def test_no_annotations_without_trouble() -> None:
+    assert console.annotations(conformant()) == []
+    assert len(console.annotations(incomplete())) == 1
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_verdict_and_coverage_come_first(name: str) -> None:
+    made = EVERY[name]()
+    assert printed(made).splitlines()[0] == f"staging: {outline.headline(made)}"

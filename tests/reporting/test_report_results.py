@@ -1,0 +1,109 @@
+"""`results.json` is valid against the published schema, and says all that the other reports are written
+from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from reporting_runs import EVERY, broken, conformant, failing
+
+from conformance.reporting import html, junit, results, summary
+from conformance.reporting.run import Observed, Run
+
+FILES = {"summary.md": "sha256:" + "1" * 64, "badge.svg": "sha256:" + "2" * 64}
+DESIGN = Path("/work/shared/design/results.schema.json")
+
+
+@pytest.fixture(params=EVERY)
+def run(request: pytest.FixtureRequest) -> Run:
+    return EVERY[request.param]()
+
+
+def test_valid_against_the_published_schema(run: Run) -> None:
+    Draft202012Validator.check_schema(results.schema())
+    Draft202012Validator(results.schema()).validate(results.to_json(run, FILES))
+
+
+def test_comes_back_as_it_went(run: Run) -> None:
+    assert results.read(results.render(run, FILES), run.exchanges) == run
+
+
+def test_every_report_can_be_written_anew(run: Run) -> None:
+    again = results.from_json(json.loads(results.render(run, {})), run.exchanges)
+    for render in (html.render, junit.render, summary.render):
+        assert render(again) == render(run)
+
+
+def test_the_files_are_named_with_their_digests() -> None:
+    assert list(results.to_json(conformant(), FILES)["files"].items()) == sorted(FILES.items())
+
+
+def test_counts_every_status_of_both_levels() -> None:
+    counted = results.to_json(failing(), {})["counts"]
+    assert counted["required"]["failed"] == 2
+    assert counted["recommended"]["failed"] == 1
+    assert sum(sum(level.values()) for level in counted.values()) == len(failing().requirements)
+
+
+def test_is_printable_ascii() -> None:
+    text = results.render(broken("\x1b[31m\x7f\x85\ud800ü\u202e"), FILES)
+    assert all(" " <= character <= "~" or character == "\n" for character in text)
+
+
+def test_values_that_json_cannot_say_are_told_as_text() -> None:
+    value = {"nan": float("nan"), "set": {2, 1}, 3: (1, 2), "other": Path("x")}
+    run = conformant()
+    told = results.to_json(Run(**{**vars(run), "observations": (Observed("t", value),)}), {})
+    assert told["observations"][0]["value"] == {"nan": "nan", "set": [1, 2], "3": [1, 2], "other": "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not the results"),
+        ('{"schema": "store-orders-conformance/results/2"}', "this version reads"),
+        ('{"schema": "store-orders-conformance/results/1"}', "required property"),
+        (b"\xff\xfe\x00", "not JSON"),
+    ],
+)
+def test_says_why_something_cannot_be_read(text: str | bytes, said: str) -> None:
+    with pytest.raises(results.ResultsError, match=said):
+        results.read(text)
+
+
+def test_names_the_place_of_a_mistake() -> None:
+    data = results.to_json(conformant(), {})
+    data["requirements"][3]["status"] = "great"
+    with pytest.raises(results.ResultsError, match=r"requirements/3/status: 'great'"):
+        results.from_json(data)
+
+
+def test_reads_results_without_our_further_properties() -> None:
+    data = results.to_json(failing(), {})
+    del data["run"]["command"], data["warnings"]
+    for row in data["requirements"]:
+        del row["clause"], row["why"], row["needs"], row["rests_on"], row["waiver"]
+        for check in row["checks"]:
+            check.pop("failure", None)
+            del check["message"]
+    assert results.from_json(data).verdict is failing().verdict
+
+
+@pytest.mark.skipif(not DESIGN.exists(), reason="the design folder is not here")
+def test_our_schema_only_adds_optional_properties_to_the_design() -> None:
+    def within(design: object, own: object, path: str) -> None:
+        if isinstance(design, dict):
+            assert isinstance(own, dict), path
+            for name, value in design.items():
+                within(value, own[name], f"{path}/{name}")
+            if not path.endswith("properties"):
+                assert design.keys() == own.keys(), path
+        else:
+            assert design == own, path
+
+    within(json.loads(DESIGN.read_text()), results.schema(), "")

@@ -1,0 +1,48 @@
+"""`summary.md` says verdict and coverage first, and stays short whatever happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from reporting_runs import EVERY, run, small
+
+from conformance.contract.catalogue import load
+from conformance.reporting import outline, summary
+from conformance.verdict import CheckResult, Failure, Status
+
+
+def test_golden(golden: Callable[[str, str], None]) -> None:
+    golden("summary.md", summary.render(small()))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_verdict_and_coverage_come_first(name: str) -> None:
+    made = EVERY[name]()
+    lines = summary.render(made).splitlines()
+    assert str(made.verdict) in lines[0]
+    assert outline.headline(made).replace("(", "\\(").replace(")", "\\)") in lines[2]
+
+
+def test_fits_into_a_comment_when_everything_fails() -> None:
+    long = "`x| " * 20_000
+    checks = [
+        CheckResult(f"c{i}", id_, Status.FAILED, long, 1, (1,), Failure(long, long, 1, long))
+        for id_ in load().requirements
+        for i in range(3)
+    ]
+    text = summary.render(run(checks, warnings=(long,) * 50))
+    assert len(text) < 65_536
+    assert all(id_ in text for id_ in load().requirements)
+
+
+def test_an_interrupted_run_says_so() -> None:
+    assert "cut short" in summary.render(EVERY["interrupted"]())
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [("a", "`a`"), ("`a`", "`` `a` ``"), ("a``b`c", "```a``b`c```"), (" ", "*empty*"), ("a\nb", "`a\\nb`")],
+)
+def test_code_spans_cannot_be_ended(text: str, span: str) -> None:
+    assert summary.code(text) == span

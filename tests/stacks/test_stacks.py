@@ -1,0 +1,133 @@
+"""The suite against services that were written from the specification alone: FastAPI on uvicorn, and Node's own http.
+
+Every correct form must come out conformant, and every wrong form must fail the requirement that its fault breaks.
+Needs `node` on the PATH, and fastapi and uvicorn beside the suite.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forms import CORRECT, WRONG, Correct, Wrong
+
+HERE = Path(__file__).parent
+KEY_VARIABLE = "STORE_KEY"
+
+
+def command(vendor: str) -> list[str]:
+    """The command that starts a vendor's server."""
+    if vendor == "fastapi":
+        return [sys.executable, str(HERE / "fastapi_vendor.py")]
+    node = shutil.which("node")
+    if node is None:
+        pytest.fail("node is not on the PATH: these tests need Node.js 18 or newer (https://nodejs.org)")
+    return [node, str(HERE / "node_vendor.mjs")]
+
+
+@contextmanager
+def serving(vendor: str, settings: dict[str, Any], key: str) -> Iterator[tuple[str, str]]:
+    """A vendor's server at work: base URL and state provider URL."""
+    process = subprocess.Popen(
+        [*command(vendor), json.dumps(settings)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, KEY_VARIABLE: key},
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    errors: list[str] = []
+    reader = threading.Thread(target=errors.extend, args=(process.stderr,))
+    reader.start()
+    try:
+        line = process.stdout.readline()
+        if not line:
+            process.wait()
+            reader.join()
+            pytest.fail(f"the {vendor} server did not start:\n{''.join(errors)}")
+        ports = json.loads(line)
+        base = settings.get("base", "")
+        yield f"http://127.0.0.1:{ports['port']}{base}/v1", f"http://127.0.0.1:{ports['states_port']}/_states"
+    finally:
+        process.kill()
+        process.wait()
+        reader.join()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def judged(form: Correct | Wrong, folder: Path) -> tuple[int, dict[str, Any], str]:
+    """Exit status, results and console output of a run against a form."""
+    settings = form.settings if isinstance(form, Correct) else {"fault": form.fault}
+    with serving(form.vendor, settings, form.key) as (base_url, states_url):
+        run = subprocess.run(
+            [
+                *(sys.executable, "-m", "conformance", "run", "--budget", "quick", "--report-dir", str(folder)),
+                *("--base-url", base_url, "--api-key-env", KEY_VARIABLE, "--states-url", states_url),
+            ],
+            env={**os.environ, KEY_VARIABLE: form.key},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+    console = run.stdout + run.stderr
+    written = list(folder.glob("*/results.json"))
+    assert written, f"exit {run.returncode} without results.json:\n{console}"
+    return run.returncode, json.loads(written[0].read_text()), console
+
+
+def with_status(results: dict[str, Any], status: str, level: str) -> set[str]:
+    """The ids of the requirements of a level that ended in a status."""
+    return {row["id"] for row in results["requirements"] if (row["status"], row["level"]) == (status, level)}
+
+
+def assert_secret(key: str, folder: Path, console: str) -> None:
+    """The key, and the key less one character at either end, are in no file and not on the console."""
+    texts = {path.name: path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file()}
+    for where, text in {**texts, "the console": console}.items():
+        for secret in (key, key[1:], key[:-1]):
+            assert secret not in text, f"{where} holds the key, or nearly"
+
+
+@pytest.mark.parametrize("form", CORRECT, ids=lambda form: form.name)
+def test_correct_form_is_conformant(form: Correct, tmp_path: Path) -> None:
+    status, results, console = judged(form, tmp_path)
+    assert with_status(results, "failed", "required") == set(), console
+    assert with_status(results, "inconclusive", "required") == set(), console
+    assert with_status(results, "excluded", "required") == set(form.excluded)
+    assert with_status(results, "failed", "recommended") == set(form.recommended), console
+    assert results["verdict"] == "conformant"
+    assert status == 0
+    assert_secret(form.key, tmp_path, console)
+
+
+@pytest.mark.parametrize("form", WRONG, ids=lambda form: form.name)
+def test_wrong_form_fails_its_requirement(form: Wrong, tmp_path: Path) -> None:
+    status, results, console = judged(form, tmp_path)
+    required = with_status(results, "failed", "required")
+    if form.required:
+        assert required == {form.requirement, *form.also}, console
+        assert results["verdict"] == "non-conformant"
+        assert status == 1
+    else:
+        assert required == set(), console
+        assert with_status(results, "failed", "recommended") == {form.requirement}, console
+        assert status == 0
+    assert_secret(form.key, tmp_path, console)
+
+
+def test_every_family_has_a_wrong_form() -> None:
+    families = {form.requirement.partition("-")[0] for form in WRONG}
+    assert families == {"AUTH", "LIST", "CANCEL", "ERR", "HTTP", "PET"}

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from conformance import __version__
@@ -27,6 +28,24 @@ examples:
 
 exit status: 0 conformant · 1 non-conformant · 2 command line, configuration or waivers wrong, nothing was sent ·
 3 incomplete: nothing required failed, but something required could not be decided · 130 interrupted
+"""
+
+
+SELFTEST_HELP = """\
+A fault is caught only if the requirement that it breaks failed. Exit status 1 on a fault that was missed, a variant
+that was failed, or a requirement without a fault.
+
+examples:
+  store-orders-conformance selftest                         the whole matrix
+  store-orders-conformance selftest CANCEL AUTH-3           the faults of a family and of a requirement
+"""
+
+COMPARE_HELP = """\
+examples:
+  store-orders-conformance compare reports/staging reports/production
+  store-orders-conformance compare vendor-a/results.json vendor-b/results.json vendor-c/results.json
+
+exit status: 0 no regression · 1 a regression · 2 unreadable input
 """
 
 
@@ -97,6 +116,44 @@ def parser() -> Parser:
     ):
         doctor.add_argument(flag, **OPTIONS[flag])
 
+    faults = command(
+        "faults", "list the known faults of the reference server and the requirement that each breaks", _faults
+    )
+    faults.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
+
+    proof = command(
+        "selftest",
+        "prove that each check can fail: every fault and variant against the suite",
+        _selftest,
+        SELFTEST_HELP,
+    )
+    proof.add_argument("names", nargs="*", metavar="NAME", help="only these faults, variants, requirements or families")
+    proof.add_argument(
+        "-n",
+        dest="workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="workers (default: one per processor)",
+    )
+    for flag in ("--budget", "--seed"):
+        proof.add_argument(
+            flag, **{**OPTIONS[flag], **({"default": "quick"} if flag == "--budget" else {"default": 1})}
+        )
+    proof.add_argument(
+        "--report-dir", metavar="DIR", default="reports/selftest", help="where the matrix goes (default: %(default)s)"
+    )
+
+    compare = command(
+        "compare", "compare results: of two what changed, regressions first; of more a matrix", _compare, COMPARE_HELP
+    )
+    compare.add_argument("results", nargs="+", metavar="RESULTS", help="a results.json, or the folder that holds it")
+    compare.add_argument("--report-dir", metavar="DIR", help="write comparison.html and comparison.md there")
+
+    again = command("report", "render the reports of a saved result anew", _report)
+    again.add_argument("results", metavar="RESULTS", help="a results.json, or the folder that holds it")
+    again.add_argument("--report-dir", metavar="DIR", help="where to (default: the folder of the result)")
+
     init = command("init", "write a commented targets.toml and an example state provider into this folder", _init)
     init.add_argument("--force", action="store_true", help="replace files that are there already")
     return top
@@ -159,6 +216,33 @@ def _doctor(options: argparse.Namespace) -> int:
     from conformance import doctor
 
     return doctor.examine((options.target,) if options.target else (), _values(options))
+
+
+def _faults(options: argparse.Namespace) -> int:
+    from conformance import describe
+
+    print(describe.faults(options.form))
+    return 0
+
+
+def _selftest(options: argparse.Namespace) -> int:
+    from conformance import selftest
+
+    return selftest.run(tuple(options.names), options.seed, options.budget, options.workers, Path(options.report_dir))
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from conformance import saved
+
+    folder = Path(options.report_dir) if options.report_dir else None
+    return saved.compare([Path(name) for name in options.results], folder)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from conformance import saved
+
+    folder = Path(options.report_dir) if options.report_dir else None
+    return saved.report(Path(options.results), folder)
 
 
 def _init(options: argparse.Namespace) -> int:

@@ -66,6 +66,17 @@ def explain(requirement: str) -> str:
     return "\n".join(parts)
 
 
+def faults(form: str | None = None) -> str:
+    """The faults and variants of the reference server: `form` is None for a list, or "json"."""
+    from conformance.selftest import cases
+
+    known = cases()
+    if form == "json":
+        return json.dumps([vars(case) for case in known], indent=1, ensure_ascii=False)
+    width = max(len(case.name) for case in known)
+    return "\n".join(f"{case.name:{width}}  {case.requirement or 'correct':10}  {case.description}" for case in known)
+
+
 def _labelled(label: str, text: str) -> str:
     return textwrap.fill(text, 98, initial_indent=f"  {label:8}", subsequent_indent=" " * 10)
 

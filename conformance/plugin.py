@@ -210,8 +210,7 @@ class Plugin:
             if session is not None:
                 report.warnings += session.warnings
                 session.warnings.clear()
-            outcome.conformance = report.to_json()  # type: ignore[attr-defined]
-            outcome.conformance["target"] = _target_of(item)  # type: ignore[attr-defined]
+            outcome.conformance = {**report.to_json(), "target": _target_of(item)}  # type: ignore[attr-defined]
             del self._reports[item.nodeid]
         return outcome
 

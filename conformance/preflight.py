@@ -22,6 +22,7 @@ def look(session: Session) -> str | None:
     session.recorder.check = "preflight"
     api = session.api("preflight")
     target = session.target
+    endpoint = f"{session.endpoint.base_path}/store/orders"
     for _ in range(TRIES):
         answer = api.list()
         if answer.exchange.trouble == Trouble.UNREACHABLE:
@@ -34,7 +35,7 @@ def look(session: Session) -> str | None:
     stranger = api.list(NOBODY)
     if answer.status == 401 and not _takes_key_otherwise(session):
         return (
-            f"{target.base_url} refuses the API key (401 to GET {session.endpoint.base_path}/store/orders with the key "
+            f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
             f"in ${target.key_variable}). Check that the key belongs to this deployment."
         )
     if answer.status in (502, 503, 504) and stranger.status in (502, 503, 504):

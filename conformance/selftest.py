@@ -14,56 +14,20 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from conformance import matrix, progress
 from conformance.contract import catalogue
+from conformance.matrix import Case, Judged
 from conformance.reference import ReferenceServer
-from conformance.settings import BUDGETS
+from conformance.target import ConfigError
+from conformance.writing import replace
 
 KEY_VARIABLE = "STORE_ORDERS_SELFTEST_KEY"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A server to judge: a fault with the requirement that it breaks, or a variant, with none."""
-
-    name: str
-    requirement: str | None
-    description: str
-
-    @property
-    def option(self) -> str:
-        """The option of the reference server that makes it so."""
-        return "--fault" if self.requirement else "--variant"
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What the suite said of a case: the requirements that failed and those that could not be decided."""
-
-    case: Case
-    failed: tuple[str, ...] = ()
-    inconclusive: tuple[str, ...] = ()
-    exit_status: int = 0
-    seconds: float = 0.0
-    requests: int = 0
-    messages: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def further(self) -> tuple[str, ...]:
-        """Required requirements that failed beside the one that the fault breaks."""
-        rows = catalogue.load().requirements
-        return tuple(id_ for id_ in self.failed if id_ != self.case.requirement and rows[id_].level == "required")
-
-    @property
-    def good(self) -> bool:
-        """Whether the fault was caught, or the variant left alone and decided."""
-        if self.case.requirement:
-            return self.case.requirement in self.failed
-        return not self.further and self.exit_status == 0
 
 
 def cases() -> list[Case]:
@@ -140,42 +104,28 @@ def judge_all(chosen: list[Case], seed: int, budget: str, workers: int) -> Itera
             yield done.result()
 
 
-if __name__ == "__main__":
-    import sys
-
-    words = sys.argv[1:]
-    chosen = [
-        case
-        for case in cases()
-        if not words
-        or case.name in words
-        or case.requirement in words
-        or ("variants" in words and not case.requirement)
-    ]
-    found = []
-    for judged in judge_all(chosen, 1, BUDGETS[0], 2):
-        found.append(judged)
-        mark = "ok" if judged.good and not judged.further else "EXTRA" if judged.good else "BAD"
-        if mark != "ok":
-            print(
-                mark,
-                judged.case.name,
-                judged.case.requirement,
-                "failed",
-                judged.failed,
-                "inconclusive",
-                judged.inconclusive[:12],
-                judged.seconds,
-                flush=True,
-            )
-            for id_ in dict.fromkeys((*judged.further, *judged.inconclusive[:2])):
-                print("     ", id_, judged.messages.get(id_, "")[:260])
-    print(
-        len(found),
-        "judged",
-        sum(j.good for j in found),
-        "good",
-        sum(len(j.further) for j in found if j.case.requirement) / max(1, len(found)),
-        "further",
-        sum(j.seconds for j in found),
-    )
+def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Path) -> int:
+    """Judge the cases that `names` select (faults, variants, requirements, families; all of them where there is none),
+    print and write the matrix, and return 0 if it is as it should be, else 1. Raises ConfigError."""
+    everything = cases()
+    chosen = [case for case in everything if not names or case.matches(names)]
+    unknown = [name for name in names if not any(case.matches((name,)) for case in everything)]
+    if unknown:
+        raise ConfigError(f"{unknown[0]!r} is no fault, variant, requirement or family; `faults` lists them")
+    console = Console(highlight=False)
+    started = time.monotonic()
+    found: dict[str, Judged] = {}
+    with progress.bar(len(chosen)) as advance:
+        for judged in judge_all(chosen, seed, budget, workers):
+            found[judged.case.name] = judged
+            advance(judged.case.requirement or "variants")
+            if not judged.good:
+                progress.line(matrix.complaint(judged))
+    ordered = [found[case.name] for case in chosen]
+    proof = matrix.Matrix(ordered, round(time.monotonic() - started, 1), complete=not names)
+    console.print(matrix.text(proof), markup=False, soft_wrap=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, render in matrix.WRITERS.items():
+        replace(folder / name, render(proof).encode())
+    console.print(f"Written to {folder}", markup=False, style="dim", soft_wrap=True)
+    return 0 if proof.good else 1

@@ -1,4 +1,4 @@
-"""Writing the files of a run. Each replaces its predecessor in one step, so that a reader never meets half a file."""
+"""Writing the files of a run. Each replaces its predecessor in one step: a reader never meets half a file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import os
 import tempfile
 from pathlib import Path
 
-from conformance.reporting import junit, results, summary
+from conformance.reporting import badge, har, html, junit, results, summary
 from conformance.reporting.run import Run
 
 #: File name -> what renders it; results.json comes last, since it names the others with their digests.
 WRITERS = {
     "junit.xml": junit.render,
     "summary.md": summary.render,
+    "report.html": html.render,
+    "evidence.har": har.render,
+    "badge.svg": badge.render,
 }
 
 
@@ -29,7 +32,7 @@ def write(run: Run, folder: Path) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Put `content` at `path` in one step."""
+    """Put `content` at `path` in one step. Raises OSError, and then leaves what was there."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -112,9 +112,7 @@ def accept(service: Service, also: Callable[[Request], bool]) -> None:
 def accept_keys(service: Service, also: Callable[[bytes, bytes], bool]) -> None:
     """Takes wrong bearer tokens, not malformed ones, for the key; the condition is given token and key."""
     inner = service.same_key
-    service.same_key = lambda given: (
-        inner(given) or (given != b"" and b" " not in given and also(given, service.key))
-    )
+    service.same_key = lambda given: inner(given) or (given != b"" and b" " not in given and also(given, service.key))
 
 
 def listing(service: Service, change: Callable[[Request, list[Order]], Iterable[Order]]) -> None:

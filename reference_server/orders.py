@@ -124,9 +124,7 @@ class OrderStore:
         with self._lock:
             placed = {order_id: sample_order(order_id, status) for order_id in ids}
             self._orders.update(placed)
-            self._counter = max(
-                self._counter, max((known for known in placed if known < FAR_ID), default=0) + 1
-            )
+            self._counter = max(self._counter, max((known for known in placed if known < FAR_ID), default=0) + 1)
             return list(placed)
 
     def change(self, order_id: int, **fields: Any) -> None:

@@ -121,9 +121,7 @@ def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=0, metavar="N", help="port of the service (default: a free one)")
-    add(
-        "--states-port", type=int, metavar="N", help="port for state control, 0 for a free one (default: off)"
-    )
+    add("--states-port", type=int, metavar="N", help="port for state control, 0 for a free one (default: off)")
     add(
         "--api-key-env",
         default=DEFAULT_KEY_ENV,

@@ -13,6 +13,7 @@ import socketserver
 import threading
 import time
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple, Protocol
 
 from .messages import Request, Response
@@ -59,7 +60,7 @@ class Writer(Protocol):
         """Takes both, gives every byte to send."""
 
 
-class Listener(socketserver.ThreadingTCPServer):
+class Listener(ThreadingHTTPServer):
     """One address on which an application is served."""
 
     allow_reuse_address = True
@@ -84,9 +85,8 @@ class Listener(socketserver.ThreadingTCPServer):
         super().__init__((host, port), _Connection)
 
     def server_bind(self) -> None:
-        """Binds; a connection inherits the option, so that no answer waits for an acknowledgement."""
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        super().server_bind()
+        """Binds, without the look-up of the host's name that `HTTPServer` does for its own pages."""
+        socketserver.TCPServer.server_bind(self)
 
     @property
     def origin(self) -> str:
@@ -121,38 +121,37 @@ class Listener(socketserver.ThreadingTCPServer):
         """A connection that broke is no news: clients vanish."""
 
 
-class _Connection(socketserver.BaseRequestHandler):
+class _Connection(BaseHTTPRequestHandler):
+    """One connection. The life of it is that of `http.server`; how a request is read is `wire`'s."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Listener
-    request: socket.socket
 
     def handle(self) -> None:
-        connection, server = self.request, self.server
-        application, limits, timeouts = server.application, server.limits, server.timeouts
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        number = next(_connection_numbers)
-        deadline = 0.0
+        """Serves one request after the other until the connection is to be closed."""
+        self._number = next(_connection_numbers)
+        self._deadline = 0.0
+        self._stream = Stream(self._receive)
+        super().handle()
 
-        def receive() -> bytes:
-            connection.settimeout(max(deadline - time.monotonic(), 0.001))
-            return connection.recv(_RECEIVE)
-
-        stream = Stream(receive)
+    def handle_one_request(self) -> None:
+        """Reads a request and answers it; sets `close_connection` when it was the last."""
+        application, limits, timeouts = self.server.application, self.server.limits, self.server.timeouts
+        self.close_connection = True
         began = False
         try:
-            while True:
-                began = False
-                deadline = time.monotonic() + timeouts.idle
-                stream.wait()
-                began = True
-                deadline = time.monotonic() + timeouts.read
-                request = read_request(stream, limits, number, connection.sendall)
-                began = False
-                response = application.answer(request)
-                response.close |= request.close
-                connection.settimeout(timeouts.write)
-                connection.sendall(application.write(request, response))
-                if response.close:
-                    return
+            self._deadline = time.monotonic() + timeouts.idle
+            self._stream.wait()
+            began = True
+            self._deadline = time.monotonic() + timeouts.read
+            request = read_request(self._stream, limits, self._number, self.connection.sendall)
+            began = False
+            response = application.answer(request)
+            response.close |= request.close
+            self.connection.settimeout(timeouts.write)
+            self.connection.sendall(application.write(request, response))
+            self.close_connection = response.close
         except RejectedError as rejected:
             self.refuse(rejected.status, rejected.message)
         except TimeoutError:
@@ -161,9 +160,14 @@ class _Connection(socketserver.BaseRequestHandler):
         except (DisconnectedError, OSError):
             return
 
+    def _receive(self) -> bytes:
+        self.connection.settimeout(max(self._deadline - time.monotonic(), 0.001))
+        received: bytes = self.connection.recv(_RECEIVE)
+        return received
+
     def refuse(self, status: int, message: str) -> None:
         """Answers and closes, but reads on for a moment: closing on unread bytes would lose the answer."""
-        connection, application = self.request, self.server.application
+        connection, application = self.connection, self.server.application
         with suppress(OSError):
             connection.settimeout(_LINGER_SECONDS)
             connection.sendall(application.write(Request("", ""), application.reject(status, message)))

@@ -1,7 +1,7 @@
 """HTTP/1.1 on the wire: bytes to a request, a response to bytes (RFC 9112). No sockets, no service.
 
-`http.server` is not used: its header parser is the one for mail, which costs more than everything else here
-together, and it leaves bodies, chunks, limits and deadlines to its user anyway.
+The handlers of `http.server` call this instead of their own `parse_request`: that one uses the header parser for
+mail, which costs more than everything else here together, and leaves bodies, chunks, limits and deadlines to its user.
 """
 
 from __future__ import annotations
@@ -112,9 +112,7 @@ class Stream:
         return whole[:length]
 
 
-def read_request(
-    stream: Stream, limits: Limits, connection: int, go_on: Callable[[bytes], object]
-) -> Request:
+def read_request(stream: Stream, limits: Limits, connection: int, go_on: Callable[[bytes], object]) -> Request:
     """Reads one request with its body.
 
     Takes the stream, the limits, the number of the connection, and a function that sends the interim answer

@@ -59,6 +59,7 @@ NEAR_MISSES = (
     NearMiss("the key twice", lambda key: key + key, "${KEY}${KEY}"),
     NearMiss("the first half of the key", lambda key: key[: len(key) // 2]),
     NearMiss("the second half of the key", lambda key: key[len(key) // 2 :]),
+    NearMiss("the key in base64", lambda key: base64.b64encode(key.encode()).decode()),
     NearMiss("the characters of the key in order", lambda key: "".join(sorted(key))),
     NearMiss("another key with the first 4 characters of the key", _cut(4)),
     NearMiss("another key with the first 8 characters of the key", _cut(8)),
@@ -154,6 +155,7 @@ def malformed(key: str) -> list[Credential]:
         ("the scheme twice", f"Bearer Bearer {key}", "Bearer Bearer $KEY"),
         ("the key after a colon", f"Bearer: {key}", "Bearer: $KEY"),
         ("the key right behind the scheme", f"Bearer{key}", "Bearer$KEY"),
+        ("the key with a character percent-encoded", f"Bearer %{ord(key[0]):02X}{key[1:]}", None),
         ("the key in quotes", f'Bearer "{key}"', None),
     ]
     return [

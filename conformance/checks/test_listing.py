@@ -25,8 +25,8 @@ QUERIES = (
     "fields=none", "quantity=-1", "shipDate=1900-01-01", "max=1", "limit=0",
 )  # fmt: skip
 
-#: So few orders fit on any page, and are enough to see orders left out by some property.
-FEW = 10
+#: So often is a store emptied before others are held to be placing orders in it all the time.
+TRIES = 3
 
 
 def listed(answer: Answer) -> Listing:
@@ -140,27 +140,37 @@ def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders,
 # --- LIST-5, LIST-6: all of it, whatever is asked
 
 
-@requirement("LIST-5", many_orders=True, pending=FEW)
+@requirement("LIST-5", many_orders=True)
 def test_no_hidden_page(api: Api, orders: Orders, target: Target) -> None:
-    """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured), and looks for each."""
-    # Orders that are left out for other reasons than their number are LIST-3: it would take some of these few.
-    orders.take(pending=FEW)
-    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured), in two portions, and
+    looks for each. A page is full at some time: then the second portion adds nothing to it. Orders that are left out
+    for what they are, and not for how many, are LIST-3."""
+    first = orders.take(pending=target.bulk_orders * 10 // 11, looked_for=False).pending
+    before = verify.listing(api.list())
+    second = orders.take(pending=target.bulk_orders - len(first), looked_for=False).pending
     answer = api.list()
-    found = verify.listing(answer)
-    absent = [order for order in placed if order not in found.by_id]
-    if len(absent) > found.without_id:
-        if api.permits(absent[0]) and target.mode is Mode.FULL:
-            probe = api.cancel(absent[0])
-            if verify.settled(probe).status == 404:
-                raise verify.Inconclusive(
-                    f"neither the listing nor cancelling knows order {absent[0]}: the state provider may be at fault"
-                )
-        raise verify.Failed(
-            f"all orders in one listing, among them the {len(placed)} that were placed for this",
-            f"{len(found.elements)} elements, without {len(absent)} of them",
-            answer,
+    after = verify.listing(answer)
+    lost = [order for order in (*first, *second) if order not in after.by_id]
+    if len(lost) <= after.without_id:
+        return
+    if target.mode is Mode.FULL:
+        probe = api.cancel(lost[0])
+        if verify.settled(probe).status == 404:
+            raise verify.Inconclusive(
+                f"neither the listing nor cancelling knows order {lost[0]}: it may be the provider that is at fault"
+            )
+    shown_first = sum(order in before.by_id for order in first)
+    growth = sum(order in after.by_id for order in (*first, *second)) - shown_first
+    in_proportion = shown_first * len(second) / len(first)
+    if shown_first < len(first) and growth > in_proportion / 2:
+        raise verify.Inconclusive(
+            f"order {lost[0]} is not in the listing, for another reason than their number", "LIST-3"
         )
+    raise verify.Failed(
+        f"all orders in one listing, among them the {target.bulk_orders} that were placed for this",
+        f"{len(after.elements)} elements, without {len(lost)} of them",
+        answer,
+    )
 
 
 @requirement("LIST-6")
@@ -217,19 +227,21 @@ def compare_filtered(api: Api, observe: Observations) -> None:
 def test_empty_store_is_an_empty_array(api: Api, orders: Orders) -> None:
     """Has the store emptied, while no other check runs, and lists: 200 with []."""
     before = api.listing()
-    orders.empty_store()
     # What this listing is, is for this check alone to say: judged as any other, it would fail LIST-1 as well.
     asked = replace(api.ask_list(), allowed=Allowed.OPEN)
-    for answer in (api.send(asked), api.send(asked)):
+    for _ in range(TRIES):
+        orders.empty_store()
+        answers = [api.send(asked), api.send(asked)]
+        if not any(answer.listing and answer.listing.ids - before.ids for answer in answers):
+            break
+    else:
+        raise verify.Excluded("others place orders all the time, so the store cannot be seen empty")
+    for answer in answers:
         verify.status(answer, 200, since="an empty collection is an empty array")
-        found = answer.listing
-        if found is None:
+        if answer.listing is None:
             raise verify.Failed("[]", f"the body {shown(answer.body.decode('utf-8', 'replace'))}", answer)
-        new = found.ids - before.ids
-        if new:
-            raise verify.Inconclusive(f"somebody placed order {min(new)} after the store was emptied")
-        if found.elements:
-            raise verify.Failed("[]", f"an array of {len(found.elements)} elements", answer)
+        if answer.listing.elements:
+            raise verify.Failed("[]", f"an array of {len(answer.listing.elements)} elements", answer)
 
 
 # --- LIST-8: exact ids

@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 from datetime import date
+from functools import lru_cache
 
 _OFFSET = r"(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?"
 _FRACTION = r"(?:[.,](?P<fraction>\d+))?"
@@ -30,6 +31,7 @@ _RFC3339 = re.compile(
 )
 
 
+@lru_cache(maxsize=2**16)
 def is_iso8601(text: str) -> bool:
     """Whether `text` is a date with a time by ISO 8601: calendar, week or ordinal date, basic or extended form, with or
     without offset, down to the hour at least. A bare date and a blank instead of the `T` are not."""
@@ -39,6 +41,7 @@ def is_iso8601(text: str) -> bool:
     return match is not None and _exists(match.groupdict())
 
 
+@lru_cache(maxsize=2**16)
 def is_rfc3339(text: str) -> bool:
     """Whether `text` is a date-time by RFC 3339 section 5.6."""
     match = _RFC3339.fullmatch(text)

@@ -69,21 +69,23 @@ def parse(body: bytes) -> JsonText:
             doubled.extend(sorted({name for name in names if names.count(name) > 1}))
         return named
 
+    def read(**how: Any) -> JsonText:
+        doubled.clear()
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=Number, object_pairs_hook=members, **how)
+        return JsonText(value, doubled)
+
     try:
-        value = json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            parse_float=Number,
-            parse_int=_integer,
-            object_pairs_hook=members,
-        )
+        return read()
+    except NotJson:
+        raise
     except json.JSONDecodeError as error:
         if not text.strip(" \t\r\n"):
             raise NotJson("it is empty") from None
         raise NotJson(f"{error.msg} at line {error.lineno} column {error.colno}") from None
     except RecursionError:
         raise NotJson("it is nested too deeply to be read") from None
-    return JsonText(value, doubled)
+    except ValueError:  # an integer with more digits than Python converts
+        return read(parse_int=_integer)
 
 
 def integer(value: object) -> int | None:

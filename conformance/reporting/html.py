@@ -31,13 +31,15 @@ from conformance.reporting.text import cut, plural, visible
 from conformance.transport.evidence import Exchange, curl
 from conformance.verdict import CheckResult, RequirementResult, Status, counts, coverage
 
-#: Characters of one body, of one message, and of all laid-out exchanges together, that the page shows.
-_BODY = 4_000
+#: Characters of one body and of one message that the page shows.
+_BODY = 3_000
 _TEXT = 2_000
-_EXCHANGES = 350_000
+#: Characters of all laid-out exchanges together: of those that show a failure, and of those around them.
+_TELLING = 300_000
+_AROUND = 200_000
 #: Exchanges laid out for one check, rows of the list of all exchanges, points in the plot.
 _PER_CHECK = 12
-_ROWS = 1_200
+_ROWS = 1_000
 _POINTS = 2_000
 
 _FAMILIES = {
@@ -63,7 +65,7 @@ _ORDER = (Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.PASSED, Stat
 def render(run: Run) -> str:
     """`run` as an HTML page."""
     style, script = _resource("report.css"), _resource("report.js")
-    room = _Room()
+    rooms = {True: _Room(_TELLING), False: _Room(_AROUND)}
     variable = outline.key_variable(run)
     return _template().render(
         run=run,
@@ -74,7 +76,7 @@ def render(run: Run) -> str:
         policy=_policy(style, script),
         bars=[_bar(run, level) for level in Level],
         families=_families(run),
-        findings=[_finding(run, result, room, variable) for result in _found(run)],
+        findings=[_finding(run, result, rooms, variable) for result in _found(run)],
         groups=outline.excluded(run),
         partly=outline.in_part(run),
         statuses=[(s, sum(r.status is s for r in run.requirements)) for s in _ORDER],
@@ -104,8 +106,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Case:
-    """A check of a finding: expected against received where it failed; its exchanges, the telling one
-    first."""
+    """A check of a finding: expected against received where it failed, and its exchanges in their order."""
 
     check: CheckResult
     evidence: outline.Evidence | None
@@ -155,8 +156,8 @@ class Plot:
 class _Room:
     """How much of the page the exchanges may still take."""
 
-    def __init__(self) -> None:
-        self._left = _EXCHANGES
+    def __init__(self, size: int) -> None:
+        self._left = size
 
     def take(self, *texts: str) -> bool:
         """Whether `texts` still fit; if so, they are taken to be shown."""
@@ -175,7 +176,7 @@ def _found(run: Run) -> Iterable[RequirementResult]:
     )
 
 
-def _finding(run: Run, result: RequirementResult, room: _Room, variable: str) -> Finding:
+def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], variable: str) -> Finding:
     evidence = {id(found.check): found for found in outline.evidence(run, result)}
     by_number = {exchange.number: exchange for exchange in run.exchanges}
     cases = []
@@ -184,17 +185,24 @@ def _finding(run: Run, result: RequirementResult, room: _Room, variable: str) ->
             continue
         found = evidence.get(id(check))
         telling = found.number if found else None
-        numbers = list(dict.fromkeys([*([telling] if telling is not None else []), *check.exchanges]))
-        shown: list[Shown] = []
-        left_out = []
+        numbers = sorted({*check.exchanges, *([] if telling is None else [telling])})
+        shown, left_out = [], []
+        near = _near(numbers, telling)
         for number in numbers:
-            laid_out = _shown(by_number.get(number), number == telling, variable)
-            if laid_out and len(shown) < _PER_CHECK and room.take(laid_out.request, laid_out.response):
+            laid_out = _shown(by_number.get(number), number == telling, variable) if number in near else None
+            if laid_out and rooms[laid_out.telling].take(laid_out.request, laid_out.response):
                 shown.append(laid_out)
             else:
                 left_out.append(number)
         cases.append(Case(check, found, shown, left_out))
     return Finding(result, cases, sum(check.status is Status.PASSED for check in result.checks))
+
+
+def _near(numbers: list[int], telling: int | None) -> list[int]:
+    """Those of `numbers` to lay out: around the telling one, most of them before it; else the first."""
+    place = numbers.index(telling) if telling is not None else 0
+    start = max(0, min(place - 2 * _PER_CHECK // 3, len(numbers) - _PER_CHECK))
+    return numbers[start : start + _PER_CHECK]
 
 
 def _shown(exchange: Exchange | None, telling: bool, variable: str) -> Shown | None:

@@ -276,9 +276,7 @@ def accepts_the_key_as_access_token_parameter(service: Service) -> None:
 @fault("AUTH-4")
 def accepts_the_key_as_x_api_key(service: Service) -> None:
     """Takes the key in the header X-API-Key."""
-    amend.accept(
-        service, lambda request: request.headers.get("x-api-key", "").encode("latin-1") == service.key
-    )
+    amend.accept(service, lambda request: request.headers.get("x-api-key", "").encode("latin-1") == service.key)
 
 
 @fault("AUTH-4")
@@ -310,6 +308,4 @@ def accepts_an_empty_bearer_token(service: Service) -> None:
 @fault("AUTH-4")
 def accepts_words_after_the_key(service: Service) -> None:
     """Takes the first word after Bearer for the token and ignores what follows."""
-    amend.accept(
-        service, lambda request: (service.bearer_token(request) or b"").split(b" ")[0] == service.key
-    )
+    amend.accept(service, lambda request: (service.bearer_token(request) or b"").split(b" ")[0] == service.key)

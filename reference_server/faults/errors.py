@@ -281,9 +281,7 @@ def shows_a_stack_trace(service: Service) -> None:
 @fault("ERR-4")
 def shows_a_java_stack_trace(service: Service) -> None:
     """Writes a stack trace into the message of 404, as Java words it."""
-    _with(
-        service, 404, message="java.lang.NullPointerException\n\tat com.store.Orders.cancel(Orders.java:42)"
-    )
+    _with(service, 404, message="java.lang.NullPointerException\n\tat com.store.Orders.cancel(Orders.java:42)")
 
 
 @fault("ERR-4")

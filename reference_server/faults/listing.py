@@ -109,9 +109,7 @@ def lists_shipped_orders_twice(service: Service) -> None:
     """Lists every shipped order twice, as a join with two shipments would."""
     amend.listing(
         service,
-        lambda request, orders: [
-            order for order in orders for _ in range(2 if order.status is Status.SHIPPED else 1)
-        ],
+        lambda request, orders: [order for order in orders for _ in range(2 if order.status is Status.SHIPPED else 1)],
     )
 
 
@@ -132,9 +130,7 @@ def repeats_an_order_between_pages(service: Service) -> None:
     amend.listing(
         service,
         lambda request, orders: [
-            order
-            for page in range(0, max(len(orders), 1), 100)
-            for order in orders[max(page - 1, 0) : page + 100]
+            order for page in range(0, max(len(orders), 1), 100) for order in orders[max(page - 1, 0) : page + 100]
         ],
     )
 
@@ -202,9 +198,7 @@ def _parameters(request: Request) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _filters(
-    service: Service, names: tuple[str, ...], keep: Callable[[str, list[Order]], Iterable[Order]]
-) -> None:
+def _filters(service: Service, names: tuple[str, ...], keep: Callable[[str, list[Order]], Iterable[Order]]) -> None:
     """Applies a filter for each of these query parameters that is there."""
 
     def change(request: Request, orders: list[Order]) -> Iterable[Order]:

@@ -152,9 +152,7 @@ def moves_the_quantity_to_the_next_order(service: Service) -> None:
 @fault("CANCEL-8")
 def cancels_by_part_of_the_id(service: Service) -> None:
     """Cancels also the orders whose id begins with the id of the cancelled one."""
-    _takes_along(
-        service, lambda order, other: str(other.id).startswith(str(order.id)) and amend.pending(other)
-    )
+    _takes_along(service, lambda order, other: str(other.id).startswith(str(order.id)) and amend.pending(other))
 
 
 @fault("CANCEL-8")
@@ -223,9 +221,7 @@ def ignores_the_fraction_of_an_id(service: Service) -> None:
 @fault("CANCEL-9")
 def takes_an_ending_for_a_format(service: Service) -> None:
     """Cancels the order 123 when asked for 123.json or 123.0."""
-    amend.read_ids(
-        service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None
-    )
+    amend.read_ids(service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None)
 
 
 @fault("CANCEL-9")

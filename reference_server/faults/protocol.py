@@ -63,9 +63,7 @@ def _other_success(service: Service, answer: Callable[[], Response]) -> None:
     due = amend.every(3)
     amend.granted(
         service,
-        lambda request, response: (
-            answer() if amend.is_cancel(request) and response.status == 204 and due() else None
-        ),
+        lambda request, response: answer() if amend.is_cancel(request) and response.status == 204 and due() else None,
     )
 
 
@@ -94,9 +92,7 @@ def finds_no_listing_every_fifth_time(service: Service) -> None:
 # --- HTTP-2: whole responses ---
 
 
-def _listing_bytes(
-    service: Service, change: Callable[[bytes], bytes], n: int = 1, close: bool = False
-) -> None:
+def _listing_bytes(service: Service, change: Callable[[bytes], bytes], n: int = 1, close: bool = False) -> None:
     """Changes the bytes of every n-th listing."""
     due = amend.every(n)
 
@@ -247,9 +243,7 @@ def answers_the_pet_lookup_with_204(service: Service) -> None:
     amend.refusals(
         service,
         lambda request, _: (
-            Response(204)
-            if _is_pet_lookup(service, request) and "authorization" not in request.headers
-            else None
+            Response(204) if _is_pet_lookup(service, request) and "authorization" not in request.headers else None
         ),
     )
 

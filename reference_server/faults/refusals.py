@@ -145,9 +145,7 @@ def sends_no_challenge(service: Service) -> None:
 @fault("AUTH-7")
 def challenges_for_basic(service: Service) -> None:
     """Names the scheme Basic in WWW-Authenticate."""
-    amend.refusals(
-        service, lambda _, response: response.headers.update({"WWW-Authenticate": 'Basic realm="x"'})
-    )
+    amend.refusals(service, lambda _, response: response.headers.update({"WWW-Authenticate": 'Basic realm="x"'}))
 
 
 @fault("AUTH-7")
@@ -178,9 +176,7 @@ def knows_no_capital_scheme(service: Service) -> None:
     """Takes the scheme as "Bearer" and "bearer" only."""
     amend.credentials(
         service,
-        lambda request, found: (
-            found if amend.authorization(request).startswith(("Bearer ", "bearer ")) else MISSING
-        ),
+        lambda request, found: found if amend.authorization(request).startswith(("Bearer ", "bearer ")) else MISSING,
     )
 
 

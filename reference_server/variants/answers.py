@@ -58,9 +58,7 @@ def has_a_code_for_a_repeated_cancel(service: Service) -> None:
 
 def _conflict(service: Service, body: bytes, media_type: str | None) -> None:
     headers = {"Content-Type": media_type} if media_type else {}
-    amend.granted(
-        service, lambda _, response: Response(409, body, headers) if response.status == 409 else None
-    )
+    amend.granted(service, lambda _, response: Response(409, body, headers) if response.status == 409 else None)
 
 
 @variant()
@@ -141,8 +139,7 @@ def answers_400_to_ids_beyond_int64(service: Service) -> None:
     _other_ids(
         service,
         lambda text: (
-            re.fullmatch(r"-?[0-9]+", text) is not None
-            and (len(text) > 20 or not INT64_MIN <= int(text) <= INT64_MAX)
+            re.fullmatch(r"-?[0-9]+", text) is not None and (len(text) > 20 or not INT64_MIN <= int(text) <= INT64_MAX)
         ),
         lambda: _error(service, 400, "INVALID_ID", "The id must be an int64."),
     )
@@ -307,9 +304,7 @@ def answers_options_to_anyone(service: Service) -> None:
     """Answers OPTIONS without a key, as browsers need it."""
     headers = {"Allow": "GET, DELETE", "Access-Control-Allow-Origin": "*"}
     inner = service.respond
-    service.respond = lambda request: (
-        Response(204, headers=headers) if request.method == "OPTIONS" else inner(request)
-    )
+    service.respond = lambda request: Response(204, headers=headers) if request.method == "OPTIONS" else inner(request)
 
 
 def _pets(service: Service, request: Request) -> bool:
@@ -336,9 +331,7 @@ def has_no_pet_lookup_for_anyone(service: Service) -> None:
     """Answers the pet lookup with 404 before it asks for a key, as a router does that lacks the path."""
     inner = service.respond
     service.respond = lambda request: (
-        Response(404, b"not found", {"Content-Type": "text/plain"})
-        if _pets(service, request)
-        else inner(request)
+        Response(404, b"not found", {"Content-Type": "text/plain"}) if _pets(service, request) else inner(request)
     )
 
 

@@ -150,9 +150,7 @@ def has_quantities_of_any_size(service: Service) -> None:
 @variant()
 def has_pets_of_any_number(service: Service) -> None:
     """Lists a petId from either end of int64."""
-    amend.orders(
-        service, lambda order, fields: {**fields, "petId": (INT64_MIN, INT64_MAX, 0, -1)[order.id % 4]}
-    )
+    amend.orders(service, lambda order, fields: {**fields, "petId": (INT64_MIN, INT64_MAX, 0, -1)[order.id % 4]})
 
 
 @variant()

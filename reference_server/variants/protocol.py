@@ -84,9 +84,7 @@ def sends_early_hints(service: Service) -> None:
     """Sends an interim response before the final one."""
     amend.wire(
         service,
-        lambda request, _, data: (
-            b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n" + data
-        ),
+        lambda request, _, data: b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n" + data,
     )
 
 
@@ -170,9 +168,7 @@ def writes_header_names_in_capitals(service: Service) -> None:
 
 
 def _media_type(service: Service, media_type: bytes) -> None:
-    _head(
-        service, lambda head: head.replace(b"Content-Type: application/json", b"Content-Type: " + media_type)
-    )
+    _head(service, lambda head: head.replace(b"Content-Type: application/json", b"Content-Type: " + media_type))
 
 
 @variant()
@@ -219,9 +215,7 @@ def sends_many_headers(service: Service) -> None:
 @variant()
 def lives_in_another_time(service: Service) -> None:
     """Sends a Date of the year 1999."""
-    _head(
-        service, lambda head: re.sub(rb"\r\nDate: [^\r]*", b"\r\nDate: Fri, 31 Dec 1999 23:59:59 GMT", head)
-    )
+    _head(service, lambda head: re.sub(rb"\r\nDate: [^\r]*", b"\r\nDate: Fri, 31 Dec 1999 23:59:59 GMT", head))
 
 
 @variant()

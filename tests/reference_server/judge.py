@@ -62,15 +62,11 @@ class Judge:
         listed: tuple[int, ...] | None = None,
         **more: str,
     ) -> Answer:
-        headers = {name.replace("_", "-"): value for name, value in more.items()} | {
-            "accept-encoding": "gzip, deflate"
-        }
+        headers = {name.replace("_", "-"): value for name, value in more.items()} | {"accept-encoding": "gzip, deflate"}
         if authorization is not None:
             headers["authorization"] = self.key if authorization == "key" else authorization
         for _ in range(3):
-            request = Request(
-                method, self.base + path, query, headers, b"", connection or next(self.connections)
-            )
+            request = Request(method, self.base + path, query, headers, b"", connection or next(self.connections))
             response = self.service.answer(request)
             answer = self.parse(method, self.service.write(request, response), response.close)
             if answer.status not in (429, 503) or "Retry-After" not in answer.headers:
@@ -146,17 +142,13 @@ class Judge:
             self.expect("LIST-2", self.is_order(element))
         ids = [element["id"] for element in elements if isinstance(element, dict) and "id" in element]
         self.expect("LIST-4", len(set(ids)) == len(ids))
-        return {
-            element["id"]: element for element in elements if isinstance(element, dict) and "id" in element
-        }
+        return {element["id"]: element for element in elements if isinstance(element, dict) and "id" in element}
 
     def is_order(self, element: Any) -> bool:
         if not isinstance(element, dict):
             return False
         for name, value in element.items():
-            if name in ("id", "petId", "quantity") and (
-                isinstance(value, bool) or not isinstance(value, int | float)
-            ):
+            if name in ("id", "petId", "quantity") and (isinstance(value, bool) or not isinstance(value, int | float)):
                 return False
             if name in ("id", "petId") and not INT64_MIN <= value <= INT64_MAX:
                 return False
@@ -185,9 +177,7 @@ class Judge:
 
     def cancel(self, order_id: object, authorization: str | None = "key", **more: Any) -> int:
         listed = (204, 401, 404, 409)
-        answer = self.send(
-            "DELETE", f"{LIST}/{order_id}", authorization, listed=more.pop("listed", listed), **more
-        )
+        answer = self.send("DELETE", f"{LIST}/{order_id}", authorization, listed=more.pop("listed", listed), **more)
         if authorization == "key" and answer.status == 401:
             self.broken.add("AUTH-1")
         return answer.status
@@ -236,16 +226,10 @@ class Judge:
             self.orders()
         self.refused("AUTH-4", None, x_api_key=key)
         self.orders()
-        self.refused(
-            "AUTH-4", None, query=f"access_token={key}", cookie=f"key={key}", proxy_authorization=self.key
-        )
+        self.refused("AUTH-4", None, query=f"access_token={key}", cookie=f"key={key}", proxy_authorization=self.key)
         before = set(self.broken)
-        statuses = [
-            self.send("GET", LIST, given, connection=7).status for given in ("key", None, "Bearer x", "key")
-        ]
-        self.expect(
-            "AUTH-6", statuses == [200, 401, 401, 200] or before & {"AUTH-1", "AUTH-2", "AUTH-3", "HTTP-2"}
-        )
+        statuses = [self.send("GET", LIST, given, connection=7).status for given in ("key", None, "Bearer x", "key")]
+        self.expect("AUTH-6", statuses == [200, 401, 401, 200] or before & {"AUTH-1", "AUTH-2", "AUTH-3", "HTTP-2"})
         for _ in range(22):
             self.expect("AUTH-6", self.send("GET", LIST, "Bearer x").status == 401 or "AUTH-3" in before)
         status = self.send("GET", LIST).status
@@ -278,15 +262,12 @@ class Judge:
             found = self.orders(query, also=(400, 422))
             self.expect("LIST-6", not found or found.keys() >= set(mine))
         if "ids" not in self.service.cannot:
-            far = self.service.store.place_ids(
-                [-5, 2**53 + 1, 2**60 + 1, INT64_MAX, INT64_MIN], Status.PENDING
-            )
+            far = self.service.store.place_ids([-5, 2**53 + 1, 2**60 + 1, INT64_MAX, INT64_MIN], Status.PENDING)
             found = self.orders()
             self.expect("LIST-8", found.keys() >= set(far))
             pets = [found[order_id].get("petId", order_id) for order_id in far[1:] if order_id in found]
             exact = all(
-                pet in (order_id, 0, -1, 1, INT64_MIN, INT64_MAX)
-                for pet, order_id in zip(pets, far[1:], strict=False)
+                pet in (order_id, 0, -1, 1, INT64_MIN, INT64_MAX) for pet, order_id in zip(pets, far[1:], strict=False)
             )
             self.expect("LIST-8", exact)
             self.service.store.remove(far)

@@ -25,9 +25,7 @@ def service() -> Service:
     return Service(store, KEY.encode())
 
 
-def ask(
-    service: Service, method: str, path: str, query: str = "", headers: dict[str, str] | None = None
-) -> Response:
+def ask(service: Service, method: str, path: str, query: str = "", headers: dict[str, str] | None = None) -> Response:
     return service.answer(Request(method, path, query, AUTHORIZED if headers is None else headers))
 
 
@@ -70,9 +68,7 @@ def test_cancelling_by_status(service: Service) -> None:
     assert [order.id for order in service.store.all()] == [2]
 
 
-@pytest.mark.parametrize(
-    "text", ["+1", "01", "1.0", "1e0", "1abc", " 1", "1%20", "one", "-0", "١", "1%00", "%2B1"]
-)
+@pytest.mark.parametrize("text", ["+1", "01", "1.0", "1e0", "1abc", " 1", "1%20", "one", "-0", "١", "1%00", "%2B1"])
 def test_malformed_ids_are_refused(service: Service, text: str) -> None:
     assert_error(ask(service, "DELETE", f"{ORDERS}/{text}"), 400)
     assert len(service.store) == 3

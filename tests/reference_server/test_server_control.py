@@ -107,9 +107,7 @@ def test_the_log_shows_what_was_received(running: Running) -> None:
 
 def test_the_service_itself_has_no_state_control(running: Running) -> None:
     for path in ("/_states", "/_log"):
-        answer = httpx.get(
-            running.base_url.removesuffix("/v1") + path, headers={"Authorization": f"Bearer {KEY}"}
-        )
+        answer = httpx.get(running.base_url.removesuffix("/v1") + path, headers={"Authorization": f"Bearer {KEY}"})
         assert answer.status_code == 404
 
 

@@ -63,9 +63,7 @@ RACES = {name for name, fault in FAULTS.items() if fault.requirement == "CANCEL-
 
 
 @pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES))
-def test_a_fault_shows_itself(
-    name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_shows_itself(name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()  # some faults depend on the time: a quarter of a second passes at each look
     monkeypatch.setattr(time, "monotonic", lambda: next(clock) / 4)
     found = conversation(served(faults=(name,)))
@@ -86,9 +84,7 @@ def test_a_race_shows_itself(name: str) -> None:
             statuses: list[int] = statuses,
         ) -> None:
             start.wait()
-            statuses.append(
-                service.answer(Request("DELETE", path, "", {"authorization": f"Bearer {KEY}"})).status
-            )
+            statuses.append(service.answer(Request("DELETE", path, "", {"authorization": f"Bearer {KEY}"})).status)
 
         threads = [threading.Thread(target=cancel) for _ in range(6)]
         for thread in threads:
@@ -113,9 +109,7 @@ def test_a_variant_breaks_nothing_required(name: str, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().err == ""
 
 
-OVER_THE_WIRE = sorted(
-    name for name, variant in VARIANTS.items() if variant.install.__module__.endswith(".protocol")
-)
+OVER_THE_WIRE = sorted(name for name, variant in VARIANTS.items() if variant.install.__module__.endswith(".protocol"))
 
 
 @pytest.mark.parametrize("name", OVER_THE_WIRE)
@@ -130,9 +124,7 @@ def test_an_ordinary_client_understands_a_variant(name: str) -> None:
 
 
 def test_faults_and_variants_combine_and_are_served() -> None:
-    service = served(
-        ("ends-the-array-with-null", "sends-json-after-204"), ("sends-chunks", "lists-backwards")
-    )
+    service = served(("ends-the-array-with-null", "sends-json-after-204"), ("sends-chunks", "lists-backwards"))
     with Running(service) as running:
         assert running.base_url.endswith("/v1")
     assert transcript(service) != CORRECT

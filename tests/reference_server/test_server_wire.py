@@ -153,9 +153,7 @@ def test_other_forms_of_a_correct_request(raw: Raw) -> None:
     assert status(raw(LIST.replace(b"\r\n", b"\n") + b"\n")) == 200
     assert status(raw(LIST.replace(b"GET /", b"GET http://x/") + b"\r\n")) == 200
     assert status(raw(LIST.replace(b"Authorization:", b"aUTHORIZATION:   ") + b"\r\n")) == 200
-    assert b" 200 OK" in raw(
-        LIST.replace(b"/1.1", b"/1.0").replace(b"Host: x\r\n", b"") + b"\r\n", finish=False
-    )
+    assert b" 200 OK" in raw(LIST.replace(b"/1.1", b"/1.0").replace(b"Host: x\r\n", b"") + b"\r\n", finish=False)
     closing = raw(LIST + b"Connection: close\r\n\r\n", finish=False)
     assert status(closing) == 200
     assert b"Connection: close" in closing

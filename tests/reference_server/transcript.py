@@ -113,9 +113,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield say("GET", LIST, None, **headers)
     for name in ("api_key", "access_token"):
         yield say("GET", LIST, None, query=f"{name}={KEY}")
-    yield from [
-        say("GET", LIST, credentials, connection=5) for credentials in (key, None, "Bearer wrong", key)
-    ]
+    yield from [say("GET", LIST, credentials, connection=5) for credentials in (key, None, "Bearer wrong", key)]
     yield from [say("GET", LIST, "Bearer wrong") for _ in range(25)]
     yield say("GET", LIST)
     yield from [say("GET", f"/v1/pets/{pet}", credentials) for pet in (1, 4) for credentials in (None, key)]

@@ -108,14 +108,14 @@ def test_a_normal_run_is_less_than_a_mebibyte() -> None:
     ]
     text = html.render(run(checks, exchanges))
     assert len(text.encode()) < 1024 * 1024
-    assert "exchanges in evidence.har" not in text
+    assert text.count('<details class="exchange" open>') == len(checks)
 
 
 def test_thousands_of_exchanges_do_not_blow_it_up() -> None:
     exchanges = tuple(exchange(n, seconds=n / 1000) for n in range(20_000))
     text = html.render(run([], exchanges))
     assert len(text.encode()) < 1024 * 1024
-    assert "18,800 more exchanges" in text
+    assert "19,000 more exchanges" in text
 
 
 def test_a_run_without_evidence_at_hand_can_be_shown() -> None:

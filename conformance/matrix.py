@@ -1,0 +1,224 @@
+"""The detection matrix: fault, the requirement that it breaks, the requirements that failed. Pure."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from conformance import __version__
+from conformance.contract import catalogue
+from conformance.contract.catalogue import Level
+
+#: Requirements that no server can break, so that no fault of one can show their checks, with what shows them instead.
+NO_FAULT = {"BASE-2": "the scheme is the deployment's; the tests of the suite break it"}
+#: No requirement has fewer faults.
+LEAST_FAULTS = 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """A server to judge: a fault with the requirement that it breaks, or a variant, with none."""
+
+    name: str
+    requirement: str | None
+    description: str
+
+    def matches(self, names: tuple[str, ...]) -> bool:
+        """Whether one of `names` is its own, that of its requirement, or that of the family."""
+        own = {self.name, "variants" if self.requirement is None else self.requirement}
+        family = (self.requirement or "").partition("-")[0]
+        return any(name in own or name.upper() in (self.requirement, family) for name in names)
+
+    @property
+    def option(self) -> str:
+        """The option of the reference server that makes it so."""
+        return "--fault" if self.requirement else "--variant"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the suite said of a case: the requirements that failed and those that could not be decided."""
+
+    case: Case
+    failed: tuple[str, ...] = ()
+    inconclusive: tuple[str, ...] = ()
+    exit_status: int = 0
+    seconds: float = 0.0
+    requests: int = 0
+    messages: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Required requirements that failed beside the one that the fault breaks."""
+        rows = catalogue.load().requirements
+        return tuple(id_ for id_ in self.failed if id_ != self.case.requirement and rows[id_].level == "required")
+
+    @property
+    def good(self) -> bool:
+        """Whether the fault was caught, or the variant left alone and decided."""
+        if self.case.requirement:
+            return self.case.requirement in self.failed
+        return not self.further and self.exit_status == 0
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What a selftest found; `complete` if it judged every case there is."""
+
+    judged: list[Judged]
+    seconds: float
+    complete: bool = True
+
+    @cached_property
+    def faults(self) -> list[Judged]:
+        """The faults among what was judged."""
+        return [judged for judged in self.judged if judged.case.requirement]
+
+    @cached_property
+    def variants(self) -> list[Judged]:
+        """The correct variants among what was judged."""
+        return [judged for judged in self.judged if not judged.case.requirement]
+
+    @property
+    def missed(self) -> list[Judged]:
+        """Faults that were not caught, and variants that were not left alone."""
+        return [judged for judged in self.judged if not judged.good]
+
+    @property
+    def uncovered(self) -> list[str]:
+        """Requirements with fewer than LEAST_FAULTS faults, where all were judged."""
+        counted = Counter(judged.case.requirement for judged in self.faults)
+        rows = catalogue.load().requirements
+        return [id_ for id_ in rows if self.complete and id_ not in NO_FAULT and counted[id_] < LEAST_FAULTS]
+
+    @property
+    def further(self) -> float:
+        """Required requirements that failed beside the one that a fault breaks, on average."""
+        return sum(len(judged.further) for judged in self.faults) / len(self.faults) if self.faults else 0.0
+
+    @property
+    def good(self) -> bool:
+        """Whether everything is as it should be."""
+        return not self.missed and not self.uncovered
+
+
+def complaint(judged: Judged) -> str:
+    """What is wrong with a case, in a line or two."""
+    case = judged.case
+    if case.requirement:
+        instead = ", ".join(judged.failed) or "nothing"
+        said = judged.messages.get(case.requirement, "")
+        return f"MISSED {case.name}: {case.requirement} did not fail, {instead} did. {said}"
+    said = "; ".join(f"{id_}: {judged.messages.get(id_, '')}" for id_ in (*judged.failed, *judged.inconclusive)[:3])
+    return f"WRONGED {case.name}: exit status {judged.exit_status}. {said}"
+
+
+def text(matrix: Matrix) -> str:
+    """The matrix in short, for the console: what was counted, and what is not as it should be."""
+    lines = [
+        f"{len(matrix.faults) - sum(not j.good for j in matrix.faults)} of {len(matrix.faults)} faults caught, "
+        f"{sum(j.good for j in matrix.variants)} of {len(matrix.variants)} correct variants left alone, "
+        f"{matrix.further:.2f} further required requirements failed per fault, {matrix.seconds:.0f} s",
+    ]
+    beside = [judged for judged in matrix.faults if judged.further]
+    if beside:
+        lines.append("further failures:")
+        lines += [f"  {j.case.name} ({j.case.requirement}): {', '.join(j.further)}" for j in beside]
+    lines += [complaint(judged) for judged in matrix.missed]
+    lines += [f"UNCOVERED {id_}: fewer than {LEAST_FAULTS} faults" for id_ in matrix.uncovered]
+    return "\n".join(lines)
+
+
+def as_json(matrix: Matrix) -> str:
+    """The matrix as JSON, for programs."""
+    document = {
+        "suite": __version__,
+        "seconds": matrix.seconds,
+        "faults": len(matrix.faults),
+        "variants": len(matrix.variants),
+        "missed": [judged.case.name for judged in matrix.missed],
+        "uncovered": matrix.uncovered,
+        "further_per_fault": round(matrix.further, 3),
+        "cases": [
+            {
+                "name": judged.case.name,
+                "requirement": judged.case.requirement,
+                "description": judged.case.description,
+                "failed": list(judged.failed),
+                "inconclusive": list(judged.inconclusive),
+                "good": judged.good,
+                "exit_status": judged.exit_status,
+                "seconds": judged.seconds,
+                "requests": judged.requests,
+            }
+            for judged in matrix.judged
+        ],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def markdown(matrix: Matrix) -> str:
+    """The matrix as Markdown, for the documentation. Without times, so that it changes only when a result does."""
+    caught = sum(judged.good for judged in matrix.faults)
+    lines = [
+        "# Detection matrix",
+        "",
+        f"{caught} of {len(matrix.faults)} faults caught; {sum(j.good for j in matrix.variants)} of "
+        f"{len(matrix.variants)} correct variants left alone; {matrix.further:.2f} further required requirements "
+        "failed per fault. Written by `store-orders-conformance selftest`.",
+        "",
+        "| fault | what it does | breaks | failed beside it |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {j.case.name} | {j.case.description} | {j.case.requirement}{'' if j.good else ' **(missed)**'} "
+        f"| {', '.join(id_ for id_ in j.failed if id_ != j.case.requirement)} |"
+        for j in matrix.faults
+    ]
+    lines += ["", "| correct variant | what it does | left alone |", "|---|---|---|"]
+    lines += [f"| {j.case.name} | {j.case.description} | {'yes' if j.good else '**no**'} |" for j in matrix.variants]
+    return "\n".join(lines) + "\n"
+
+
+def as_html(matrix: Matrix) -> str:
+    """The matrix as a page: faults down, families across, a mark where a requirement failed."""
+    rows = catalogue.load().requirements
+    seen = [id_ for id_ in rows if any(id_ in (j.case.requirement, *j.failed) for j in matrix.judged)]
+    head = "".join(f'<th scope="col"><span>{id_}</span></th>' for id_ in seen)
+    body = "".join(
+        f'<tr><th scope="row" title="{html.escape(j.case.description, quote=True)}">{html.escape(j.case.name)}</th>'
+        + "".join(_cell(j, id_, rows[id_].level) for id_ in seen)
+        + "</tr>"
+        for j in matrix.judged
+    )
+    return _PAGE.format(summary=html.escape(text(matrix).splitlines()[0]), head=head, body=body)
+
+
+def _cell(judged: Judged, requirement: str, level: Level) -> str:
+    own, failed = requirement == judged.case.requirement, requirement in judged.failed
+    if own:
+        return '<td class="hit">caught</td>' if failed else '<td class="miss">missed</td>'
+    if failed:
+        return f'<td class="{"more" if level is Level.REQUIRED else "less"}">also</td>'
+    return "<td></td>"
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Detection matrix</title><style>
+:root {{ color-scheme: light dark; font: 14px system-ui, sans-serif; }}
+table {{ border-collapse: collapse; }} th, td {{ border: 1px solid #8886; padding: 1px 4px; font-size: 12px; }}
+thead th {{ position: sticky; top: 0; background: Canvas; }} thead span {{ writing-mode: vertical-rl; }}
+tbody th {{ text-align: left; font-weight: normal; white-space: nowrap; }}
+.hit {{ background: #2e7d3240; }} .miss {{ background: #c62828; color: white; }} .more {{ background: #ef6c0060; }}
+.less {{ background: #9e9e9e40; }}
+</style></head><body><main><h1>Detection matrix</h1><p>{summary}</p>
+<table><caption>Each row is a server; each column a requirement that failed somewhere</caption>
+<thead><tr><th scope="col">server</th>{head}</tr></thead><tbody>{body}</tbody></table></main></body></html>
+"""
+
+WRITERS: dict[str, Callable[[Matrix], str]] = {"matrix.json": as_json, "matrix.md": markdown, "matrix.html": as_html}

@@ -1,0 +1,38 @@
+"""Progress of long work: a bar on a terminal, lines elsewhere. On standard error, so that results can be piped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+_CONSOLE = Console(stderr=True, highlight=False)
+#: Where there is no terminal, so many lines tell how far the work is.
+_LINES = 10
+
+
+@contextmanager
+def bar(total: int) -> Iterator[Callable[[str], None]]:
+    """A progress bar over `total` steps, as a function to call with a label after each of them."""
+    if not _CONSOLE.is_terminal:
+        done = 0
+
+        def count(label: str) -> None:
+            nonlocal done
+            done += 1
+            if done * _LINES // total > (done - 1) * _LINES // total:
+                line(f"{done} of {total}")
+
+        yield count
+        return
+    columns = (TextColumn("{task.description:14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_CONSOLE, transient=True) as shown:
+        task = shown.add_task("", total=total)
+        yield lambda label: shown.update(task, advance=1, description=label)
+
+
+def line(text: str) -> None:
+    """Print a line above the bar."""
+    _CONSOLE.print(text, markup=False, soft_wrap=True)

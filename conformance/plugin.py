@@ -46,6 +46,8 @@ pytest.register_assert_rewrite("conformance.checks")
 PLUGIN = "conformance"
 #: Prefix of the names under which pytest keeps our options, so that they never meet those of others.
 DEST = "conformance_"
+#: A failure spells out the requests of so many answers that show it.
+SHOWN = 4
 
 
 @dataclass
@@ -228,7 +230,8 @@ class Plugin:
             }
             if error.answers:
                 shown = error.answers[0].exchange
-                report.failure["curl"] = curl(shown, session.target.key_variable)
+                lines = (curl(answer.exchange, session.target.key_variable) for answer in error.answers[:SHOWN])
+                report.failure["curl"] = "\n".join(dict.fromkeys(lines))
                 report.failure["exchange"] = id(shown)
         elif isinstance(error, verify.Excluded):
             report.status, report.message = Status.EXCLUDED, str(error)

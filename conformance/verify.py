@@ -132,8 +132,10 @@ def listing(answer: Answer) -> Listing:
     return found
 
 
-def unchanged(orders: Iterable[int], before: Listing, after: Answer, *, since: str) -> None:
-    """Demand that each of `orders` is listed in `after` as it was in `before`."""
+def unchanged(
+    orders: Iterable[int], before: Listing, after: Answer, *, since: str, shown_by: Sequence[Answer] = ()
+) -> None:
+    """Demand that each of `orders` is listed in `after` as it was in `before`; `shown_by` is what came between."""
     found = listing(after)
     for order in orders:
         if order not in before.by_id:
@@ -141,11 +143,14 @@ def unchanged(orders: Iterable[int], before: Listing, after: Answer, *, since: s
         if order not in found.by_id and len(before.by_id) - len(found.by_id) <= found.without_id - before.without_id:
             raise Inconclusive(f"{found.without_id} elements of the listing have no id", "LIST-2")
         if order not in found.by_id:
-            raise Failed(f"order {order} listed as before, since {since}", "it is no longer in the listing", after)
+            raise Failed(
+                f"order {order} listed as before, since {since}", "it is no longer in the listing", *shown_by, after
+            )
         if found.by_id[order] != before.by_id[order]:
             raise Failed(
                 f"order {order} listed as before, since {since}",
                 f"{found.by_id[order]} where {before.by_id[order]} was",
+                *shown_by,
                 after,
             )
 

@@ -81,8 +81,8 @@ def _failure(paper: "_Paper", run: Run, result: RequirementResult) -> None:
         paper.field("received", shown.received)
         if shown.shown:
             paper.field("exchange", shown.shown)
-        if shown.curl:
-            paper.whole(shown.curl)
+        for line in shown.curl.splitlines():
+            paper.whole(line)
     if found[1:]:
         paper.field("also", f"{plural(len(found) - 1, 'more check')} of it failed")
 

@@ -26,6 +26,8 @@ class Report:
     message: str = ""
     seconds: float = 0.0
     failure: dict[str, Any] | None = None
+    owners: list[str] = field(default_factory=list)
+    certain: bool = False
     exchanges: list[dict[str, Any]] = field(default_factory=list)
     observations: list[tuple[str, Any, list[int]]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -131,7 +133,17 @@ def _result(check: Check, report: Report, first: int) -> CheckResult:
         if failure.exchange is not None:
             failure = replace(failure, exchange=first + failure.exchange)
     numbers = tuple(range(first, first + len(report.exchanges)))
-    return CheckResult(check.id, check.requirement, report.status, report.message, report.seconds, numbers, failure)
+    return CheckResult(
+        check.id,
+        check.requirement,
+        report.status,
+        report.message,
+        report.seconds,
+        numbers,
+        failure,
+        tuple(report.owners),
+        report.certain,
+    )
 
 
 def _with_curl(result: CheckResult, exchanges: list[Exchange], target: Target) -> CheckResult:

@@ -33,11 +33,6 @@ class Case:
         family = (self.requirement or "").partition("-")[0]
         return any(name in own or name.upper() in (self.requirement, family) for name in names)
 
-    @property
-    def option(self) -> str:
-        """The option of the reference server that makes it so."""
-        return "--fault" if self.requirement else "--variant"
-
 
 @dataclass(frozen=True)
 class Judged:

@@ -198,6 +198,10 @@ class Plugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        if call.excinfo is not None and isinstance(call.excinfo.value, verify.Failed):
+            # The message says it all; a traceback of the suite would not help, and takes long to make.
+            item.repr_failure = lambda *_, **__: str(failed)  # type: ignore[method-assign]
+            failed = call.excinfo.value
         outcome = yield
         report = self._reports.get(item.nodeid)
         if report is None:
@@ -219,6 +223,7 @@ class Plugin:
     def _classify(self, report: Report, error: BaseException, item: pytest.Item) -> None:
         if isinstance(error, verify.Failed):
             report.status = Status.FAILED
+            report.certain = error.certain
             session = self.session(_target_of(item))
             clean = session.recorder.redactor.clean
             report.message = clean(str(error))
@@ -237,6 +242,7 @@ class Plugin:
             report.status, report.message = Status.EXCLUDED, str(error)
         elif isinstance(error, verify.Inconclusive | ServiceGone | Refused):
             report.status, report.message = Status.INCONCLUSIVE, str(error)
+            report.owners = list(getattr(error, "owners", ()))
         else:
             kind = type(error).__name__
             report.status = Status.INCONCLUSIVE

@@ -33,11 +33,11 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     names = [target.name if target else REFERENCE for target in resolved]
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
-    arguments = _arguments(names, {**values, "seed": chosen.seed}, workers)
+    command = arguments(names, {**values, "seed": chosen.seed}, workers)
     # A project's own pytest settings and plugins have no part in this, here and in the workers.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ.pop("PYTEST_ADDOPTS", None)
-    status = pytest.main(arguments, plugins=[watch])
+    status = pytest.main(command, plugins=[watch])
     runs = watch.runs
     _conclude(runs, folder, chosen.seed)
     if not runs:
@@ -45,24 +45,24 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     return int(status)
 
 
-def _arguments(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
-    """The command line for pytest."""
+def arguments(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
+    """The command line for pytest that runs the suite against the targets `names`, with the options in `values`."""
     package = files("conformance")
-    arguments = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "-p", "conformance.plugin"]
+    words = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "-p", "conformance.plugin"]
     if workers not in (None, "1"):
-        arguments += ["-p", "xdist.plugin", "-n", str(workers)]
+        words += ["-p", "xdist.plugin", "-n", str(workers)]
     for name in names:
-        arguments += ["--target", name]
+        words += ["--target", name]
     for flag, described in settings.OPTIONS.items():
         value = values.get(flag[2:].replace("-", "_"))
         ours = f"--conformance-{flag[2:]}"
         if described.get("action") == "store_true":
-            arguments += [ours] if value else []
+            words += [ours] if value else []
         elif isinstance(value, list):
-            arguments += [f"{ours}={one}" for one in value]
+            words += [f"{ours}={one}" for one in value]
         elif value is not None:
-            arguments.append(f"{ours}={value}")
-    return [*arguments, "--pyargs", "conformance.checks"]
+            words.append(f"{ours}={value}")
+    return [*words, "--pyargs", "conformance.checks"]
 
 
 def _check_writable(folder: Path) -> None:

@@ -7,34 +7,38 @@ required one did.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
-import tempfile
+import secrets
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from importlib.resources import files
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
+import pytest
 from rich.console import Console
 
-from conformance import matrix, progress
+from conformance import matrix, plugin, progress, running
 from conformance.contract import catalogue
 from conformance.matrix import Case, Judged
-from conformance.reference import ReferenceServer
-from conformance.target import ConfigError
+from conformance.reporting.run import Run
+from conformance.target import UNNAMED, ConfigError
+from conformance.verdict import Status
 from conformance.writing import replace
+from reference_server.faults import FAULTS
+from reference_server.running import Running, build
+from reference_server.variants import VARIANTS
 
 KEY_VARIABLE = "STORE_ORDERS_SELFTEST_KEY"
+#: Workers and servers are forked from this process, which has imported all that they need.
+FORK = multiprocessing.get_context("fork")
 
 
 def cases() -> list[Case]:
     """Every fault and every variant of the reference server."""
-    from reference_server.faults import FAULTS
-    from reference_server.variants import VARIANTS
-
     order = list(catalogue.load().requirements)
     faults = sorted(FAULTS.values(), key=lambda fault: order.index(fault.requirement))
     return [Case(fault.name, fault.requirement, fault.description) for fault in faults] + [
@@ -42,64 +46,77 @@ def cases() -> list[Case]:
     ]
 
 
+class _Keep:
+    """Keeps the run of a pytest session, and has nothing printed."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        self._config = config
+        config.pluginmanager.unregister(name="terminalreporter")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        self.runs = plugin.runs(self._config)
+
+
+@contextmanager
+def served(case: Case) -> Iterator[tuple[str, str]]:
+    """Serve `case` in a process of its own, forked so that it starts at once: its base URL and that of its states."""
+    key = os.environ[KEY_VARIABLE] = secrets.token_urlsafe(24)
+    ours, theirs = FORK.Pipe()
+    process = FORK.Process(target=_serve, args=(case, key, theirs))
+    process.start()
+    theirs.close()
+    try:
+        yield ours.recv()
+    finally:
+        ours.close()
+        process.terminate()
+        process.join()
+
+
+def _serve(case: Case, key: str, pipe: Connection) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    faults, variants = ([case.name], []) if case.requirement else ([], [case.name])
+    service = build(key.encode(), faults=faults, variants=variants)
+    with Running(service, states_port=0) as server, suppress(EOFError):
+        pipe.send((server.base_url, server.states_url))
+        pipe.recv()  # until the other end is closed
+
+
 def judge(case: Case, seed: int, budget: str) -> Judged:
     """Serve `case` and run the whole suite against it, in this process."""
-    import contextlib
-    import io
-
-    import pytest
-
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    package = files("conformance")
     started = time.monotonic()
-    server = ReferenceServer([case.option, case.name])
-    try:
-        address = server.address
-        os.environ[KEY_VARIABLE] = address.key
-        with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-            arguments = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "-p", "conformance.plugin", "-q"]
-            arguments += ["--conformance-base-url", address.base_url, "--conformance-api-key-env", KEY_VARIABLE]
-            arguments += ["--conformance-states-url", address.states_url, "--conformance-report-dir", folder]
-            arguments += [
-                "--conformance-seed",
-                str(seed),
-                "--conformance-budget",
-                budget,
-                "--pyargs",
-                "conformance.checks",
-            ]
-            with contextlib.redirect_stdout(io.StringIO()):
-                status = int(pytest.main(arguments))
-            results = json.loads((Path(folder) / "target" / "results.json").read_text(encoding="utf-8"))
-    finally:
-        server.stop()
-    return _judged(case, results, status, time.monotonic() - started)
-
-
-def _judged(case: Case, results: dict[str, Any], status: int, seconds: float) -> Judged:
-    rows = results["requirements"]
-    messages = {
-        row["id"]: next((check.get("message", "") for check in row["checks"] if check["status"] == row["status"]), "")
-        for row in rows
-        if row["status"] in ("failed", "inconclusive")
-    }
+    with served(case) as (base_url, states_url):
+        values = {
+            "base_url": base_url,
+            "api_key_env": KEY_VARIABLE,
+            "states_url": states_url,
+            "seed": seed,
+            "budget": budget,
+        }
+        keep = _Keep()
+        status = int(pytest.main(running.arguments([UNNAMED], values, None), plugins=[keep]))
+    run = keep.runs[0]
+    ended = {status: tuple(row.requirement.id for row in run.requirements if row.status is status) for status in Status}
     return Judged(
         case,
-        tuple(row["id"] for row in rows if row["status"] == "failed"),
-        tuple(row["id"] for row in rows if row["status"] == "inconclusive"),
+        ended[Status.FAILED],
+        ended[Status.INCONCLUSIVE],
         status,
-        round(seconds, 2),
-        results["run"]["requests"],
-        messages,
+        round(time.monotonic() - started, 2),
+        run.requests,
+        {row.requirement.id: row.reason for row in run.requirements if row.reason},
     )
 
 
 def judge_all(chosen: list[Case], seed: int, budget: str, workers: int) -> Iterator[Judged]:
     """Judge `chosen` in parallel, each as it is done. The workers are forked, so that they need not import anew."""
-    import conformance.plugin  # noqa: F401 - imported before the fork, for all workers
-
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, mp_context=FORK) as pool:
         for done in as_completed(pool.submit(judge, case, seed, budget) for case in chosen):
             yield done.result()
 

@@ -70,6 +70,8 @@ class CheckResult:
     seconds: float = 0.0
     exchanges: tuple[int, ...] = ()
     failure: Failure | None = None
+    owners: tuple[str, ...] = ()  # of an inconclusive one: the requirements that own what went wrong
+    certain: bool = False  # of a failed one: it cannot be the consequence of another failure
 
 
 @dataclass(frozen=True)
@@ -140,22 +142,38 @@ def fold(
             result = replace(result, status=Status.WAIVED, waiver=waiver)
         results.append(result)
     failed = {result.requirement.id for result in results if result.status in (Status.FAILED, Status.WAIVED)}
-    return [_attributed(result, failed) for result in results]
+    waived = {result.requirement.id for result in results if result.status is Status.WAIVED}
+    return [_spared(_attributed(result, failed), waived) for result in results]
 
 
 def _attributed(result: RequirementResult, failed: set[str]) -> RequirementResult:
     """A failure of a requirement that rests on a failed one is INCONCLUSIVE: its cause is what failed."""
     causes = [id_ for id_ in result.requirement.rests_on if id_ in failed]
-    if result.status is not Status.FAILED or not causes:
+    if result.status is not Status.FAILED or not causes or any(check.certain for check in result.checks):
         return result
     note = f"this rests on {' and '.join(causes)}, which failed; mend that first. Seen: "
     checks = tuple(
-        replace(check, status=Status.INCONCLUSIVE, message=note + check.message)
+        replace(check, status=Status.INCONCLUSIVE, message=note + check.message, owners=tuple(causes))
         if check.status is Status.FAILED
         else check
         for check in result.checks
     )
     return replace(result, status=Status.INCONCLUSIVE, checks=checks)
+
+
+def _spared(result: RequirementResult, waived: set[str]) -> RequirementResult:
+    """What could not be decided on account of a waived failure alone is EXCLUDED: whoever waived the cause has accepted
+    that its consequences stay open."""
+    open_checks = [check for check in result.checks if check.status is Status.INCONCLUSIVE]
+    if result.status is not Status.INCONCLUSIVE or not all(waived & set(check.owners) for check in open_checks):
+        return result
+    checks = tuple(
+        replace(check, status=Status.EXCLUDED, message=f"not decided while its cause is waived: {check.message}")
+        if check.status is Status.INCONCLUSIVE
+        else check
+        for check in result.checks
+    )
+    return replace(result, status=worst(check.status for check in checks), checks=checks)
 
 
 def unneeded_waivers(results: Iterable[RequirementResult], waivers: Mapping[str, Waiver]) -> list[str]:

@@ -12,34 +12,41 @@ So a check uses `status`, `meets` and the like for its own subject, and `step` f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from _pytest.outcomes import Skipped
 
 from conformance.contract.validators import Listing
-from conformance.transport.client import MAX_WAIT, Answer
+from conformance.transport.client import Answer
 from conformance.transport.evidence import Operation, Trouble
 
-#: Statuses with which something in front of a service says that it could not reach it: they prove neither way.
-GATEWAY = frozenset({502, 503, 504})
+#: Statuses that prove neither way: something in front of the service could not reach it, or there is a rate limit
+#: (specification, section 8: not shown).
+NEITHER_WAY = frozenset({429, 502, 503, 504})
 
 
 class Failed(AssertionError):
-    """The service breaks the requirement: what was expected, what came, and the answers that show it."""
+    """The service breaks the requirement: what was expected, what came, and the answers that show it.
 
-    def __init__(self, expected: str, received: str, *answers: Answer) -> None:
+    A `certain` one shows this by itself: it cannot be the consequence of something else that is broken.
+    """
+
+    def __init__(self, expected: str, received: str, *answers: Answer, certain: bool = False) -> None:
         super().__init__(f"expected {expected}; received {received}")
+        self.certain = certain
         self.expected = expected
         self.received = received
         self.answers = answers
 
 
 class Inconclusive(Skipped):
-    """It should have been decided and could not be; `owner` is the requirement that owns the step that went wrong."""
+    """It should have been decided and could not be; `owner` names the requirement, or
+    those, that the step which went wrong belongs to."""
 
     def __init__(self, reason: str, owner: str | None = None) -> None:
         super().__init__(f"{reason} (see {owner})" if owner else reason)
-        self.owner = owner
+        self.owners = tuple(re.findall(r"[A-Z]+-[0-9]+", owner or ""))
 
 
 class Excluded(Skipped):
@@ -53,10 +60,8 @@ def settled(answer: Answer) -> Answer:
         raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", "HTTP-2")
     if answer.status is None:
         raise Inconclusive(f"{exchange.line} got no answer: {exchange.detail}")
-    if answer.status in GATEWAY:
+    if answer.status in NEITHER_WAY:
         raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way", "HTTP-1")
-    if answer.status == 429:
-        raise Inconclusive(f"{exchange.line} answered 429, and not otherwise within {MAX_WAIT:g} s", "HTTP-1")
     return answer
 
 

@@ -22,6 +22,8 @@ from urllib.parse import quote, unquote
 RECORDED_BODY = 256 * 1024
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
+#: What a short key leaves in the middle of a longer text in base64.
+SHORTEST_BASE64 = 6
 
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -58,6 +60,12 @@ class Credential:
     valid: bool = False
     malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
     shell: str | None = None
+
+    def shown(self, name: str, value: str) -> str | None:
+        """What goes on record of a header field of a request: its label, if it belongs to the credential, else None."""
+        if (name, value) not in self.headers:
+            return None
+        return f"Bearer <{self.label}>" if value.startswith("Bearer ") else f"<{self.label}>"
 
 
 NOBODY = Credential("no credentials")
@@ -237,7 +245,7 @@ def _base64_forms(value: str) -> list[str]:
         encoded = base64.b64encode(b"\0" * lead + value.encode()).decode().rstrip("=")
         skip = (0, 2, 3)[lead]
         core = encoded[skip:] if (lead + len(value.encode())) % 3 == 0 else encoded[skip:-1]
-        if len(core) >= SECRET_PART:
+        if len(core) >= SHORTEST_BASE64:
             forms += [core, core.replace("+", "-").replace("/", "_")]
     return forms
 
@@ -256,14 +264,15 @@ class Recorder:
         return Exchange(
             method=request.method,
             url=clean(url),
-            request_headers=[(name, clean(value)) for name, value in headers],
+            request_headers=[(name, request.credential.shown(name, value) or clean(value)) for name, value in headers],
             credential=request.credential.label,
             operation=request.operation.value,
             allowed=request.allowed.name,
             order_id=None if request.order_id is None else clean(request.order_id),
             request_body=None if request.body is None else clean(request.body.decode("utf-8", "replace")),
             shell_headers=[
-                f"{name}: {request.credential.shell or clean(value)}" for name, value in request.credential.headers
+                f"{name}: {request.credential.shell or request.credential.shown(name, value)}"
+                for name, value in request.credential.headers
             ],
             started=time.time(),
             via=via,

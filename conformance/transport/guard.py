@@ -20,6 +20,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import product
 from urllib.parse import unquote
 
 from conformance.contract.jsontext import INT64
@@ -30,6 +31,8 @@ ORDERS = "/store/orders/"
 #: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
 MARGINS = (2**20, 2**10, 2**4, 1)
 LOW_BITS = 2**31
+#: Absent ids are large, or fit into 32 bits if an order sits where large ones would be clamped to.
+DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
 #: A service may clamp an id that is too large for it to one of these.
 RANGES = ((-(2**31), 2**31 - 1), (INT64.start, INT64.stop - 1))
 
@@ -153,15 +156,14 @@ class Guard:
         """
         if not self.lists_seen:
             raise Refused("no listing has been read, so no id is known to be absent")
-        for margin in MARGINS:
-            drawn = (self._draw(rng, margin) for _ in range(count * 50))
+        for margin, range_ in product(MARGINS, DRAWN_FROM):
+            drawn = (self._draw(rng.choice(range_), margin) for _ in range(count * 50))
             found = list(dict.fromkeys(number for number in drawn if number is not None))[:count]
             if len(found) == count:
                 return found
         raise Refused("the listing leaves no room for ids that no order could be mistaken for")
 
-    def _draw(self, rng: random.Random, margin: int) -> int | None:
-        number = rng.randrange(2**40, INT64.stop - 2**20)
+    def _draw(self, number: int, margin: int) -> int | None:
         low = number % LOW_BITS
         place = bisect_left(self._residues, low - margin)
         near = place < len(self._residues) and self._residues[place] < low + margin

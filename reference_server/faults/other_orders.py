@@ -224,12 +224,6 @@ def takes_an_ending_for_a_format(service: Service) -> None:
     amend.read_ids(service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None)
 
 
-@fault("CANCEL-9")
-def ignores_blanks_around_an_id(service: Service) -> None:
-    """Cancels the order 123 when asked for it with a blank after the digits."""
-    amend.read_ids(service, lambda text: int(text) if re.fullmatch(r"\s*[1-9][0-9]{0,17}\s*", text) else None)
-
-
 # --- CANCEL-11: malformed ids (recommended) ---
 
 

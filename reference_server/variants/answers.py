@@ -340,3 +340,12 @@ def has_buried_the_pet_lookup(service: Service) -> None:
     """Answers the pet lookup with 410 and the headers of its past."""
     headers = {"Deprecation": "@1577836800", "Sunset": "Wed, 01 Jan 2025 00:00:00 GMT"}
     amend.instead(service, lambda request: Response(410, b"", headers) if _pets(service, request) else None)
+
+
+@variant()
+def reads_ids_as_lenient_frameworks_do(service: Service) -> None:
+    """Takes 0123, +123, 123.0 and blanks around an id for 123, as the readers of some frameworks do."""
+    amend.read_ids(
+        service,
+        lambda text: int(match[1]) if (match := re.fullmatch(r"\s*([+-]?[0-9]{1,18})(?:\.0)?\s*", text)) else None,
+    )

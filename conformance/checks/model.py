@@ -1,0 +1,151 @@
+"""Sections 3 to 5 of the specification as a model: what a step is answered, what follows from it, who is to blame.
+
+    state        cancelled with the key     next state     owner of another answer
+    pending      204                        cancelled      CANCEL-1
+    shipped      409                        shipped        CANCEL-3
+    cancelled    4xx                        cancelled      CANCEL-6
+    absent       404                        absent         CANCEL-5
+
+Without the key the answer is 401 and every state stays. A listing holds every pending and every shipped order, each as
+it was, and changes nothing. Of two cancels of one pending order at once, one gets the 204.
+
+An order that is not what the model has it be was changed by something: `cause` finds the requirement in what was done
+before. That is a fair question only of a sequence from which nothing can be left out, so sequences are shortened first.
+Pure: steps and statuses in, requirement ids out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """What an order is, as far as cancelling goes."""
+
+    PENDING = "pending"
+    SHIPPED = "shipped"
+    CANCELLED = "cancelled"
+    ABSENT = "absent"
+
+
+class Kind(StrEnum):
+    """What can be done in one step."""
+
+    LIST = "list"
+    CANCEL = "cancel"
+    KEYLESS = "cancel without the key"
+    TOGETHER = "cancel at once"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step, with the names of the orders that it is about: none for LIST, two for TOGETHER."""
+
+    kind: Kind
+    orders: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        match self.kind:
+            case Kind.LIST:
+                return "list"
+            case Kind.CANCEL:
+                return f"cancel {self.orders[0]}"
+            case Kind.KEYLESS:
+                return f"cancel {self.orders[0]} without the key"
+            case Kind.TOGETHER:
+                return f"cancel {self.orders[0]} and {self.orders[1]} at once"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What cancelling an order in some state is answered, the state after it, and the requirement that says so."""
+
+    statuses: frozenset[int]
+    after: State
+    owner: str
+
+    @property
+    def expected(self) -> str:
+        """The statuses in words."""
+        return str(*self.statuses) if len(self.statuses) == 1 else "no success, but a 4xx"
+
+
+CANCELLING = {
+    State.PENDING: Row(frozenset({204}), State.CANCELLED, "CANCEL-1"),
+    State.SHIPPED: Row(frozenset({409}), State.SHIPPED, "CANCEL-3"),
+    State.CANCELLED: Row(frozenset(range(400, 500)), State.CANCELLED, "CANCEL-6"),
+    State.ABSENT: Row(frozenset({404}), State.ABSENT, "CANCEL-5"),
+}
+LISTED = frozenset({State.PENDING, State.SHIPPED})
+
+PENDING_NAMES = ("A", "B", "C", "D")
+SHIPPED_NAMES = ("S", "T")
+ABSENT_NAME = "Z"
+NAMES = (*PENDING_NAMES, *SHIPPED_NAMES, ABSENT_NAME)
+
+
+def cause(before: Sequence[Step], order: str, state: State) -> str:
+    """The requirement that is broken by an order which is not in `state` although nothing in `before` changes that."""
+    keyed = [step for step in before if step.kind in (Kind.CANCEL, Kind.TOGETHER)]
+    keyless = [step for step in before if step.kind is Kind.KEYLESS]
+    if state in LISTED:
+        if any(order in step.orders for step in keyless):
+            return "AUTH-5"
+        if any(order in step.orders for step in keyed):
+            return "CANCEL-4"
+        if keyed:
+            return "CANCEL-8"
+        if keyless:
+            return "AUTH-5"
+        if before:
+            return "LIST-9"
+    return CANCELLING[state].owner
+
+
+def refusal_of_the_key(before: Sequence[Step]) -> str:
+    """The requirement that is broken by a 401 to the valid key."""
+    return "AUTH-6" if any(step.kind is Kind.KEYLESS for step in before) else "AUTH-1"
+
+
+def acceptance_of_no_key(before: Sequence[Step]) -> str:
+    """The requirement that is broken by anything but 401 where there is no key."""
+    return "AUTH-6" if any(step.kind is not Kind.KEYLESS for step in before) else "AUTH-2"
+
+
+def _steps(text: str) -> tuple[Step, ...]:
+    kinds = {"list": Kind.LIST, "cancel": Kind.CANCEL, "keyless": Kind.KEYLESS, "together": Kind.TOGETHER}
+    words = [line.split() for line in text.split(", ")]
+    return tuple(Step(kinds[kind], tuple(orders)) for kind, *orders in words)
+
+
+#: A walk that has a bearing on every requirement there is a check for; each search begins with it.
+TOUR = _steps(
+    "list, cancel A, keyless B, keyless T, cancel S, cancel Z, cancel B, cancel A, list, cancel S, together C C, "
+    "cancel B, keyless Z, together D T, cancel A, list, cancel Z, cancel S"
+)
+
+
+def shortened(steps: Sequence[Step], still_wrong: Callable[[Sequence[Step]], Sequence[Step] | None]) -> Sequence[Step]:
+    """A shorter sequence that is `still_wrong`: first halves are left out, then less, at last single steps.
+
+    `still_wrong` plays a sequence and returns the steps up to the one that went wrong, or None.
+    """
+    size = max(1, len(steps) // 2)
+    while True:
+        for candidate in _without(steps, size):
+            found = still_wrong(candidate)
+            if found is not None:
+                steps = found
+                break
+        else:
+            if size == 1:
+                return steps
+            size //= 2
+
+
+def _without(steps: Sequence[Step], size: int) -> Iterator[Sequence[Step]]:
+    # The last step is the one that showed it; a walk that is empty shows nothing.
+    for start in range(0, len(steps) - 1, size):
+        yield [*steps[:start], *steps[min(start + size, len(steps) - 1) :]]

@@ -1,0 +1,455 @@
+"""Sequences of steps against a model: what only shows after several requests (specification, sections 3 to 5).
+
+A walk is a sequence of steps on orders of its own; the first answer that the model does not have ends it. Each walk is
+judged as a whole: the requirement to blame follows from the shortest sequence that shows the fault (`model`). One search
+serves all checks of a run: the first of them makes it, and its requests stand with that check. A check whose
+requirement is to blame then takes the same steps once more, so that it has evidence of its own.
+
+    tour, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame ──▶ its check plays it again
+
+Budgets bound walks and steps. With static lists of orders there is one walk, on the orders of the check that makes it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.check import requirement
+from conformance.checks import model
+from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
+from conformance.session import Session
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.evidence import NOBODY, Allowed, Request, curl
+from conformance.transport.guard import Refused
+
+#: How often a sequence is played again before it counts as seen once only.
+REPLAYS = 3
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many walks of how many steps a search takes, and how many more it may spend on shortening what it found."""
+
+    walks: int
+    steps: int
+    shortening: int
+
+
+BUDGETS = {"quick": Budget(4, 8, 40), "standard": Budget(14, 14, 80), "thorough": Budget(500, 30, 400)}
+
+
+class Wrong(AssertionError):
+    """A walk got an answer that the model does not have."""
+
+    def __init__(self, owner: str, expected: str, received: str, walk: Walk) -> None:
+        super().__init__(f"{owner}: expected {expected}; received {received}")
+        self.owner = owner
+        self.expected = expected
+        self.received = received
+        self.steps = tuple(walk.steps)
+        self.trail = tuple(walk.trail)
+
+
+class Walk:
+    """One sequence of steps, played against the service and the model together."""
+
+    def __init__(self, api: Api, orders: Orders, absent: int, *, static: bool) -> None:
+        self._api = api
+        self._orders = orders
+        # Fresh orders: what earlier walks did cannot have touched them.
+        pending, shipped = (PENDING, SHIPPED) if static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
+        taken = orders.take(pending=pending, shipped=shipped, looked_for=False)
+        self.ids = {
+            **dict(zip(model.PENDING_NAMES, taken.pending, strict=False)),
+            **dict(zip(model.SHIPPED_NAMES, taken.shipped, strict=False)),
+            model.ABSENT_NAME: absent,
+        }
+        self.states = {
+            **dict.fromkeys(self.ids, State.PENDING),
+            **dict.fromkeys(model.SHIPPED_NAMES, State.SHIPPED),
+            model.ABSENT_NAME: State.ABSENT,
+        }
+        self.steps: list[Step] = []
+        self.trail: list[tuple[str, Answer]] = []
+        self.judged: set[str] = set()
+        self._seen: dict[str, tuple[Any, int]] = {}  # by name: how it was first listed, and after how many steps
+
+    def play(self, step: Step) -> None:
+        """Take one step. Raises Wrong, and what keeps the suite from going on. A step about an order that this walk
+        does not have is left out."""
+        if any(name not in self.ids for name in step.orders):
+            return
+        before = tuple(self.steps)
+        self.steps.append(step)
+        match step.kind:
+            case Kind.LIST:
+                self._list(before)
+            case Kind.KEYLESS:
+                self._keyless(step, before)
+            case Kind.CANCEL:
+                (name,) = step.orders
+                (answer,) = self._send(str(step), before, self._ask(name))
+                self._judge(name, answer, before)
+            case Kind.TOGETHER:
+                self._together(step, before)
+
+    # --- the steps
+
+    def _list(self, before: Sequence[Step]) -> None:
+        (answer,) = self._send("list", before, self._api.ask_list())
+        found = verify.listing(answer)
+        live = [name for name, state in self.states.items() if state in LISTED and name in self.ids]
+        lost = [name for name in live if self.ids[name] not in found.by_id]
+        if len(lost) > found.without_id:
+            self._lost(lost[0], (*before, Step(Kind.LIST)), answer)
+        for name in live:
+            element = found.by_id.get(self.ids[name])
+            if element is None:
+                continue
+            first, place = self._seen.setdefault(name, (element, len(self.steps)))
+            between = (*before[place:], Step(Kind.LIST))
+            owner = model.cause(between, name, self.states[name])
+            if element != first:
+                raise Wrong(owner, f"{self._named(name)} listed as before", f"{element} where {first} was", self)
+            self.judged |= {"LIST-3", owner} if place < len(self.steps) else {"LIST-3"}
+
+    def _keyless(self, step: Step, before: Sequence[Step]) -> None:
+        (name,) = step.orders
+        request = self._api.ask_cancel(self.ids[name], NOBODY)
+        (answer,) = self._send(str(step), before, request)
+        if answer.status != 401:
+            owner = model.acceptance_of_no_key(before)
+            raise Wrong(owner, "401 without the key", verify.describe(answer), self)
+        self.judged |= {"AUTH-2", model.acceptance_of_no_key(before)}
+
+    def _together(self, step: Step, before: Sequence[Step]) -> None:
+        one, other = step.orders
+        alike = one == other and self.states[one] is State.PENDING
+        requests = [self._ask(name, Allowed.REPEATED if alike else None) for name in step.orders]
+        answers = self._send(str(step), before, *requests)
+        if not alike:
+            for name, partner, answer in ((one, other, answers[0]), (other, one, answers[1])):
+                also = () if one == other else (Step(Kind.CANCEL, (partner,)),)
+                self._judge(name, answer, (*before, *also))
+            return
+        statuses = " and ".join(answer.exchange.received for answer in answers)
+        expected = f"204 and a refusal for two cancels of {self._named(one)} at once"
+        successes = [answer for answer in answers if answer.status == 204]
+        if len(successes) > 1:
+            raise Wrong("CANCEL-7", expected, statuses, self)
+        if not successes:
+            if self._again(one, before, 204):
+                raise Wrong("CANCEL-7", expected, f"{statuses}, and 204 when asked once more", self)
+            owner = model.cause(before, one, State.PENDING)
+            if not self._fresh(State.PENDING, before, one):
+                owner = "CANCEL-1"
+            raise Wrong("CANCEL-7" if owner == "CANCEL-1" else owner, expected, statuses, self)
+        self.states[one] = State.CANCELLED
+        self.judged.add("CANCEL-7")
+
+    # --- what an answer says of one order
+
+    def _judge(self, name: str, answer: Answer, before: Sequence[Step]) -> None:
+        state = self.states[name]
+        row = CANCELLING[state]
+        owner = model.cause(before, name, state)
+        if answer.status in row.statuses:
+            self.states[name] = row.after
+            self.judged |= {row.owner, owner}
+            return
+        expected = f"{row.expected} for {self._named(name)}, which is {state}"
+        if state in LISTED:
+            owner = self._blame(name, answer, before, expected)
+        raise Wrong(owner, expected, answer.exchange.received, self)
+
+    def _lost(self, name: str, before: Sequence[Step], listing: Answer) -> None:
+        """An order is not in the listing: whether it exists tells a listing that hides it from an order that is gone."""
+        (answer,) = self._send(f"cancel {name}, to see whether it exists", before, self._ask(name))
+        state = self.states[name]
+        expected = f"{self._named(name)}, which is {state}, in the listing"
+        if answer.status in CANCELLING[state].statuses:
+            lacks = f"{len(listing.listing.elements if listing.listing else ())} elements without it"
+            raise Wrong("LIST-3", expected, f"{lacks}, though it exists", self)
+        raise Wrong(self._blame(name, answer, before, expected), expected, "an order that is gone", self)
+
+    def _blame(self, name: str, answer: Answer, before: Sequence[Step], expected: str) -> str:
+        """Whose fault it is that a pending or shipped order did not answer to a cancel as such."""
+        state = self.states[name]
+        row = CANCELLING[state]
+        if answer.status != 204 and self._again(name, before, *row.statuses):
+            received = f"{answer.exchange.received}, and {row.expected} when asked again"
+            raise Wrong(row.owner, expected, received, self)
+        owner = model.cause(before, name, state)
+        if owner != row.owner and self._fresh(state, before, name):
+            return owner
+        if answer.status == 404 and name not in self._seen:
+            found = self._api.list().listing
+            if found is not None and self.ids[name] not in found.by_id and not found.without_id:
+                raise verify.Inconclusive(
+                    f"neither the listing nor cancelling knows order {self.ids[name]}, which the state provider handed "
+                    "out: it may be the provider that is at fault"
+                )
+        return row.owner
+
+    def _again(self, name: str, before: Sequence[Step], *statuses: int) -> bool:
+        """Whether one of two further cancels of an order is answered with one of `statuses`."""
+        for _ in range(2):
+            (answer,) = self._send(f"cancel {name} again", before, self._ask(name, Allowed.REPEATED))
+            if answer.status in statuses:
+                return True
+        return False
+
+    def _fresh(self, state: State, before: Sequence[Step], name: str) -> bool:
+        """Whether an order placed just now, to which nothing was done, answers as one in `state` must."""
+        try:
+            taken = self._orders.take(pending=state is State.PENDING, shipped=state is State.SHIPPED, looked_for=False)
+        except verify.Inconclusive:
+            return True  # there is none left to compare with
+        (order,) = (*taken.pending, *taken.shipped)
+        label = f"cancel order {order}, placed just now, to compare"
+        (answer,) = self._send(label, before, self._api.ask_cancel(order))
+        return answer.status in CANCELLING[state].statuses
+
+    # --- small things
+
+    def _ask(self, name: str, allowed: Allowed | None = None) -> Request:
+        usual = Allowed.REPEATED if self.states[name] is State.CANCELLED else Allowed.LISTED
+        return self._api.ask_cancel(self.ids[name], allowed=allowed or usual)
+
+    def _send(self, label: str, before: Sequence[Step], *requests: Request) -> list[Answer]:
+        """Send requests together and take them down. Raises Inconclusive for answers that prove nothing here."""
+        answers = self._api.send_all(requests)
+        self.trail += [(label, answer) for answer in answers]
+        for answer in answers:
+            verify.settled(answer)
+            if answer.request.credential.valid:
+                if answer.status == 401:
+                    owner = model.refusal_of_the_key(before)
+                    raise Wrong(owner, "the valid key accepted", verify.describe(answer), self)
+                self.judged |= {"AUTH-1", model.refusal_of_the_key(before)}
+            if verify.unlisted(answer):
+                verify.step(answer, 0, "HTTP-1")
+        return answers
+
+    def _named(self, name: str) -> str:
+        return f"order {name} ({self.ids[name]})"
+
+
+class Search:
+    """The search of one run for a walk that goes wrong."""
+
+    def __init__(self, seed: int, budget: Budget, *, static: bool) -> None:
+        self._seed = seed
+        self._budget = budget
+        self._static = static
+        self._left = 1 if static else 1 + budget.walks + budget.shortening
+        self.wrong: Wrong | None = None  # the shortest sequence that went wrong
+        self.ended: BaseException | None = None  # what kept the search from going on
+        self.judged: Counter[str] = Counter()
+        self.made = False
+
+    def make(self, api: Api, orders: Orders) -> None:
+        """Search, once: walk after walk until one goes wrong, then shorter ones."""
+        self.made = True
+        self._api, self._orders = api, orders
+        try:
+            (self._absent,) = api.absent()
+        except (verify.Inconclusive, ServiceGone) as error:
+            self.ended = error
+            return
+        self.walk(model.TOUR)
+        if self.wrong is None and self._go_on:
+            self._explore()
+        if self.wrong is not None and self._go_on:
+            self._left = min(self._left, self._budget.shortening)
+            model.shortened(self.wrong.steps, self.walk)
+
+    @property
+    def _go_on(self) -> bool:
+        return self._left > 0 and self.ended is None
+
+    def begin(self) -> Walk | None:
+        """A new walk; None where there can be none."""
+        if not self._go_on:
+            return None
+        self._left -= 1
+        try:
+            return Walk(self._api, self._orders, self._absent, static=self._static)
+        except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            self.ended = error
+            return None
+
+    def take(self, walk: Walk, step: Step) -> Wrong | None:
+        """One step of a walk: what went wrong with it, if anything did."""
+        try:
+            walk.play(step)
+        except Wrong as wrong:
+            if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
+                self.wrong = wrong
+            return wrong
+        except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            self.ended = error
+        finally:
+            self.judged.update(walk.judged)
+        return None
+
+    def walk(self, steps: Sequence[Step]) -> Sequence[Step] | None:
+        """Play a whole sequence; the steps up to the one that went wrong, None where none did."""
+        walk = self.begin()
+        for step in steps if walk is not None else ():
+            assert walk is not None
+            wrong = self.take(walk, step)
+            if wrong is not None:
+                return wrong.steps
+            if self.ended is not None:
+                break
+        return None
+
+    def _explore(self) -> None:
+        from hypothesis import HealthCheck, Phase, Verbosity, seed
+        from hypothesis import settings as profile
+        from hypothesis.stateful import run_state_machine_as_test
+
+        chosen = profile(
+            max_examples=self._budget.walks,
+            stateful_step_count=self._budget.steps,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+            deadline=None,
+            database=None,
+            derandomize=False,
+            report_multiple_bugs=False,
+            print_blob=False,
+            verbosity=Verbosity.quiet,
+        )
+        with secluded():
+            try:
+                run_state_machine_as_test(seed(self._seed)(_machine(self)), settings=chosen)  # type: ignore[no-untyped-call]
+            except Exception:
+                # Whatever Hypothesis makes of a service that answers otherwise the next time: what was seen was seen.
+                if self.wrong is None:
+                    raise
+
+
+def _machine(search: Search) -> type[Any]:
+    """The state machine whose every run is a walk of `search`."""
+    from hypothesis import strategies as st
+    from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+    anyone = st.sampled_from(model.NAMES)
+
+    class Machine(RuleBasedStateMachine):
+        """Takes steps; once the search is over it takes none, so that Hypothesis comes to its end by itself."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.walk = search.begin()
+
+        def take(self, kind: Kind, *names: str) -> None:
+            if self.walk is None or search.ended is not None:
+                return
+            wrong = search.take(self.walk, Step(kind, names))
+            if wrong is not None:
+                raise wrong
+
+        @initialize(looked=st.booleans())
+        def look(self, looked: bool) -> None:
+            if looked:
+                self.take(Kind.LIST)
+
+        @rule(name=st.sampled_from(model.PENDING_NAMES))
+        def cancel_pending(self, name: str) -> None:
+            self.take(Kind.CANCEL, name)
+
+        @rule(name=anyone)
+        def cancel(self, name: str) -> None:
+            self.take(Kind.CANCEL, name)
+
+        @rule(name=anyone)
+        def cancel_without_the_key(self, name: str) -> None:
+            self.take(Kind.KEYLESS, name)
+
+        @rule(one=anyone, other=anyone)
+        def cancel_together(self, one: str, other: str) -> None:
+            self.take(Kind.TOGETHER, one, other)
+
+        @rule()
+        def list_orders(self) -> None:
+            self.take(Kind.LIST)
+
+    return Machine
+
+
+@contextmanager
+def secluded() -> Iterator[None]:
+    """Hypothesis without its surroundings: it writes no files, and what it makes up depends on the seed alone, not on
+    the constants in whatever modules happen to be loaded."""
+    from hypothesis import configuration
+    from hypothesis.internal.conjecture import providers
+
+    home = "__hypothesis_home_directory"
+    with mock.patch.object(configuration, home, None, create=True):
+        configuration.set_hypothesis_home_dir("/dev/null/hypothesis")  # where nothing can be written
+        if not hasattr(providers, "_get_local_constants"):
+            yield
+            return
+        none = providers.Constants()
+        with mock.patch.object(providers, "_get_local_constants", lambda: none):
+            providers.CONSTANTS_CACHE.cache.clear()
+            yield
+            providers.CONSTANTS_CACHE.cache.clear()
+
+
+@dataclass
+class Walks:
+    """What a check is given: the search of the run, and what it takes to play a sequence of it again."""
+
+    search: Search
+    api: Api
+    orders: Orders
+    target: Target
+    _attempts: list[Search] = field(default_factory=list)
+
+    def decide(self, owner: str) -> None:
+        """Demand that no walk of the search broke the requirement `owner`."""
+        search = self.search
+        own = not search.made
+        if own:
+            search.make(self.api, self.orders)
+        wrong = search.wrong
+        if wrong is not None and wrong.owner == owner:
+            self._fail(wrong if own else self._replayed(wrong))
+        if wrong is None and search.ended is not None:
+            raise _once_more(search.ended)
+        if not search.judged[owner]:
+            raise verify.Excluded("no step of the search had a bearing on this, given what the listing shows")
+
+    def _replayed(self, wrong: Wrong) -> Wrong:
+        """The same fault, seen by this check; where it does not show again, as it was seen first."""
+        for _ in range(REPLAYS):
+            search = self.search.again()
+            search.make_of(self.api, self.orders, wrong.steps)
+            if search.wrong is not None and search.wrong.owner == wrong.owner:
+                return search.wrong
+        return wrong
+
+    def _fail(self, wrong: Wrong) -> None:
+        lines = []
+        for number, (label, answer) in enumerate(wrong.trail, 1):
+            lines.append(f"  {number}. {label}: {answer.exchange.received}")
+            lines.append(f"     {curl(answer.exchange, self.target.key_variable)}")
+        received = "\n".join([f"{wrong.received}, in these steps on orders placed for them:", *lines])
+        last_first = [answer for _, answer in reversed(wrong.trail)]
+        raise verify.Failed(wrong.expected, received, *last_first)

@@ -1,0 +1,77 @@
+"""The built wheel, installed into an empty environment, away from the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(PROJECT)],
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the commands of a fresh environment that holds the wheel and nothing of the checkout."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    commands = folder / ("Scripts" if os.name == "nt" else "bin")
+    subprocess.run([commands / "python", "-m", "pip", "install", "--quiet", wheel], check=True, capture_output=True)
+    return commands
+
+
+def test_wheel_holds_the_two_packages_and_their_data(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"conformance", "reference_server"}
+    data = ("contract/requirements.toml", "contract/openapi.yaml", "suite.ini", "py.typed", "templates/targets.toml")
+    data += ("reporting/report.html.jinja", "reporting/results.schema.json")
+    assert {f"conformance/{name}" for name in data} <= names
+    assert {"reference_server/data/orders.json", "reference_server/py.typed"} <= names
+
+
+def test_installed_command_runs_the_suite(installed: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [installed / "store-orders-conformance", "run", "--only", "CANCEL-3,LIST-1,BASE"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "reports" / "reference" / "results.json").read_text(encoding="utf-8"))
+    assert results["verdict"] == "conformant"
+    assert results["suite"]["version"] != "0+source"
+    assert str(PROJECT) not in done.stdout + done.stderr
+
+
+def test_installed_templates_are_written(installed: Path, tmp_path: Path) -> None:
+    subprocess.run([installed / "store-orders-conformance", "init"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "targets.toml").read_bytes() == (PROJECT / "fixtures" / "targets.toml").read_bytes()
+
+
+def test_python_dash_m_works_too(installed: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [installed / "python", "-m", "conformance", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("store-orders-conformance ")

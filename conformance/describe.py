@@ -56,7 +56,9 @@ def explain(requirement: str) -> str:
     for check in all_checks():
         if check.requirement == row.id:
             parts.append(f"  {check.id}  (mode {check.needs.mode}{_orders(check)})")
-            parts.append(textwrap.indent(textwrap.fill(" ".join(check.description.split()), 94), "    "))
+            parts.append(
+                textwrap.indent(textwrap.fill(" ".join(check.description.split()), 94, break_on_hyphens=False), "    ")
+            )
     from conformance import universal
 
     if row.id in universal.JUDGES:
@@ -78,7 +80,7 @@ def faults(form: str | None = None) -> str:
 
 
 def _labelled(label: str, text: str) -> str:
-    return textwrap.fill(text, 98, initial_indent=f"  {label:8}", subsequent_indent=" " * 10)
+    return textwrap.fill(text, 98, initial_indent=f"  {label:8}", subsequent_indent=" " * 10, break_on_hyphens=False)
 
 
 def _orders(check: Check) -> str:

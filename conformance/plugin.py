@@ -41,8 +41,6 @@ from conformance.transport.wire import Wire
 from conformance.verdict import Outcome, Status, Waiver
 from conformance.writing import write
 
-pytest.register_assert_rewrite("conformance.checks")
-
 PLUGIN = "conformance"
 #: Prefix of the names under which pytest keeps our options, so that they never meet those of others.
 DEST = "conformance_"
@@ -369,6 +367,12 @@ def key(session: Session) -> str:
 def target(session: Session) -> Target:
     """The target's configuration."""
     return session.target
+
+
+@pytest.fixture(scope="session")
+def budget(request: pytest.FixtureRequest) -> str:
+    """How hard generated checks search: quick, standard or thorough."""
+    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).settings.budget
 
 
 @pytest.fixture

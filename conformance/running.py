@@ -48,7 +48,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
 def arguments(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
     """The command line for pytest that runs the suite against the targets `names`, with the options in `values`."""
     package = files("conformance")
-    words = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "-p", "conformance.plugin"]
+    words = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "--noconftest", "-p", "conformance.plugin"]
     if workers not in (None, "1"):
         words += ["-p", "xdist.plugin", "-n", str(workers)]
     for name in names:

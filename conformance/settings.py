@@ -98,8 +98,10 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
 
 
 def _ids(flag: str, text: str | None) -> frozenset[str]:
-    if not text:
+    if text is None:
         return frozenset()
+    if not any(word.strip() for word in text.split(",")):
+        raise ConfigError(f"{flag} {text!r} names nothing; give requirement ids or families, or leave it out")
     try:
         return catalogue.load().select(tuple(word for word in text.split(",") if word.strip()))
     except KeyError as error:

@@ -21,7 +21,7 @@ def read(path: Path, today: date) -> dict[str, Waiver]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}") from None
     tables = document.pop("waiver", [])
-    if document or not isinstance(tables, list):
+    if document or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ConfigError(f"{path}: holds [[waiver]] tables only")
     waivers: dict[str, Waiver] = {}
     for number, table in enumerate(tables, 1):
@@ -30,7 +30,7 @@ def read(path: Path, today: date) -> dict[str, Waiver]:
         if unknown:
             raise ConfigError(f"{where}: unknown key {min(unknown)!r}; known: requirement, reason, expires, link")
         requirement = table.get("requirement")
-        if requirement not in catalogue.load().requirements:
+        if not isinstance(requirement, str) or requirement not in catalogue.load().requirements:
             raise ConfigError(f"{where}: requirement = {requirement!r} is in no row of the catalogue")
         where += f" ({requirement})"
         reason, expires, link = table.get("reason"), table.get("expires"), table.get("link")

@@ -1,9 +1,9 @@
 """Sequences of steps against a model: what only shows after several requests (specification, sections 3 to 5).
 
-A walk is a sequence of steps on orders of its own; the first answer that the model does not have ends it. Each walk is
-judged as a whole: the requirement to blame follows from the shortest sequence that shows the fault (`model`). One search
-serves all checks of a run: the first of them makes it, and its requests stand with that check. A check whose
-requirement is to blame then takes the same steps once more, so that it has evidence of its own.
+A walk is a sequence of steps on orders of its own; the first answer that the model does not have ends it. The
+requirement to blame follows from the shortest sequence that shows the fault (`model`). One search serves all checks of
+a run: the first of them makes it, and its requests stand with that check. A check whose requirement is to blame then
+takes the same steps once more, so that it has evidence of its own.
 
     tour, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame ──▶ its check plays it again
 
@@ -12,11 +12,11 @@ Budgets bound walks and steps. With static lists of orders there is one walk, on
 
 from __future__ import annotations
 
+import os
 import random
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
@@ -34,6 +34,8 @@ from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Request, curl
 from conformance.transport.guard import Refused
 
+#: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
+PENDING, SHIPPED = 3, 1
 #: How often a sequence is played again before it counts as seen once only.
 REPLAYS = 3
 
@@ -175,7 +177,7 @@ class Walk:
         raise Wrong(owner, expected, answer.exchange.received, self)
 
     def _lost(self, name: str, before: Sequence[Step], listing: Answer) -> None:
-        """An order is not in the listing: whether it exists tells a listing that hides it from an order that is gone."""
+        """An order is not in the listing: a cancel tells a listing that hides it from an order that is gone."""
         (answer,) = self._send(f"cancel {name}, to see whether it exists", before, self._ask(name))
         state = self.states[name]
         expected = f"{self._named(name)}, which is {state}, in the listing"
@@ -240,7 +242,10 @@ class Walk:
                     raise Wrong(owner, "the valid key accepted", verify.describe(answer), self)
                 self.judged |= {"AUTH-1", model.refusal_of_the_key(before)}
             if verify.unlisted(answer):
-                verify.step(answer, 0, "HTTP-1")
+                raise verify.Inconclusive(
+                    f"{answer.exchange.line} answered {answer.exchange.received}, which its operation does not list",
+                    "HTTP-1",
+                )
         return answers
 
     def _named(self, name: str) -> str:
@@ -248,44 +253,41 @@ class Walk:
 
 
 class Search:
-    """The search of one run for a walk that goes wrong."""
+    """A search for a walk that goes wrong, and then for a shorter one."""
 
-    def __init__(self, seed: int, budget: Budget, *, static: bool) -> None:
-        self._seed = seed
+    def __init__(self, api: Api, orders: Orders, budget: Budget, *, seed: int = 0, static: bool = False) -> None:
+        self._api = api
+        self._orders = orders
         self._budget = budget
+        self._seed = seed
         self._static = static
-        self._left = 1 if static else 1 + budget.walks + budget.shortening
+        self._left = 1 if static else 1 + budget.walks
+        self._absent: int | None = None
         self.wrong: Wrong | None = None  # the shortest sequence that went wrong
         self.ended: BaseException | None = None  # what kept the search from going on
-        self.judged: Counter[str] = Counter()
-        self.made = False
+        self.judged: set[str] = set()
 
-    def make(self, api: Api, orders: Orders) -> None:
-        """Search, once: walk after walk until one goes wrong, then shorter ones."""
-        self.made = True
-        self._api, self._orders = api, orders
-        try:
-            (self._absent,) = api.absent()
-        except (verify.Inconclusive, ServiceGone) as error:
-            self.ended = error
-            return
+    def make(self) -> None:
+        """Walk after walk until one goes wrong, then shorter ones until none does."""
         self.walk(model.TOUR)
-        if self.wrong is None and self._go_on:
+        if self.wrong is None and self._goes_on:
             self._explore()
-        if self.wrong is not None and self._go_on:
-            self._left = min(self._left, self._budget.shortening)
+        if self.wrong is not None:
+            self._left = 0 if self._static else self._budget.shortening
             model.shortened(self.wrong.steps, self.walk)
 
     @property
-    def _go_on(self) -> bool:
+    def _goes_on(self) -> bool:
         return self._left > 0 and self.ended is None
 
     def begin(self) -> Walk | None:
         """A new walk; None where there can be none."""
-        if not self._go_on:
+        if not self._goes_on:
             return None
         self._left -= 1
         try:
+            if self._absent is None:
+                (self._absent,) = self._api.absent()
             return Walk(self._api, self._orders, self._absent, static=self._static)
         except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
             self.ended = error
@@ -293,29 +295,28 @@ class Search:
 
     def take(self, walk: Walk, step: Step) -> Wrong | None:
         """One step of a walk: what went wrong with it, if anything did."""
+        if self.ended is not None:
+            return None
         try:
             walk.play(step)
         except Wrong as wrong:
+            if self.wrong is None:
+                self._left = 0 if self._static else self._budget.shortening
             if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
                 self.wrong = wrong
             return wrong
         except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
             self.ended = error
-        finally:
-            self.judged.update(walk.judged)
+        self.judged |= walk.judged
         return None
 
     def walk(self, steps: Sequence[Step]) -> Sequence[Step] | None:
         """Play a whole sequence; the steps up to the one that went wrong, None where none did."""
         walk = self.begin()
-        for step in steps if walk is not None else ():
-            assert walk is not None
-            wrong = self.take(walk, step)
-            if wrong is not None:
-                return wrong.steps
-            if self.ended is not None:
-                break
-        return None
+        if walk is None:
+            return None
+        found = (self.take(walk, step) for step in steps)
+        return next((wrong.steps for wrong in found if wrong is not None), None)
 
     def _explore(self) -> None:
         from hypothesis import HealthCheck, Phase, Verbosity, seed
@@ -336,7 +337,7 @@ class Search:
         )
         with secluded():
             try:
-                run_state_machine_as_test(seed(self._seed)(_machine(self)), settings=chosen)  # type: ignore[no-untyped-call]
+                run_state_machine_as_test(seed(self._seed)(_machine(self)), settings=chosen)
             except Exception:
                 # Whatever Hypothesis makes of a service that answers otherwise the next time: what was seen was seen.
                 if self.wrong is None:
@@ -358,9 +359,7 @@ def _machine(search: Search) -> type[Any]:
             self.walk = search.begin()
 
         def take(self, kind: Kind, *names: str) -> None:
-            if self.walk is None or search.ended is not None:
-                return
-            wrong = search.take(self.walk, Step(kind, names))
+            wrong = search.take(self.walk, Step(kind, names)) if self.walk is not None else None
             if wrong is not None:
                 raise wrong
 
@@ -401,46 +400,66 @@ def secluded() -> Iterator[None]:
 
     home = "__hypothesis_home_directory"
     with mock.patch.object(configuration, home, None, create=True):
-        configuration.set_hypothesis_home_dir("/dev/null/hypothesis")  # where nothing can be written
+        configuration.set_hypothesis_home_dir(f"{os.devnull}/hypothesis")  # where nothing can be written
         if not hasattr(providers, "_get_local_constants"):
             yield
             return
-        none = providers.Constants()
-        with mock.patch.object(providers, "_get_local_constants", lambda: none):
+        none = type(providers.GLOBAL_CONSTANTS)()
+        with mock.patch.object(providers, "_get_local_constants", return_value=none):
             providers.CONSTANTS_CACHE.cache.clear()
             yield
             providers.CONSTANTS_CACHE.cache.clear()
 
 
 @dataclass
-class Walks:
-    """What a check is given: the search of the run, and what it takes to play a sequence of it again."""
+class Run:
+    """What the checks of a run share: the search, once it is made."""
 
-    search: Search
+    search: Search | None = None
+
+
+@pytest.fixture(scope="session")
+def run(session: Session) -> Run:
+    """The search of the run against one target, not yet made."""
+    return Run()
+
+
+@dataclass
+class Walks:
+    """What a check works with: the search of the run, and what it takes to make it or to play a sequence of it."""
+
+    run: Run
     api: Api
     orders: Orders
     target: Target
-    _attempts: list[Search] = field(default_factory=list)
+    budget: Budget
+    seed: int
 
     def decide(self, owner: str) -> None:
         """Demand that no walk of the search broke the requirement `owner`."""
-        search = self.search
-        own = not search.made
+        own = self.run.search is None
+        search = self.run.search or self._search(self.budget)
         if own:
-            search.make(self.api, self.orders)
+            self.run.search = search
+            search.make()
         wrong = search.wrong
         if wrong is not None and wrong.owner == owner:
             self._fail(wrong if own else self._replayed(wrong))
         if wrong is None and search.ended is not None:
-            raise _once_more(search.ended)
-        if not search.judged[owner]:
-            raise verify.Excluded("no step of the search had a bearing on this, given what the listing shows")
+            raise search.ended
+        if owner not in search.judged:
+            raise verify.Excluded("the search came to no step that has a bearing on this")
+
+    def _search(self, budget: Budget) -> Search:
+        states = self.target.states
+        static = states is not None and states.static
+        return Search(self.api, self.orders, budget, seed=self.seed, static=static)
 
     def _replayed(self, wrong: Wrong) -> Wrong:
         """The same fault, seen by this check; where it does not show again, as it was seen first."""
+        search = self._search(Budget(REPLAYS - 1, 0, 0))
         for _ in range(REPLAYS):
-            search = self.search.again()
-            search.make_of(self.api, self.orders, wrong.steps)
+            search.walk(wrong.steps)
             if search.wrong is not None and search.wrong.owner == wrong.owner:
                 return search.wrong
         return wrong
@@ -450,6 +469,96 @@ class Walks:
         for number, (label, answer) in enumerate(wrong.trail, 1):
             lines.append(f"  {number}. {label}: {answer.exchange.received}")
             lines.append(f"     {curl(answer.exchange, self.target.key_variable)}")
-        received = "\n".join([f"{wrong.received}, in these steps on orders placed for them:", *lines])
-        last_first = [answer for _, answer in reversed(wrong.trail)]
-        raise verify.Failed(wrong.expected, received, *last_first)
+        received = "\n".join([f"{wrong.received}, after these steps on orders placed for them:", *lines])
+        raise verify.Failed(wrong.expected, received, *(answer for _, answer in reversed(wrong.trail)))
+
+
+@pytest.fixture
+def walks(run: Run, session: Session, api: Api, orders: Orders, target: Target, budget: str) -> Walks:
+    """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
+    seed = random.Random(f"{session.seed}:{target.name}:model").getrandbits(64)
+    return Walks(run, api, orders, target, BUDGETS[budget], seed)
+
+
+# --- the checks: one for each requirement that a walk can put the blame on
+
+
+@requirement("AUTH-1", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_keep_the_key_valid(walks: Walks) -> None:
+    """Sequences of listing and cancelling, made up and shortened: none ends with 401 to the valid key."""
+    walks.decide("AUTH-1")
+
+
+@requirement("AUTH-2", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_let_nobody_in(walks: Walks) -> None:
+    """Sequences of cancels without the key, of orders in every state: 401 to each."""
+    walks.decide("AUTH-2")
+
+
+@requirement("AUTH-5", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_with_refused_keys_leave_orders(walks: Walks) -> None:
+    """Sequences with cancels without the key between other steps: no order is another afterwards."""
+    walks.decide("AUTH-5")
+
+
+@requirement("AUTH-6", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_mix_credentials(walks: Walks) -> None:
+    """Sequences of requests with and without the key in any order: each is judged by its own credentials."""
+    walks.decide("AUTH-6")
+
+
+@requirement("LIST-3", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_lose_no_order_from_the_listing(walks: Walks) -> None:
+    """Sequences of listing and cancelling: an order that can still be cancelled, or is still refused, is in every
+    listing."""
+    walks.decide("LIST-3")
+
+
+@requirement("LIST-9", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_of_listings_change_nothing(walks: Walks) -> None:
+    """Sequences in which an order changes: never is listing alone enough for that."""
+    walks.decide("LIST-9")
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_cancel_pending_orders(walks: Walks) -> None:
+    """Sequences of steps on other orders, and then a cancel of a pending one: 204, and not only when asked again."""
+    walks.decide("CANCEL-1")
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_refuse_shipped_orders(walks: Walks) -> None:
+    """Sequences of steps on other orders, and then a cancel of a shipped one: 409, and not only when asked again."""
+    walks.decide("CANCEL-3")
+
+
+@requirement("CANCEL-4", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_leave_refused_orders(walks: Walks) -> None:
+    """Sequences in which a shipped order is refused, with other steps before it is looked at or refused again: it stays
+    as it was."""
+    walks.decide("CANCEL-4")
+
+
+@requirement("CANCEL-5", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_find_no_absent_order(walks: Walks) -> None:
+    """Sequences of cancels of orders that exist and of one that does not: 404 to that one every time."""
+    walks.decide("CANCEL-5")
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_cancel_nothing_twice(walks: Walks) -> None:
+    """Sequences with any steps between two cancels of one order: the second never succeeds."""
+    walks.decide("CANCEL-6")
+
+
+@requirement("CANCEL-7", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_with_cancels_at_once(walks: Walks) -> None:
+    """Sequences in which two cancels of one pending order are sent at once: one of them is answered 204."""
+    walks.decide("CANCEL-7")
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
+def test_sequences_touch_no_other_order(walks: Walks) -> None:
+    """Sequences of cancels, refused ones among them: no order but the one named is changed, however many others were
+    cancelled before."""
+    walks.decide("CANCEL-8")

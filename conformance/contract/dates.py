@@ -49,7 +49,9 @@ def is_rfc3339(text: str) -> bool:
 
 
 def _exists(parts: dict[str, str | None]) -> bool:
-    part = {name: int(text) for name, text in parts.items() if text is not None and name != "offset"}
+    part = {name: int(text) for name, text in parts.items() if text is not None and name not in ("offset", "fraction")}
+    if part["hour"] == 24 and (parts.get("fraction") or "").strip("0"):
+        return False
     return _day_exists(part) and _time_exists(part) and _offset_exists(parts["offset"])
 
 
@@ -69,7 +71,7 @@ def _day_exists(part: dict[str, int]) -> bool:
 def _time_exists(part: dict[str, int]) -> bool:
     hour, minute, second = part["hour"], part.get("minute", 0), part.get("second", 0)
     if hour == 24:  # midnight at the end of the day
-        return minute == 0 and second == 0 and part.get("fraction", 0) == 0
+        return minute == 0 and second == 0
     return hour <= 23 and minute <= 59 and second <= 60  # 60: a leap second
 
 

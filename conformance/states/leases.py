@@ -7,6 +7,7 @@ provider does not take back is kept in a list for the reader; it is never held a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup, teardown
 from conformance.transport.guard import Guard
@@ -42,13 +43,13 @@ class Leases:
                 raise ProviderError(f"the static list of {state} has too few ids left for this check")
             self._guard.hand_out(ids)
             return ids
-        return self._keep(state, setup(self._provider, state, {"count": count}))
+        return self._set_up(self._provider, state, {"count": count})
 
     def place(self, state: State, ids: list[int]) -> list[int]:
         """Orders in `state` with exactly these ids. Raises ProviderError, and CannotDo where ids cannot be chosen."""
         if self._provider is None:
             raise CannotDo("static lists have no orders with chosen ids")
-        return self._keep(state, setup(self._provider, state, {"ids": ids}))
+        return self._set_up(self._provider, state, {"ids": ids})
 
     def empty_store(self) -> None:
         """Have the provider remove all orders. Raises ProviderError and CannotDo."""
@@ -72,7 +73,13 @@ class Leases:
         self._held.clear()
         return left_behind
 
-    def _keep(self, state: State, ids: list[int]) -> list[int]:
+    def _set_up(self, provider: Provider, state: State, params: dict[str, Any]) -> list[int]:
+        try:
+            ids = setup(provider, state, params)
+        except ProviderError as error:
+            if error.placed:  # not what was asked for, so nothing is done with them, but they are there
+                self._held.append((state, list(error.placed)))
+            raise
         self._held.append((state, ids))
         self._guard.hand_out(ids)
         return ids

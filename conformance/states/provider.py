@@ -34,7 +34,12 @@ class State(StrEnum):
 
 
 class ProviderError(Exception):
-    """The provider failed; the message says how and quotes what it answered."""
+    """The provider failed; the message says how and quotes what it answered. `placed` are orders that it has named all
+    the same, and that are to be returned."""
+
+    def __init__(self, message: str, placed: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.placed = placed
 
 
 class CannotDo(Exception):
@@ -124,21 +129,21 @@ def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]
         return []
     ids = answer.get("orderIds")
     if not isinstance(ids, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
-        raise ProviderError(
-            f"the state provider answered {_brief(message)} without a list of numbers in orderIds: {_brief(answer)}"
-        )
-    if len(set(ids)) != len(ids):
-        raise ProviderError(f"the state provider handed out the same order twice: {_brief(answer)}")
-    strange = [number for number in ids if number not in INT64]
-    if strange:
-        raise ProviderError(f"the state provider handed out an id outside int64: {strange[0]}")
+        said = f"{_brief(message)} without a list of numbers in orderIds: {_brief(answer)}"
+        raise ProviderError(f"the state provider answered {said}")
+    placed = tuple(dict.fromkeys(number for number in ids if number in INT64))
     wanted = params.get("ids")
-    if wanted is not None and sorted(ids) != sorted(wanted):
-        raise ProviderError(f"the state provider was asked for the ids {wanted} and handed out {ids}")
-    if wanted is None and len(ids) != params["count"]:
-        raise ProviderError(
-            f"the state provider was asked for {params['count']} orders and handed out {len(ids)}: {_brief(answer)}"
-        )
+    problem = None
+    if len(set(ids)) != len(ids):
+        problem = f"handed out the same order twice: {_brief(answer)}"
+    elif len(placed) != len(ids):
+        problem = f"handed out an id outside int64: {_brief(answer)}"
+    elif wanted is not None and sorted(ids) != sorted(wanted):
+        problem = f"was asked for the ids {wanted} and handed out {_brief(ids)}"
+    elif wanted is None and len(ids) != params["count"]:
+        problem = f"was asked for {params['count']} orders and handed out {len(ids)}: {_brief(answer)}"
+    if problem:
+        raise ProviderError(f"the state provider {problem}", placed)
     return ids if wanted is None else list(wanted)
 
 
@@ -154,7 +159,7 @@ def teardown(provider: Provider, state: State, ids: list[int]) -> None:
 def _object(body: bytes, message: dict[str, Any]) -> dict[str, Any]:
     try:
         answer = json.loads(body) if body.strip() or message["action"] == "setup" else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ProviderError(f"the state provider answered {_brief(message)} with no JSON: {_quote(body)}") from None
     if not isinstance(answer, dict):
         raise ProviderError(f"the state provider answered {_brief(message)} with no JSON object: {_quote(body)}")

@@ -32,6 +32,7 @@ MAX_WAIT = 30.0
 LEAST_WAIT = 0.2
 #: Independent requests in flight at once.
 TOGETHER = 8
+#: Content codings that are undone; x-gzip is another name of gzip (RFC 9110 section 8.4.1.3).
 CODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 
 
@@ -193,7 +194,7 @@ def retry_after(answer: Answer) -> float | None:
         return float(text)
     try:
         when = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
@@ -211,7 +212,9 @@ def decoded(headers: tuple[tuple[str, str], ...], body: bytes) -> bytes:
         return body
     _check_coding(coding)
     try:
-        content = httpx.Response(200, headers={"Content-Encoding": coding}, content=body).content
+        content = httpx.Response(
+            200, headers={"Content-Encoding": coding.strip().lower().removeprefix("x-")}, content=body
+        ).content
     except httpx.DecodingError as error:
         raise Unreadable(f"the body is not {coding}, as its Content-Encoding says: {error}") from None
     _check_size(len(content))
@@ -229,7 +232,10 @@ def _check_size(size: int) -> None:
 
 
 def _read(response: httpx.Response) -> bytes:
-    _check_coding(response.headers.get("content-encoding", ""))
+    coding = response.headers.get("content-encoding", "")
+    _check_coding(coding)
+    if coding.strip().lower() == "x-gzip":  # httpx does not know it by this name
+        response.headers["content-encoding"] = "gzip"
     chunks = []
     size = 0
     for chunk in response.iter_bytes():
@@ -314,25 +320,27 @@ class _DeadlineStream(httpcore.NetworkStream):
 
 
 class JsonCaller:
-    """Posts JSON to one URL that is not the service (a state provider), on a kept-alive connection."""
+    """Posts JSON to one URL that is not the service (a state provider); an answer has `timeout` seconds in all."""
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         self._url = url
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         secure = url.lower().startswith("https:")  # authorities take long to load, and http has no use for them
+        transport = httpx.HTTPTransport(verify=secure, limits=httpx.Limits(max_keepalive_connections=0))
+        transport._pool._network_backend = _DeadlineBackend(timeout)
         self._http = httpx.Client(
-            headers=headers, timeout=timeout, trust_env=False, follow_redirects=False, verify=secure
+            headers=headers, timeout=timeout, trust_env=False, follow_redirects=False, transport=transport
         )
 
     def post(self, message: object) -> tuple[int, bytes]:
         """Status and body of the answer to `message`. Raises OSError where there is none."""
         try:
-            response = self._http.post(self._url, json=message)
+            with self._http.stream("POST", self._url, json=message) as response:
+                return response.status_code, _read(response)
         except httpx.TimeoutException:
             raise TimeoutError("no answer in time") from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, Unreadable) as error:
             raise ConnectionError(str(error) or type(error).__name__) from None
-        return response.status_code, response.content
 
     def close(self) -> None:
         """Close the connection."""

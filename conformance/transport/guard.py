@@ -31,6 +31,8 @@ ORDERS = "/store/orders/"
 #: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
 MARGINS = (2**20, 2**10, 2**4, 1)
 LOW_BITS = 2**31
+#: Path segments are no longer than this: what a longer one could be taken for is nobody's to say.
+LONGEST = 1000
 #: Absent ids are large, or fit into 32 bits if an order sits where large ones would be clamped to.
 DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
 #: A service may clamp an id that is too large for it to one of these.
@@ -53,8 +55,8 @@ def readings(segment: str) -> frozenset[int]:
     found |= {_number(run) for run in runs}
     found |= {_number("".join(runs))} if runs else set()
     for pattern, base in ((r"0[xX]([0-9a-fA-F]+)", 16), (r"0[oO]?([0-7]+)", 8), (r"0[bB]([01]+)", 2)):
-        found |= {int(match[:40], base) for match in re.findall(pattern, text)}
-    for match in re.findall(r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?", text):
+        found |= {int(match, base) for match in re.findall(pattern, text)}
+    for match in re.findall(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", text):
         value = float(match)
         if value < 2**70:
             found |= {int(value), round(value)}
@@ -62,8 +64,8 @@ def readings(segment: str) -> frozenset[int]:
 
 
 def _number(digits: str) -> int:
-    """The value of `digits`; of more than any service could mean, that of the first."""
-    return int(digits[:40])
+    """The value of `digits`."""
+    return int(digits)
 
 
 def aliases(number: int) -> Iterator[tuple[str, float]]:
@@ -121,6 +123,8 @@ class Guard:
         if method != "DELETE":
             raise Refused(f"{method} could write; the suite sends GET, HEAD, OPTIONS and DELETE only")
         segment = path.removeprefix(ORDERS)
+        if len(segment) > LONGEST:
+            raise Refused(f"DELETE with a path segment of {len(segment)} characters")
         if segment == path or not segment or re.search(r"[/\\*?#;]|^\.+$", unquote(segment)):
             raise Refused(f"DELETE {path} does not address exactly one order")
         if self.mode is Mode.FULL and _canonical(segment) in self.handed_out:

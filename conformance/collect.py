@@ -51,6 +51,7 @@ class Collection:
     reports: dict[str, Report] = field(default_factory=dict)
     preflight: list[Exchange] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    pointless: bool = False  # the look before the run found no service to judge
 
 
 def build(
@@ -85,7 +86,7 @@ def build(
         for topic, value, numbers in report.observations:
             facts.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
     for requirement in universal.JUDGES:
-        if requirement in settings.selected:
+        if requirement in settings.selected and not collection.pointless:
             folded = universal.fold(requirement, rows[requirement].sentence, exchanges)
             if folded is not None:
                 results.append(_with_curl(folded, exchanges, collection.target))

@@ -10,7 +10,7 @@ from conformance import settings
 from conformance.check import Check, all_checks, exclusion, scaled
 from conformance.contract import catalogue
 from conformance.session import static_allotments
-from conformance.target import REFERENCE, Mode, Secret, States, Target, resolve
+from conformance.target import REFERENCE, Mode, Secret, States, Target, adjusted, resolve
 from conformance.universal import JUDGES
 
 #: The reference as `--plan` sees it: nothing is started, so there is no address yet.
@@ -25,7 +25,7 @@ def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     console = Console(highlight=False, soft_wrap=True)
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     for target in resolve(chosen.targets, chosen.options):
-        for line in lines(target or _REFERENCE, checks):
+        for line in lines(target or adjusted(_REFERENCE, chosen.options), checks):
             console.print(line, markup=False)
     return 0
 

@@ -10,7 +10,6 @@ What crosses from a worker to the controller is plain data in `report.conformanc
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
@@ -32,7 +31,7 @@ from conformance.reference import Address, ReferenceServer
 from conformance.reporting.run import Run
 from conformance.session import Session
 from conformance.states.leases import Leases
-from conformance.target import REFERENCE, ConfigError, Target, resolve
+from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import curl
@@ -107,7 +106,7 @@ class Plugin:
         #: Target by name; the reference is None until its server runs.
         self.targets: dict[str, Target | None] = {t.name if t else REFERENCE: t for t in self._resolved}
         if self.shared.reference is not None:
-            self.targets[REFERENCE] = Address(**self.shared.reference).target()
+            self.targets[REFERENCE] = adjusted(Address(**self.shared.reference).target(), self.settings.options)
         self.sessions: dict[str, Session] = {}
         self.collections: dict[str, Collection] = {}
         self.runs: list[Run] = []
@@ -121,7 +120,6 @@ class Plugin:
     def pytest_sessionstart(self) -> None:
         if self.is_worker or self.config.option.collectonly:
             return
-        self._previous_handler = _interrupt_on_sigterm()
         workers = getattr(self.config.option, "numprocesses", None)
         if isinstance(workers, int) and workers > 1:
             self.shared.workers = workers
@@ -130,14 +128,14 @@ class Plugin:
             self._server = ReferenceServer()
             address = self._server.address
             self.shared.reference = dict(vars(address))
-            self.targets[REFERENCE] = address.target()
+            self.targets[REFERENCE] = adjusted(address.target(), self.settings.options)
         for name in self.targets:
             session = self.session(name)
             self.collections[name] = Collection(session.target, datetime.now(UTC))
             reason = preflight.look(session)
             if reason:
                 self.shared.dead[name] = reason
-                self.collections[name].warnings.append(reason)
+                self.collections[name].pointless = True
             elif (trouble := preflight.look_at_provider(session)) is not None:
                 self.collections[name].warnings.append(trouble)
             self.collections[name].preflight = session.recorder.exchanges[:]
@@ -264,15 +262,22 @@ class Plugin:
     def pytest_keyboard_interrupt(self) -> None:
         self.interrupted = True
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        try:
+            return (yield)  # pytest tears down what an interruption left open: orders are given back here
+        finally:
+            self._conclude(session)
+
+    def _conclude(self, session: pytest.Session) -> None:
+        for name, own in self.sessions.items():
+            if name in self.collections:
+                self.collections[name].warnings += own.warnings
+            own.close()
         if self._server is not None:
             self._server.stop()
-        for own in self.sessions.values():
-            own.close()
         if self.is_worker or not self.collections:
             return
-        signal.signal(signal.SIGTERM, self._previous_handler)
         cut_short = self.interrupted or bool(session.shouldfail) or bool(session.shouldstop)
         nothing = not any(collection.reports for collection in self.collections.values())
         if nothing and not cut_short:
@@ -415,10 +420,3 @@ def _target_of(item: Any) -> str:
 def _command() -> str:
     """How the run was started; its arguments hold no secrets, since no option takes one."""
     return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
-
-
-def _interrupt_on_sigterm() -> Any:
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt(f"signal {number}")
-
-    return signal.signal(signal.SIGTERM, interrupt)

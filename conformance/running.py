@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections import Counter
 from importlib.resources import files
@@ -37,9 +38,14 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     # A project's own pytest settings and plugins have no part in this, here and in the workers.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ.pop("PYTEST_ADDOPTS", None)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, watch.interrupt)
     status = pytest.main(command, plugins=[watch])
     runs = watch.runs
     _conclude(runs, folder, chosen.seed)
+    if not runs and status == pytest.ExitCode.INTERRUPTED:
+        sys.stderr.write("interrupted before the first check\n")
+        return Exit.INTERRUPTED
     if not runs:
         return Exit.USAGE if status != 0 else Exit.INCOMPLETE
     return int(status)
@@ -107,6 +113,7 @@ class _Watch:
         self._bar: Progress | None = None
         self._total = len(names) * len(checks)
         self._config: pytest.Config | None = None
+        self._interrupted = False
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -119,6 +126,15 @@ class _Watch:
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._task = self._bar.add_task("looking", total=self._total)
             self._bar.start()
+
+    def interrupt(self, number: int, frame: object) -> None:
+        """Ends the run, as a signal handler. Python drops exceptions in some of its callbacks, hence the note."""
+        self._interrupted = True
+        raise KeyboardInterrupt(f"signal {number}")
+
+    def pytest_runtest_logstart(self) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told = getattr(report, "conformance", None)

@@ -147,6 +147,7 @@ def resolve(names: tuple[str, ...], options: Options) -> list[Target | None]:
         names = (UNNAMED,) if options.base_url else (REFERENCE,)
     if options.base_url and len(names) > 1:
         raise ConfigError("--base-url describes one target, and more than one is named: put them into a targets.toml")
+    _rate(options.rate_limit, "--rate-limit")
     tables, path = _read(options.config)
     stray = [name for name in options.confirm_cancel if name not in names]
     if stray:
@@ -164,6 +165,13 @@ def resolve(names: tuple[str, ...], options: Options) -> list[Target | None]:
             where = path or "no targets.toml in this folder (write one with `store-orders-conformance init`)"
             raise ConfigError(f"unknown target {name!r}: {hint} Targets are read from: {where}")
     return targets
+
+
+def adjusted(target: Target, options: Options) -> Target:
+    """`target` with what the command line says of any target: mode, rate limit, time-out. Raises ConfigError."""
+    mode = Mode[options.mode.upper()] if options.mode else target.mode
+    limit = _rate(options.rate_limit, "--rate-limit") or target.rate_limit
+    return replace(target, mode=mode, rate_limit=limit, timeout=options.timeout or target.timeout)
 
 
 def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
@@ -315,6 +323,12 @@ def _key(reader: _Table, options: Options) -> tuple[Secret, str]:
     file = reader.take("api_key_file", str)
     if options.api_key_env:
         variable, file = options.api_key_env, None
+    where = "--api-key-env" if options.api_key_env else f"{reader.file}: {reader.prefix}api_key_env"
+    if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
+        raise ConfigError(
+            f"{where}: the value is no name of an environment variable. If it is the key itself: export it as one, "
+            "and give the variable's name"
+        )
     if variable and file:
         raise reader.error("api_key_env", "is given beside api_key_file; keep one of the two")
     if file:
@@ -327,7 +341,6 @@ def _key(reader: _Table, options: Options) -> tuple[Secret, str]:
         value = options.environment.get(variable, "").strip()
         source = f"the environment variable {variable}"
         if not value:
-            where = "--api-key-env" if options.api_key_env else f"{reader.file}: {reader.prefix}api_key_env"
             raise ConfigError(f"{where}: {source} is not set; export {variable}=…")
     elif options.base_url:
         raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")

@@ -109,11 +109,6 @@ def refusal_of_the_key(before: Sequence[Step]) -> str:
     return "AUTH-6" if any(step.kind is Kind.KEYLESS for step in before) else "AUTH-1"
 
 
-def acceptance_of_no_key(before: Sequence[Step]) -> str:
-    """The requirement that is broken by anything but 401 where there is no key."""
-    return "AUTH-6" if any(step.kind is not Kind.KEYLESS for step in before) else "AUTH-2"
-
-
 def _steps(text: str) -> tuple[Step, ...]:
     kinds = {"list": Kind.LIST, "cancel": Kind.CANCEL, "keyless": Kind.KEYLESS, "together": Kind.TOGETHER}
     words = [line.split() for line in text.split(", ")]
@@ -122,30 +117,36 @@ def _steps(text: str) -> tuple[Step, ...]:
 
 #: A walk that has a bearing on every requirement there is a check for; each search begins with it.
 TOUR = _steps(
-    "list, cancel A, keyless B, keyless T, cancel S, cancel Z, cancel B, cancel A, list, cancel S, together C C, "
-    "cancel B, keyless Z, together D T, cancel A, list, cancel Z, cancel S"
+    "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, together A A, "
+    "cancel C, keyless Z, together D T, cancel B, list, cancel Z, cancel S"
 )
 
 
 def shortened(steps: Sequence[Step], still_wrong: Callable[[Sequence[Step]], Sequence[Step] | None]) -> Sequence[Step]:
-    """A shorter sequence that is `still_wrong`: first halves are left out, then less, at last single steps.
+    """A shorter sequence that is `still_wrong`: halves are left out, then less, then single steps made simpler.
 
     `still_wrong` plays a sequence and returns the steps up to the one that went wrong, or None.
     """
     size = max(1, len(steps) // 2)
     while True:
-        for candidate in _without(steps, size):
-            found = still_wrong(candidate)
-            if found is not None:
-                steps = found
-                break
-        else:
-            if size == 1:
-                return steps
+        candidates = [*_without(steps, size), *(_simpler(steps) if size == 1 else ())]
+        found = next((found for candidate in candidates if (found := still_wrong(candidate)) is not None), None)
+        if found is not None:
+            steps = found
+        elif size > 1:
             size //= 2
+        else:
+            return steps
 
 
 def _without(steps: Sequence[Step], size: int) -> Iterator[Sequence[Step]]:
-    # The last step is the one that showed it; a walk that is empty shows nothing.
+    # The last step is the one that showed it.
     for start in range(0, len(steps) - 1, size):
         yield [*steps[:start], *steps[min(start + size, len(steps) - 1) :]]
+
+
+def _simpler(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+    for place, step in enumerate(steps):
+        if step.kind is Kind.TOGETHER:
+            for name in dict.fromkeys(step.orders):
+                yield [*steps[:place], Step(Kind.CANCEL, (name,)), *steps[place + 1 :]]

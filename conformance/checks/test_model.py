@@ -132,9 +132,8 @@ class Walk:
         request = self._api.ask_cancel(self.ids[name], NOBODY)
         (answer,) = self._send(str(step), before, request)
         if answer.status != 401:
-            owner = model.acceptance_of_no_key(before)
-            raise Wrong(owner, "401 without the key", verify.describe(answer), self)
-        self.judged |= {"AUTH-2", model.acceptance_of_no_key(before)}
+            raise Wrong("AUTH-2", "401 without the key", verify.describe(answer), self)
+        self.judged.add("AUTH-2")
 
     def _together(self, step: Step, before: Sequence[Step]) -> None:
         one, other = step.orders
@@ -216,7 +215,8 @@ class Walk:
     def _fresh(self, state: State, before: Sequence[Step], name: str) -> bool:
         """Whether an order placed just now, to which nothing was done, answers as one in `state` must."""
         try:
-            taken = self._orders.take(pending=state is State.PENDING, shipped=state is State.SHIPPED, looked_for=False)
+            pending = int(state is State.PENDING)
+            taken = self._orders.take(pending=pending, shipped=1 - pending, looked_for=False)
         except verify.Inconclusive:
             return True  # there is none left to compare with
         (order,) = (*taken.pending, *taken.shipped)
@@ -238,7 +238,9 @@ class Walk:
             verify.settled(answer)
             if answer.request.credential.valid:
                 if answer.status == 401:
-                    owner = model.refusal_of_the_key(before)
+                    again = answer.repeat()
+                    self.trail.append((f"{label} again", again))
+                    owner = model.refusal_of_the_key(before) if again.status == 401 else "AUTH-1"
                     raise Wrong(owner, "the valid key accepted", verify.describe(answer), self)
                 self.judged |= {"AUTH-1", model.refusal_of_the_key(before)}
             if verify.unlisted(answer):
@@ -448,7 +450,8 @@ class Walks:
         if wrong is None and search.ended is not None:
             raise search.ended
         if owner not in search.judged:
-            raise verify.Excluded("the search came to no step that has a bearing on this")
+            where = f", since it ended where {wrong.owner} is broken" if wrong is not None else ""
+            raise verify.Excluded(f"the search came to no step that has a bearing on this{where}")
 
     def _search(self, budget: Budget) -> Search:
         states = self.target.states

@@ -35,8 +35,13 @@ def summary(run: Run, console: Console) -> None:
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
             _block(paper, result, "waived", f"until {result.waiver.expires}: {result.waiver.reason}")
-    for result in outline.with_status(run, Status.INCONCLUSIVE):
-        _block(paper, result, "reason", result.reason)
+    for reason, results in outline.by_reason(outline.with_status(run, Status.INCONCLUSIVE)).items():
+        if len(results) == 1:
+            _block(paper, results[0], "reason", reason)
+            continue
+        paper.line()
+        paper.line((f"INCONCLUSIVE {len(results)} requirements", "bold yellow"), f" {_ids(results)}")
+        paper.field("reason", reason)
     groups, partly = outline.excluded(run), outline.in_part(run)
     if groups or partly:
         paper.line()

@@ -7,6 +7,7 @@ not be decided, what was never going to be, and the facts. Order within each fol
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from conformance.contract.catalogue import Level
@@ -55,6 +56,14 @@ def gates(run: Run, result: RequirementResult) -> bool:
 def undecided(run: Run) -> list[RequirementResult]:
     """What keeps `run` from a verdict: inconclusive requirements that gate."""
     return [result for result in with_status(run, Status.INCONCLUSIVE) if gates(run, result)]
+
+
+def by_reason(results: Iterable[RequirementResult]) -> dict[str, list[RequirementResult]]:
+    """Requirements that ended for the same reason, together."""
+    groups: dict[str, list[RequirementResult]] = {}
+    for result in results:
+        groups.setdefault(result.reason or "none given", []).append(result)
+    return groups
 
 
 def excluded(run: Run) -> dict[str, list[RequirementResult]]:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance import plugin, settings
+from conformance import plugin, settings, waivers
 from conformance.check import Check, all_checks
 from conformance.contract import catalogue
 from conformance.reporting import console as report
@@ -29,6 +30,8 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     resolved = resolve(chosen.targets, chosen.options)
     if workers is not None and workers != "auto" and not (workers.isdigit() and 1 <= int(workers) <= 64):
         raise ConfigError(f"-n {workers}: a number of workers from 1 to 64, or auto")
+    if chosen.waivers is not None:
+        waivers.read(chosen.waivers, datetime.now(UTC).date())
     folder = Path(values["report_dir"])
     _check_writable(folder)
     names = [target.name if target else REFERENCE for target in resolved]

@@ -49,7 +49,7 @@ FAR = 2**40
 SOON = 2**20
 PRINTABLE = "".join(map(chr, range(33, 127)))
 #: The longest path segment and query that are sent: how much a server takes in is not shown.
-LONGEST = 200
+LONGEST = 300
 
 LIST, CANCEL = ("/store/orders", "get"), ("/store/orders/{orderId}", "delete")
 
@@ -127,7 +127,7 @@ class Maker:
             else:
                 strategy = _schemathesis_requests(operation, parameters, wrong=wrong)
             found = _drawn(strategy, 3 * self._count, self._rng.getrandbits(64))
-        return sorted(made for made in found[: self._count] if made.size <= LONGEST)
+        return sorted([made for made in found if made.size <= LONGEST][: self._count])
 
 
 def _drawn(strategy: SearchStrategy[Made], examples: int, number: int) -> list[Made]:

@@ -8,6 +8,7 @@ for the requirement that asks about them (LIST-11).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -65,8 +66,7 @@ def parse(body: bytes) -> JsonText:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         named = dict(pairs)
         if len(named) != len(pairs):
-            names = [name for name, _ in pairs]
-            doubled.extend(sorted({name for name in names if names.count(name) > 1}))
+            doubled.extend(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         return named
 
     def read(**how: Any) -> JsonText:

@@ -380,6 +380,12 @@ def budget(request: pytest.FixtureRequest) -> str:
     return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).settings.budget
 
 
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    """What the random choices of the run derive from."""
+    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).shared.seed
+
+
 @pytest.fixture
 def orders(recorded: None, request: pytest.FixtureRequest, session: Session, api: Api) -> Iterator[Orders]:
     """Orders of the check's own, given back when it ends."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from _pytest.outcomes import Skipped
+from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
 from conformance.contract.validators import Listing
 from conformance.transport.client import Answer

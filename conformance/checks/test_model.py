@@ -27,7 +27,6 @@ from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import model
 from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
-from conformance.session import Session
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
@@ -49,15 +48,16 @@ class Budget:
     shortening: int
 
 
-BUDGETS = {"quick": Budget(4, 8, 40), "standard": Budget(14, 14, 80), "thorough": Budget(500, 30, 400)}
+BUDGETS = {"quick": Budget(4, 8, 40), "standard": Budget(14, 14, 80), "thorough": Budget(120, 40, 200)}
 
 
 class Wrong(AssertionError):
     """A walk got an answer that the model does not have."""
 
-    def __init__(self, owner: str, expected: str, received: str, walk: Walk) -> None:
+    def __init__(self, owner: str, expected: str, received: str, walk: Walk, *, lasting: bool = False) -> None:
         super().__init__(f"{owner}: expected {expected}; received {received}")
         self.owner = owner
+        self.lasting = lasting  # no later walk can go right either, so a shorter one would show nothing
         self.expected = expected
         self.received = received
         self.steps = tuple(walk.steps)
@@ -67,9 +67,10 @@ class Wrong(AssertionError):
 class Walk:
     """One sequence of steps, played against the service and the model together."""
 
-    def __init__(self, api: Api, orders: Orders, absent: int, *, static: bool) -> None:
+    def __init__(self, api: Api, orders: Orders, absent: int, *, static: bool, keyless_before: bool) -> None:
         self._api = api
         self._orders = orders
+        self._keyless_before = keyless_before  # whether an earlier walk left the key out
         # Fresh orders: what earlier walks did cannot have touched them.
         pending, shipped = (PENDING, SHIPPED) if static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
         taken = orders.take(pending=pending, shipped=shipped, looked_for=False)
@@ -238,10 +239,7 @@ class Walk:
             verify.settled(answer)
             if answer.request.credential.valid:
                 if answer.status == 401:
-                    again = answer.repeat()
-                    self.trail.append((f"{label} again", again))
-                    owner = model.refusal_of_the_key(before) if again.status == 401 else "AUTH-1"
-                    raise Wrong(owner, "the valid key accepted", verify.describe(answer), self)
+                    self._key_refused(label, before, answer)
                 self.judged |= {"AUTH-1", model.refusal_of_the_key(before)}
             if verify.unlisted(answer):
                 raise verify.Inconclusive(
@@ -249,6 +247,15 @@ class Walk:
                     "HTTP-1",
                 )
         return answers
+
+    def _key_refused(self, label: str, before: Sequence[Step], answer: Answer) -> None:
+        """Say whose fault it is that the valid key was refused: once, here, or everywhere from now on."""
+        again, elsewhere = answer.repeat(), self._api.list()
+        self.trail += [(f"{label} again", again), ("list, to see whether the key is refused there too", elsewhere)]
+        lasting = again.status == elsewhere.status == 401
+        spent = (*((Step(Kind.KEYLESS, (model.ABSENT_NAME,)),) if lasting and self._keyless_before else ()), *before)
+        owner = model.refusal_of_the_key(spent) if again.status == 401 else "AUTH-1"
+        raise Wrong(owner, "the valid key accepted", verify.describe(answer), self, lasting=lasting)
 
     def _named(self, name: str) -> str:
         return f"order {name} ({self.ids[name]})"
@@ -274,7 +281,7 @@ class Search:
         self.walk(model.TOUR)
         if self.wrong is None and self._goes_on:
             self._explore()
-        if self.wrong is not None:
+        if self.wrong is not None and not self.wrong.lasting:
             self._left = 0 if self._static else self._budget.shortening
             model.shortened(self.wrong.steps, self.walk)
 
@@ -290,7 +297,9 @@ class Search:
         try:
             if self._absent is None:
                 (self._absent,) = self._api.absent()
-            return Walk(self._api, self._orders, self._absent, static=self._static)
+            return Walk(
+                self._api, self._orders, self._absent, static=self._static, keyless_before="AUTH-2" in self.judged
+            )
         except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
             self.ended = error
             return None
@@ -302,8 +311,8 @@ class Search:
         try:
             walk.play(step)
         except Wrong as wrong:
-            if self.wrong is None:
-                self._left = 0 if self._static else self._budget.shortening
+            if self.wrong is None or wrong.lasting:
+                self._left = 0 if self._static or wrong.lasting else self._budget.shortening
             if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
                 self.wrong = wrong
             return wrong
@@ -421,8 +430,8 @@ class Run:
 
 
 @pytest.fixture(scope="session")
-def run(session: Session) -> Run:
-    """The search of the run against one target, not yet made."""
+def run(session: object) -> Run:
+    """The search of the run against one target, not yet made: `session` stands for the target."""
     return Run()
 
 
@@ -477,10 +486,10 @@ class Walks:
 
 
 @pytest.fixture
-def walks(run: Run, session: Session, api: Api, orders: Orders, target: Target, budget: str) -> Walks:
+def walks(run: Run, api: Api, orders: Orders, target: Target, budget: str, seed: int) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
-    seed = random.Random(f"{session.seed}:{target.name}:model").getrandbits(64)
-    return Walks(run, api, orders, target, BUDGETS[budget], seed)
+    own = random.Random(f"{seed}:{target.name}:model").getrandbits(64)
+    return Walks(run, api, orders, target, BUDGETS[budget], own)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on

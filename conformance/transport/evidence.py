@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 RECORDED_BODY = 256 * 1024
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
+KEY_LABEL = "<key>"
 #: What a short key leaves in the middle of a longer text in base64.
 SHORTEST_BASE64 = 6
 
@@ -188,11 +189,11 @@ class Redactor:
     def __init__(self, key: str) -> None:
         self._labels: dict[str, str] = {}
         self._parts = {key[i : i + SECRET_PART].lower() for i in range(len(key) - SECRET_PART + 1)}
-        self.add(key, "<key>")
+        self.add(key, KEY_LABEL)
 
     def add(self, value: str, label: str) -> None:
-        """Replace `value` by `label` from now on. Values too short to be a secret are left alone."""
-        if len(value) < 4:
+        """Replace `value` by `label` from now on. What is made from the key and too short to tell of it is left alone."""
+        if len(value) < 4 and label != KEY_LABEL:
             return
         for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
             self._labels.setdefault(form, label)
@@ -207,7 +208,7 @@ class Redactor:
 
     def reveals(self, text: str) -> bool:
         """Whether `text` holds the key itself, in any form."""
-        return any(value in text for value, label in self._labels.items() if label == "<key>")
+        return any(value in text for value, label in self._labels.items() if label == KEY_LABEL)
 
     def _without_parts(self, text: str) -> str:
         lowered = text.translate(_ASCII_LOWER)  # unlike lower(), this never changes the length

@@ -6,11 +6,13 @@ The guard, the pace and the record are those of the client.
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 import ssl
 import time
 from types import TracebackType
+from urllib.parse import urlsplit
 
 import h11
 
@@ -169,10 +171,34 @@ class Connection:
 
     def _connect(self) -> socket.socket:
         endpoint = self._endpoint
-        connected = socket.create_connection((endpoint.host, endpoint.port), self._left())
+        if endpoint.target.proxy:
+            connected = self._tunnel(endpoint.target.proxy)
+        else:
+            connected = socket.create_connection((endpoint.host, endpoint.port), self._left())
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if endpoint.scheme == "https":
             return endpoint.ssl_context.wrap_socket(connected, server_hostname=endpoint.host)
+        return connected
+
+    def _tunnel(self, proxy: str) -> socket.socket:
+        """A connection to the service through a forward proxy (RFC 9110 section 9.3.6). Raises OSError."""
+        parts = urlsplit(proxy)
+        there = f"{self._endpoint.host}:{self._endpoint.port}"
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        connected = socket.create_connection((parts.hostname or "", port), self._left())
+        if parts.scheme == "https":
+            connected = ssl.create_default_context().wrap_socket(connected, server_hostname=parts.hostname)
+        connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
+        head = b""
+        while b"\r\n\r\n" not in head and len(head) < 65536:
+            connected.settimeout(self._left())
+            received = connected.recv(1)  # no byte more than the head: what follows is the service's
+            if not received:
+                break
+            head += received
+        if not re.match(rb"HTTP/1\.[01] 2[0-9][0-9]", head):
+            connected.close()
+            raise ConnectionRefusedError(f"the proxy {proxy} opens no tunnel: {head[:60].decode('latin-1')!r}")
         return connected
 
     def _head(self, request: Request, headers: Headers) -> bytes:

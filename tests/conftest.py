@@ -1,7 +1,12 @@
-"""What all tests share: how Hypothesis searches. The same examples every time, so that nothing is flaky."""
+"""What all tests share: how Hypothesis searches (the same examples every time), and a certificate for loopback."""
 
 from __future__ import annotations
 
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -13,3 +18,28 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("harness")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Announce the marker of the suite's checks, which are imported here without its plugin."""
+    config.addinivalue_line("markers", "alone: runs while no other check does")
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A PEM file with a self-signed certificate for 127.0.0.1 and its private key."""
+    folder = tmp_path_factory.mktemp("tls")
+    made = folder / "both.pem"
+    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
+    more = "-addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out certificate.pem"
+    subprocess.run(["openssl", *asked.split(), *more.split()], check=True, capture_output=True, cwd=folder)
+    made.write_bytes((folder / "certificate.pem").read_bytes() + (folder / "key.pem").read_bytes())
+    return made
+
+
+@pytest.fixture
+def server_context(certificate: Path) -> ssl.SSLContext:
+    """The TLS side of a service with that certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context

@@ -123,9 +123,7 @@ def _request(connection: socket.socket) -> bytes | None:
             return None
         data += piece
     head, _, body = data.partition(b"\r\n\r\n")
-    length = next(
-        (int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
-    )
+    length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
     while len(body) < length:
         body += connection.recv(65536)
     return head + b"\r\n\r\n" + body

@@ -192,7 +192,7 @@ class Redactor:
         self.add(key, KEY_LABEL)
 
     def add(self, value: str, label: str) -> None:
-        """Replace `value` by `label` from now on. What is made from the key and too short to tell of it is left alone."""
+        """Replace `value` by `label` from now on. What is made from the key and too short to tell of it stays."""
         if len(value) < 4 and label != KEY_LABEL:
             return
         for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):

@@ -57,9 +57,7 @@ def test_each_requirement_has_bodies_right_and_wrong() -> None:
 def test_a_body_is_judged_as_the_index_says(entry: dict[str, Any]) -> None:
     body = (BODIES / entry["file"]).read_bytes()
     media = entry.get("media_type", "application/json") or None
-    answer = answered(
-        ASKED[entry["status"]], entry["status"], body, ("WWW-Authenticate", "Bearer"), media=media
-    )
+    answer = answered(ASKED[entry["status"]], entry["status"], body, ("WWW-Authenticate", "Bearer"), media=media)
     assert entry["requirement"] in answer.exchange.findings
     expected = set(entry.get("also", [])) | (set() if entry["right"] else {entry["requirement"]})
     assert broken(answer.exchange) == expected

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.contract import jsontext
-from conformance.contract.jsontext import INT64, NotJson, Number, integer, numbers, parse, type_name
+from conformance.contract.jsontext import INT64, NotJson, Number, integer, parse, type_name, values
 
 ATOMS = (
     st.none()
@@ -46,9 +46,7 @@ def test_types_survive(value: Any) -> None:
     assert shape(read) == shape(json.loads(json.dumps(value), parse_float=Number))
 
 
-@given(
-    st.text(st.sampled_from('[]{}",:0123456789.eE+-truefalsn\\u \n\t'), max_size=20) | st.text(max_size=20)
-)
+@given(st.text(st.sampled_from('[]{}",:0123456789.eE+-truefalsn\\u \n\t'), max_size=20) | st.text(max_size=20))
 def test_agrees_with_json_on_what_is_json(text: str) -> None:
     """What `json` refuses is refused; what it takes is taken, save what it should not take."""
 
@@ -140,7 +138,7 @@ def test_many_doubled_names_are_found_quickly() -> None:
     body = ("{" + ",".join(f'"n{i}":0' for i in range(20_000)) + ',"n0":0}').encode()
     started = time.perf_counter()
     assert parse(body).doubled_names == ["n0"]
-    assert time.perf_counter() - started < 2  # core finding 11: quadratic
+    assert time.perf_counter() - started < 2  # not quadratic
 
 
 @given(st.integers())
@@ -148,7 +146,7 @@ def test_integers_are_exact(number: int) -> None:
     assert integer(parse(str(number).encode()).value) == number
 
 
-@pytest.mark.parametrize("digits", [401, 5_000, 200_000])
+@pytest.mark.parametrize("digits", [5_000, 200_000])
 def test_integers_of_any_length_are_read(digits: int) -> None:
     """Python refuses to convert more than 4,300 digits; the JSON text is one all the same."""
     value = parse(b"-" + b"9" * digits).value
@@ -175,9 +173,7 @@ def test_integers_by_value(number: int, zeros: int) -> None:
 def test_fractions_are_no_integers(number: Decimal) -> None:
     text = f"{number:e}"
     value = parse(text.encode()).value
-    expected = (
-        int(number) if number in (-(2**63), *[number.to_integral_value()]) and int(number) in INT64 else None
-    )
+    expected = int(number) if number in (-(2**63), *[number.to_integral_value()]) and int(number) in INT64 else None
     assert integer(value) == expected
 
 
@@ -205,9 +201,9 @@ def test_other_values_are_no_integers(value: object) -> None:
     assert integer(value) is None
 
 
-def test_numbers_are_found_however_deep() -> None:
-    value = parse(b'{"a": [1, 2.0, {"b": [3e0, true, null, "4.0"]}], "c": -0.5}').value
-    assert sorted(number.text for number in numbers(value)) == ["-0.5", "2.0", "3e0"]
+def test_values_are_found_however_deep() -> None:
+    found = list(values(parse(b'{"a": [1, 2.0, {"b": [true, null, "4"]}], "c": [[]], "d": {}}').value))
+    assert sorted(map(repr, found)) == ["'4'", "1", "2.0", "None", "True"]
 
 
 @pytest.mark.parametrize(

@@ -35,20 +35,13 @@ FURTHER = st.dictionaries(
     st.none() | st.text() | st.lists(st.integers()),
     max_size=3,
 )
-ORDERS = st.builds(
-    lambda known, further: {**known, **further}, st.fixed_dictionaries({}, optional=RIGHT), FURTHER
-)
-NO_NUMBER = st.none() | st.booleans() | st.text() | st.just([]) | st.just({}) | st.just(0.5)
+ORDERS = st.builds(lambda known, further: {**known, **further}, st.fixed_dictionaries({}, optional=RIGHT), FURTHER)
+NO_NUMBER: st.SearchStrategy[Any] = st.none() | st.booleans() | st.text() | st.just([]) | st.just({}) | st.just(0.5)
 WRONG = {
     "id": NO_NUMBER | st.integers(INT64.stop) | st.integers(max_value=INT64.start - 1),
     "petId": NO_NUMBER | st.integers(INT64.stop) | st.integers(max_value=INT64.start - 1),
     "quantity": NO_NUMBER,
-    "shipDate": st.none()
-    | st.booleans()
-    | st.integers()
-    | st.just("2026-11-21")
-    | st.just("soon")
-    | st.just([]),
+    "shipDate": st.none() | st.booleans() | st.integers() | st.just("2026-11-21") | st.just("soon") | st.just([]),
     "complete": st.none() | st.integers() | st.text() | st.just([]),
 }
 ERRORS = st.builds(

@@ -1,0 +1,222 @@
+"""What a check takes is given back, whatever happens; static ids are shared out once, the most telling checks first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from built import target
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot
+from conformance.contract import catalogue
+from conformance.session import static_allotments
+from conformance.states.leases import Allotment, Leases
+from conformance.states.provider import CannotDo, ProviderError, State
+from conformance.target import Mode, States
+from conformance.transport.guard import Guard
+
+
+class Store:
+    """A provider that keeps what it placed, and fails when told to."""
+
+    def __init__(self) -> None:
+        self.placed: set[int] = set()
+        self.messages: list[dict[str, Any]] = []
+        self.answer: dict[str, Any] | None = None
+        self.failing: set[int] = set()
+        self.refuses = False
+
+    def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        self.messages.append(message)
+        if self.refuses:
+            raise CannotDo("501")
+        if message["action"] == "teardown":
+            ids = set(message["params"]["orderIds"])
+            if ids & self.failing:
+                raise ProviderError("the store is down")
+            self.placed -= ids
+            return {}
+        if self.answer is not None:
+            self.placed |= {number for number in self.answer.get("orderIds", []) if isinstance(number, int)}
+            return self.answer
+        start = max(self.placed, default=100) + 1
+        ids_ = message["params"].get("ids") or list(range(start, start + message["params"].get("count", 0)))
+        self.placed |= set(ids_)
+        return {"orderIds": ids_}
+
+    def close(self) -> None:
+        pass
+
+
+def leases(store: Store | None = None, allotment: Allotment | None = None) -> tuple[Leases, Guard]:
+    guard = Guard(Mode.FULL)
+    return Leases(store, guard, allotment), guard
+
+
+def test_what_is_taken_may_be_cancelled_until_it_is_given_back() -> None:
+    store = Store()
+    held, guard = leases(store)
+    ids = [*held.take(State.PENDING, 2), *held.take(State.SHIPPED, 1), *held.place(State.PENDING, [2**53 + 1])]
+    assert store.placed == set(ids)
+    assert all(guard.permits(str(number)) for number in ids)
+    assert held.give_back() == []
+    assert store.placed == set()
+    guard.saw_listing(ids)
+    assert not any(guard.permits(str(number)) for number in ids)
+    told = [(m["state"], m["params"]) for m in store.messages if m["action"] == "teardown"]
+    assert told == [
+        ("pending orders", {"orderIds": ids[:2]}),
+        ("shipped orders", {"orderIds": ids[2:3]}),
+        ("pending orders", {"orderIds": ids[3:]}),
+    ]
+
+
+def test_nothing_is_given_back_twice() -> None:
+    store = Store()
+    held, _ = leases(store)
+    held.take(State.PENDING, 1)
+    held.give_back()
+    said = len(store.messages)
+    assert held.give_back() == []
+    assert len(store.messages) == said
+
+
+def test_taking_none_asks_nobody() -> None:
+    store = Store()
+    held, _ = leases(store)
+    assert held.take(State.PENDING, 0) == []
+    assert store.messages == []
+
+
+def test_what_cannot_be_given_back_is_told_and_the_rest_is() -> None:
+    store = Store()
+    held, guard = leases(store)
+    first, second = held.take(State.PENDING, 30), held.take(State.SHIPPED, 1)
+    store.failing = {first[0]}
+    (said,) = held.give_back()
+    assert said.startswith("orders left behind (pending orders): 101, 102, ")
+    assert said.endswith("120 and 10 more: the store is down")
+    assert store.placed == set(first)
+    assert guard.handed_out == set()
+    assert second[0] not in store.placed
+
+
+def test_everything_is_given_back_after_an_error() -> None:
+    store = Store()
+    held, _ = leases(store)
+    held.take(State.PENDING, 2)
+    store.answer = {"nonsense": True}
+    with pytest.raises(ProviderError):
+        held.take(State.SHIPPED, 1)
+    assert held.give_back() == []
+    assert store.placed == set()
+
+
+@pytest.mark.parametrize(
+    "answer", [{"orderIds": [7, 8, 9]}, {"orderIds": [7]}, {"orderIds": [7, 7]}], ids=["too many", "too few", "twice"]
+)
+def test_what_a_faulty_answer_names_is_given_back_too(answer: dict[str, Any]) -> None:
+    """It was placed, and is nobody else's."""
+    store = Store()
+    held, guard = leases(store)
+    store.answer = answer
+    with pytest.raises(ProviderError):
+        held.take(State.PENDING, 2)
+    assert guard.handed_out == set()
+    held.give_back()
+    assert store.placed == set()
+
+
+def test_a_refusal_leaves_nothing_behind() -> None:
+    store = Store()
+    held, guard = leases(store)
+    store.refuses = True
+    for work in (lambda: held.place(State.PENDING, [1]), held.empty_store, lambda: held.take(State.PENDING, 1)):
+        with pytest.raises(CannotDo):
+            work()
+    assert guard.handed_out == set()
+    assert held.give_back() == []
+
+
+def test_emptying_the_store() -> None:
+    store = Store()
+    held, _ = leases(store)
+    held.empty_store()
+    assert store.messages == [{"state": "no orders", "action": "setup", "params": {}}]
+
+
+# --- static lists
+
+
+def test_each_static_id_is_used_once() -> None:
+    held, guard = leases(None, Allotment((1, 2, 3), (9,)))
+    assert held.take(State.PENDING, 2) == [1, 2]
+    assert held.take(State.PENDING, 1) == [3]
+    assert held.take(State.SHIPPED, 1) == [9]
+    assert guard.handed_out == {1, 2, 3, 9}
+    for state in (State.PENDING, State.SHIPPED):
+        with pytest.raises(ProviderError, match=f"the static list of {state} has too few ids left"):
+            held.take(state, 1)
+
+
+def test_static_lists_can_only_be_taken_from() -> None:
+    held, guard = leases(None)
+    with pytest.raises(CannotDo):
+        held.place(State.PENDING, [1])
+    with pytest.raises(CannotDo):
+        held.empty_store()
+    with pytest.raises(ProviderError):
+        held.take(State.PENDING, 1)
+    assert guard.handed_out == set()
+    assert held.give_back() == []
+
+
+CHECKS = all_checks()
+
+
+@given(st.integers(0, 80), st.integers(0, 40), st.randoms(use_true_random=False))
+def test_static_ids_are_shared_out_once(pending: int, shipped: int, rng: Any) -> None:
+    ids = (tuple(range(1, pending + 1)), tuple(range(1001, shipped + 1001)))
+    shares = allot(CHECKS, *ids)
+    shuffled = CHECKS[:]
+    rng.shuffle(shuffled)
+    assert allot(shuffled, *ids) == shares
+    for place in (0, 1):
+        given_out = [number for share in shares.values() for number in share[place]]
+        assert len(set(given_out)) == len(given_out)
+        assert set(given_out) <= set(ids[place])
+    by_id = {check.id: check for check in CHECKS}
+    for name, share in shares.items():
+        needs = by_id[name].needs
+        assert (len(share[0]), len(share[1])) == (needs.pending, needs.shipped)
+        assert needs.orders
+        assert not needs.chosen_ids
+        assert not needs.many_orders
+
+
+def test_the_most_telling_requirements_come_first() -> None:
+    rank = {id_: place for place, id_ in enumerate(MOST_TELLING)}
+    got = list(allot(CHECKS, tuple(range(1, 500)), tuple(range(1001, 1500))))
+    by_id = {check.id: check for check in CHECKS}
+    ranks = [rank.get(by_id[name].requirement, len(rank)) for name in got]
+    assert ranks == sorted(ranks)
+    assert set(MOST_TELLING) <= catalogue.load().requirements.keys()
+    assert by_id[next(iter(allot(CHECKS, (1,), ())))].requirement == MOST_TELLING[0]
+
+
+def test_what_one_check_cannot_have_is_left_to_the_next() -> None:
+    greedy = Check("a.greedy", "CANCEL-1", Needs(Mode.FULL, pending=5), "")
+    modest = Check("b.modest", "LIST-9", Needs(Mode.FULL, pending=2), "")
+    assert allot([greedy, modest], (1, 2, 3), ()) == {"b.modest": ([1, 2], [])}
+
+
+def test_checks_that_the_mode_forbids_get_none() -> None:
+    states = States(pending=tuple(range(1, 1000)), shipped=tuple(range(1001, 2000)))
+    full = static_allotments(target(states=states, mode=Mode.FULL), CHECKS)
+    observing = static_allotments(target(states=states, mode=Mode.OBSERVE), CHECKS)
+    assert {check.id for check in CHECKS if check.needs.mode is Mode.FULL} & observing.keys() == set()
+    assert observing.keys() < full.keys()
+    assert static_allotments(target(states=States(url="http://h")), CHECKS) == {}
+    assert static_allotments(target(), CHECKS) == {}

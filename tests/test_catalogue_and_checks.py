@@ -1,0 +1,164 @@
+"""Catalogue and checks belong together: each row is checked, each check has its row, and says what it needs once."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from built import target
+
+from conformance import check as checks_of
+from conformance import checks as checks_package
+from conformance import collect, settings, universal
+from conformance.check import Check, Needs, all_checks, exclusion
+from conformance.collect import Collection, Report
+from conformance.contract import catalogue
+from conformance.contract.catalogue import Level
+from conformance.target import Mode, States
+from conformance.verdict import Status
+
+CHECKS = all_checks()
+ROWS = catalogue.load().requirements
+SNAPSHOT = Path(__file__).parent / "check_ids.txt"
+
+
+def test_every_requirement_has_a_check() -> None:
+    assert ROWS.keys() - {check.requirement for check in CHECKS} == set()
+
+
+def test_every_check_has_a_requirement() -> None:
+    assert {check.requirement for check in CHECKS} <= ROWS.keys()
+    with pytest.raises(KeyError):
+        checks_of.requirement("AUTH-99")
+
+
+def test_every_test_of_the_suite_is_a_check() -> None:
+    """A test function without the decorator would run, and count for nothing."""
+    package = Path(inspect.getfile(checks_package)).parent
+    written = sum(
+        line.startswith("def test_")
+        for path in package.glob("test_*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+    )
+    assert written == len(CHECKS)
+
+
+def test_check_ids_are_unique_and_frozen() -> None:
+    """Check ids are in results.json, which runs are compared by: a renamed check looks like one lost and one new."""
+    ids = [check.id for check in CHECKS]
+    assert len(set(ids)) == len(ids)
+    found = "".join(sorted(f"{check.id} {check.requirement}\n" for check in CHECKS))
+    if os.environ.get("UPDATE_GOLDEN"):
+        SNAPSHOT.write_text(found, encoding="utf-8")
+    assert found == SNAPSHOT.read_text(encoding="utf-8")
+
+
+def test_checks_are_in_the_order_of_the_catalogue() -> None:
+    order = list(ROWS)
+    assert [check.requirement for check in CHECKS] == sorted((check.requirement for check in CHECKS), key=order.index)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.id)
+def test_needs_of_the_checks_are_those_of_the_row(row: catalogue.Requirement) -> None:
+    own = [check for check in CHECKS if check.requirement == row.id]
+    assert frozenset[str]().union(*(check.needs.words for check in own)) == set(row.needs)
+    assert len(set(row.needs)) == len(row.needs)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_every_check_says_what_it_demands(check: Check) -> None:
+    assert check.description.endswith(".")
+    assert len(check.description) > 20
+    assert "TODO" not in check.description
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_a_check_that_takes_orders_says_so(check: Check) -> None:
+    needs = check.needs
+    if needs.mode is Mode.FULL:
+        assert needs.orders or needs.empty_store
+    assert min(needs.pending, needs.shipped) >= 0
+
+
+def test_checks_carry_no_level() -> None:
+    names = {field.name for kind in (Check, Needs, Report) for field in dataclasses.fields(kind)}
+    assert names & {"level", "severity", "gates", "required", "recommended"} == set()
+    assert "level" not in inspect.signature(checks_of.requirement).parameters
+
+
+def test_the_level_in_a_result_is_that_of_the_catalogue() -> None:
+    """A failure of the same kind gates or not by its row alone."""
+    now = datetime.now(UTC)
+    chosen = settings.read((), {})
+    for row in ROWS.values():
+        check = next(check for check in CHECKS if check.requirement == row.id)
+        failure = {"expected": "that", "received": "this", "exchange": None, "curl": None}
+        reports = {check.id: Report(check.id, Status.FAILED, "this", failure=failure)}
+        collection = Collection(target(), now, reports)
+        run = collect.build(collection, CHECKS, chosen, {}, finished=now, complete=True, command="run")
+        (result,) = [result for result in run.requirements if result.requirement.id == row.id]
+        assert result.requirement == row
+        assert result.status is Status.FAILED
+        assert run.verdict == ("non-conformant" if row.level is Level.REQUIRED else "conformant")
+
+
+def test_judges_belong_to_rows_in_order() -> None:
+    assert list(universal.JUDGES) == [id_ for id_ in ROWS if id_ in universal.JUDGES]
+
+
+# --- what can run where
+
+
+def test_what_a_mode_excludes() -> None:
+    states = States(url="http://127.0.0.1:9/_states")
+    for check in CHECKS:
+        for mode in Mode:
+            reason = exclusion(check.needs, target(mode=mode, states=states))
+            assert (reason is not None) is (check.needs.mode > mode), check.id
+            if reason:
+                assert f"mode {mode} " in reason
+                assert f"needs mode {check.needs.mode}" in reason
+
+
+@pytest.mark.parametrize(
+    ("needs", "further", "reason"),
+    [
+        (Needs(pending=1), {}, "no state provider hands out orders for this target"),
+        (Needs(empty_store=True), {}, "no state provider hands out orders for this target"),
+        (Needs(), {}, None),
+        (Needs(pending=1), {"states": States(pending=(1,))}, None),
+        (
+            Needs(pending=1, chosen_ids=True),
+            {"states": States(pending=(1,))},
+            "static lists of orders cannot provide this",
+        ),
+        (Needs(many_orders=True), {"states": States(pending=(1,))}, "static lists of orders cannot provide this"),
+        (Needs(empty_store=True), {"states": States(pending=(1,))}, "static lists of orders cannot provide this"),
+        (
+            Needs(many_orders=True),
+            {"states": States(command=("x",)), "bulk_orders": 0},
+            "bulk_orders is 0 for this target",
+        ),
+        (Needs(many_orders=True), {"states": States(command=("x",))}, None),
+        (Needs(chosen_ids=True, pending=1), {"states": States(command=("x",))}, None),
+    ],
+)
+def test_what_a_provider_excludes(needs: Needs, further: dict[str, Any], reason: str | None) -> None:
+    assert exclusion(needs, target(**further)) == reason
+
+
+def test_without_a_provider_something_is_left_of_most_requirements() -> None:
+    """`guarded`, the default for production, decides most of authentication, listing and errors."""
+    left = {check.requirement for check in CHECKS if exclusion(check.needs, target()) is None}
+    assert {"AUTH-1", "AUTH-2", "AUTH-3", "AUTH-4", "LIST-1", "LIST-2", "CANCEL-5", "ERR-1", "ERR-2", "HTTP-1"} <= left
+
+
+def test_scaled_needs() -> None:
+    with_many = target(bulk_orders=50)
+    assert checks_of.scaled(Needs(pending=1, many_orders=True), with_many).pending == 51
+    assert checks_of.scaled(Needs(pending=1), with_many).pending == 1

@@ -1,0 +1,333 @@
+"""The command: its help, its mistakes, and everything that it does without a service."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import __version__, cli, settings
+from conformance.check import all_checks
+from conformance.contract import catalogue
+from conformance.target import Options, resolve
+
+ROWS = catalogue.load().requirements
+STATIC = """\
+[targets.lists]
+base_url = "http://127.0.0.1:9/v1"
+api_key_env = "KEY"
+[targets.lists.states]
+pending = [101, 102]
+shipped = [201]
+[targets.production]
+base_url = "http://127.0.0.1:9/v1"
+api_key_env = "KEY"
+"""
+KEY = "sk-Harness.Key_42"
+
+
+@dataclass
+class Said:
+    """How a command ended, and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Said]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command in this process, in a folder of its own, where nothing may be sent.
+
+    Importing `conformance.plugin` for it must not warn: a project's own pytest settings may make that
+    an error.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KEY", KEY)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def refuse(*arguments: object, **named: object) -> object:
+        raise AssertionError("nothing may be sent, and no process started, here")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+
+    def run(*arguments: str) -> Said:
+        try:
+            status = cli.main(arguments)
+        except SystemExit as exit_:
+            status = int(exit_.code or 0)
+        captured = capsys.readouterr()
+        assert KEY not in captured.out + captured.err
+        return Said(status, captured.out, captured.err)
+
+    return run
+
+
+def mistake(said: Said, *words: str) -> None:
+    """Demand exit status 2 and one clear message on the error stream."""
+    assert said.status == 2
+    assert said.out == ""
+    assert said.err.startswith("store-orders-conformance")
+    assert "Traceback" not in said.err
+    assert len(said.err.splitlines()) <= 2
+    for word in words:
+        assert word in said.err
+
+
+# --- help
+
+
+def commands() -> dict[str, str]:
+    """The commands that there are, and the first line of their help."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        cli.main(["--help"])
+    lines = out.getvalue().partition("commands:\n")[2].splitlines()
+    rows = [line.split(maxsplit=1) for line in lines if line.startswith("    ") and not line.startswith("     ")]
+    return {row[0]: row[1] if len(row) > 1 else "" for row in rows if row[0] != "COMMAND"}
+
+
+def test_the_commands_are_those_that_are_published() -> None:
+    assert {"run", "serve", "requirements", "explain", "doctor", "init"} <= commands().keys()
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_has_help(command: Command, name: str) -> None:
+    said = command(name, "--help")
+    assert said.status == 0
+    assert said.out.startswith(f"usage: store-orders-conformance {name}")
+    assert said.err == ""
+    described = said.out.split("\n\n")[1]
+    assert described[0].isupper()
+    assert described.rstrip().endswith(".")
+
+
+def test_the_help_of_run_has_every_option_and_exit_status(command: Command) -> None:
+    out = command("run", "--help").out
+    for flag, arguments in settings.OPTIONS.items():
+        assert flag in out
+        assert arguments["help"]
+    for word in (
+        "--plan",
+        "-n N|auto",
+        "0 conformant",
+        "1 non-conformant",
+        "2 command line",
+        "3 incomplete",
+        "130 interrupted",
+    ):
+        assert word in " ".join(out.split())
+
+
+def test_version(command: Command) -> None:
+    assert command("--version").out == f"store-orders-conformance {__version__}\n"
+
+
+# --- mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), ("COMMAND",)),
+        (("rnu",), ("rnu", "run")),
+        (("run", "--onyl", "AUTH"), ("--onyl",)),
+        (("run", "--mod", "full"), ("--mod",)),  # no abbreviations: they would change meaning with the next option
+        (("run", "--mode", "half"), ("half", "observe")),
+        (("run", "--seed", "x"), ("--seed", "x")),
+        (("run", "--timeout", "soon"), ("--timeout", "soon")),
+        (("run", "--timeout", "0"), ("--timeout 0",)),
+        (("run", "--api-key", KEY[:5]), ("--api-key",)),
+        (("run", "stagng"), ("unknown target 'stagng'", "init")),
+        (("run", "stagng", "--plan"), ("unknown target 'stagng'",)),
+        (("run", "--only", "AUTH-99"), ("--only: 'AUTH-99' is no requirement and no family",)),
+        (("run", "--only", "AUTH", "--skip", "AUTH", "--plan"), ("leave no requirement",)),
+        (("run", "--config", "none.toml"), ("none.toml: cannot be read",)),
+        (("run", "-n", "0"), ("-n 0: a number of workers",)),
+        (("run", "-n", "many"), ("-n many: a number of workers",)),
+        (("run", "--waivers", "none.toml"), ("none.toml: cannot be read",)),
+        (("run", "--confirm-cancel", "production"), ("--confirm-cancel production: no target of that name",)),
+        (("run", "--base-url", "http://127.0.0.1:9/v2", "--api-key-env", "KEY"), ("does not end with /v1",)),
+        (("run", "--base-url", "http://127.0.0.1:9/v1"), ("--api-key-env",)),
+        (("explain", "AUTH-99"), ("'AUTH-99' is no requirement", "AUTH-1")),
+        (("explain", "XYZ"), ("'XYZ' is no requirement", "requirements")),
+        (("explain",), ("ID",)),
+        (("requirements", "--json", "--markdown"), ("--markdown", "--json")),
+        (("doctor", "stagng"), ("unknown target 'stagng'",)),
+    ],
+    ids=" ".join,
+)
+def test_mistakes(command: Command, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    mistake(command(*arguments), *words)
+
+
+def test_a_report_folder_that_cannot_be(command: Command) -> None:
+    Path("file").touch()
+    mistake(
+        command("run", "--report-dir", "file/reports"), "--report-dir file/reports: cannot be made", "choose another"
+    )
+
+
+def test_a_waiver_that_has_expired_is_found_before_anything_is_sent(command: Command) -> None:
+    Path("w.toml").write_text(
+        '[[waiver]]\nrequirement = "AUTH-1"\nreason = "r"\nexpires = 2020-01-01\n', encoding="utf-8"
+    )
+    mistake(command("run", "--waivers", "w.toml"), "w.toml: waiver 1 (AUTH-1): expired on 2020-01-01")
+
+
+# --- the plan
+
+
+def test_the_plan_for_the_reference(command: Command) -> None:
+    said = command("run", "--plan")
+    assert said.status == 0
+    assert said.err == ""
+    assert said.out.startswith("reference: ")
+    assert (
+        f"{len(all_checks())} of {len(all_checks())} checks run, for {len(ROWS)} of {len(ROWS)} requirements."
+        in said.out
+    )
+    for row in ROWS.values():
+        assert f"runs      {row.id:10} {row.title}" in said.out
+
+
+def test_the_plan_for_lists_and_for_production(command: Command) -> None:
+    Path("targets.toml").write_text(STATIC, encoding="utf-8")
+    said = command("run", "lists", "production", "--plan")
+    assert said.status == 0
+    lists, production = said.out.split("production: ")
+    assert lists.startswith("lists: http://127.0.0.1:9/v1, mode full")
+    assert production.startswith("http://127.0.0.1:9/v1, mode guarded")
+    assert "excluded  LIST-7" in lists
+    assert "static lists of orders cannot provide this" in lists
+    assert "the static lists of orders have too few ids left for this check" in lists
+    assert "runs      CANCEL-1 " in lists or "in part   CANCEL-1 " in lists
+    assert "excluded  CANCEL-1 " in production
+    assert "mode guarded does not cancel orders that were handed out; needs mode full" in production
+    assert "runs      CANCEL-5 " in production or "in part   CANCEL-5 " in production
+    assert "Orders wanted from the state provider: 0 pending and 0 shipped" in production
+
+
+def test_the_plan_of_a_selection(command: Command) -> None:
+    said = command("run", "--plan", "--only", "PET", "--skip", "PET-2")
+    assert "PET-1" in said.out
+    assert "PET-2" not in said.out
+    assert "1 of 1 requirements." in said.out
+
+
+# --- the catalogue
+
+
+def test_requirements_as_json(command: Command) -> None:
+    data: dict[str, Any] = json.loads(command("requirements", "--json").out)
+    assert data["catalogue"] == catalogue.load().digest
+    assert [(row["id"], row["level"]) for row in data["requirements"]] == [
+        (row.id, row.level.value) for row in ROWS.values()
+    ]
+    listed = [check["id"] for row in data["requirements"] for check in row["checks"]]
+    assert sorted(listed) == sorted(check.id for check in all_checks())
+    assert len(data["observations"]) == len(catalogue.load().observations)
+    assert len(data["undecidable"]) == len(catalogue.load().undecidable)
+
+
+def test_requirements_as_text_and_markdown(command: Command) -> None:
+    text, markdown = command("requirements").out, command("requirements", "--markdown").out
+    assert len(text.splitlines()) == len(ROWS)
+    for row in ROWS.values():
+        assert row.title in text
+        assert f"| {row.id} | {row.level} | {row.section} | {row.title} |" in markdown
+    assert all(line.startswith("|") for line in markdown.splitlines() if line)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.id)
+def test_explanations(command: Command, row: catalogue.Requirement) -> None:
+    said = command("explain", row.id.lower())
+    assert said.status == 0
+    flat = " ".join(said.out.split())
+    for text in (row.id, row.level, row.title, row.clause, row.why, f"section {row.section}", *row.needs):
+        assert " ".join(text.split()) in flat
+    for check in all_checks():
+        assert (check.id in said.out) is (check.requirement == row.id)
+
+
+# --- init
+
+
+def test_init_writes_what_then_loads(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = command("init")
+    assert said.status == 0
+    assert "wrote targets.toml" in said.out
+    assert os.access("state_provider.py", os.X_OK)
+    environment = {
+        "STORE_ORDERS_STAGING_URL": "https://staging.example.com/v1",
+        "STORE_ORDERS_STAGING_KEY": KEY,
+        "STORE_ORDERS_BASE_URL": "https://api.example.com/v1",
+        "STORE_ORDERS_KEY": KEY,
+    }
+    targets = resolve(("staging", "production"), Options(environment=environment))
+    assert [(t.name, str(t.mode), t.protected) for t in targets if t] == [
+        ("staging", "full", False),
+        ("production", "guarded", True),
+    ]
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert command("run", "staging", "production", "--plan").status == 0
+
+
+def test_what_init_has_commented_out_is_right_too(command: Command) -> None:
+    command("init")
+    lines = Path("targets.toml").read_text(encoding="utf-8").splitlines()
+    options = [line[2:] for line in lines if line.startswith("# ") and " = " in line and not line.endswith(".")]
+    assert len(options) >= 8
+    for option in options:
+        if option.split(" = ")[0].isidentifier():
+            tomllib.loads(option)
+
+
+def test_init_replaces_nothing_unasked(command: Command) -> None:
+    Path("state_provider.py").write_text("mine", encoding="utf-8")
+    mistake(command("init"), "state_provider.py is here already; remove it, or use --force")
+    assert Path("state_provider.py").read_text(encoding="utf-8") == "mine"
+    assert not Path("targets.toml").exists()
+    assert command("init", "--force").status == 0
+    assert Path("state_provider.py").read_text(encoding="utf-8") != "mine"
+
+
+# --- how it is started
+
+
+def test_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"store-orders-conformance {__version__}\n"
+
+
+def test_a_reader_that_leaves() -> None:
+    """`… requirements | head -1` ends quietly."""
+    line = f"'{sys.executable}' -m conformance requirements --json | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_help_does_not_wait_for_the_checks() -> None:
+    """Commands import what they need: `--help` knows nothing of pytest and httpx."""
+    code = "import sys; from conformance import cli; cli.parser(); print({'pytest', 'httpx'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

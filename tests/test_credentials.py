@@ -1,0 +1,179 @@
+"""The batteries of credentials: near the key, never the key, legal in a header, with labels that give nothing away."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.checks import credentials
+from conformance.transport.evidence import Credential
+
+KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=100)
+LONG = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=100)
+ODD = [
+    "a",
+    "aaaaaaaa",
+    "12345678",
+    "ABCDEFGH",
+    "abcdefgh",
+    "abccba",
+    "--------",
+    "x",
+    "xxxxxxxx",
+    "A=",
+    '"""',
+    "\\\\\\",
+    "null",
+    "aAaAaAaA",
+]
+
+
+def invalid(key: str) -> list[Credential]:
+    """Everything that must be refused as an invalid key."""
+    return credentials.invalid_keys(key, random.Random(1))
+
+
+def everything(key: str) -> list[Credential]:
+    return [
+        *invalid(key),
+        *credentials.misplaced(key),
+        *credentials.in_query(key),
+        *credentials.malformed(key),
+        *credentials.schemes(key),
+        credentials.valid(key),
+    ]
+
+
+def token(credential: Credential) -> str:
+    ((name, value),) = credential.headers
+    assert name == "Authorization"
+    scheme, _, rest = value.partition(" ")
+    assert scheme == "Bearer"
+    return rest
+
+
+@given(KEYS)
+def test_invalid_keys_are_not_the_key(key: str) -> None:
+    tokens = [token(credential) for credential in invalid(key)]
+    assert key not in tokens
+    assert "" not in tokens
+    assert not any(credential.valid for credential in invalid(key))
+
+
+@pytest.mark.parametrize("key", ODD)
+def test_odd_keys_have_near_misses_too(key: str) -> None:
+    """Keys without letters, of one letter, palindromes: fewer near misses, and none of them the key."""
+    tokens = [token(credential) for credential in credentials.near_misses(key)]
+    assert key not in tokens
+    assert len(set(tokens)) == len(tokens) >= 4
+    assert len(invalid(key)) > 10
+
+
+@given(LONG)
+def test_near_misses_differ_from_each_other(key: str) -> None:
+    misses = credentials.near_misses(key)
+    assert len({token(credential) for credential in misses}) == len(misses)
+    assert len(misses) >= 10
+
+
+@given(KEYS)
+def test_every_credential_is_legal_in_a_header(key: str) -> None:
+    """Visible ASCII and single blanks inside: neither a client nor a proxy has a reason to change or refuse it."""
+    for credential in everything(key):
+        for name, value in credential.headers:
+            assert re.fullmatch(r"[A-Za-z0-9_-]+", name)
+            assert re.fullmatch(r"[\x21-\x7e]+( [\x21-\x7e]+)*", value), credential.label
+        assert re.fullmatch(r"[A-Za-z0-9_.~%=-]*", credential.query)
+
+
+@given(LONG)
+def test_labels_are_unique(key: str) -> None:
+    labels = [credential.label for credential in everything(key)]
+    assert len(set(labels)) == len(labels)
+
+
+@given(LONG)
+def test_labels_and_shell_words_give_nothing_away(key: str) -> None:
+    """They are the same for every key of the kind, so that they cannot hold any of it."""
+    plain = {(credential.label, credential.shell) for credential in everything("Plain-Key.0123456789" * 5)}
+    assert {(credential.label, credential.shell) for credential in everything(key)} <= plain
+
+
+@given(LONG)
+def test_only_the_valid_credential_is_marked_so(key: str) -> None:
+    assert [credential.label for credential in everything(key) if credential.valid] == ["the key"]
+    assert credentials.valid(key).headers == (("Authorization", f"Bearer {key}"),)
+
+
+@given(LONG)
+def test_misplaced_keys_are_no_bearer_tokens_in_authorization(key: str) -> None:
+    """Else a service that accepts them is right: the scheme's name is case-insensitive."""
+    for credential in credentials.misplaced(key):
+        for name, value in credential.headers:
+            if name.lower() == "authorization":
+                assert value.split(" ")[0].lower() != "bearer" or key.lower() == "bearer"
+        assert credential.headers
+
+
+@given(LONG)
+def test_malformed_credentials_do_not_hold_the_key_alone(key: str) -> None:
+    for credential in credentials.malformed(key):
+        assert credential.headers[0][1] != f"Bearer {key}"
+
+
+@given(KEYS)
+def test_the_few_telling_ones_are_of_the_battery(key: str) -> None:
+    telling = credentials.telling_invalid_keys(key)
+    assert {credential.label for credential in telling} <= {
+        credential.label for credential in credentials.near_misses(key)
+    }
+
+
+def test_there_is_always_a_telling_one() -> None:
+    for key in ODD:
+        assert credentials.telling_invalid_keys(key), key
+
+
+@given(LONG)
+def test_secrets_are_what_is_made_of_the_key(key: str) -> None:
+    """Every near miss that is sent is known to the redactor, under a label in angle brackets."""
+    secrets = credentials.secrets(key)
+    assert {token(credential) for credential in credentials.near_misses(key)} <= secrets.keys()
+    assert key not in secrets
+    assert all(re.fullmatch(r"<.+>", label) for label in secrets.values())
+
+
+def test_near_misses_catch_what_they_are_for() -> None:
+    """Each way to compare carelessly lets at least one near miss pass."""
+    key = "sk-Abcdefgh-0123456789-Abcdefgh-0123456789-Abcdefgh-0123456789-Abcdefgh-0123456789"
+    careless = {
+        "prefix": lambda told: key.startswith(told),
+        "suffix": lambda told: key.endswith(told),
+        "begins with the key": lambda told: told.startswith(key),
+        "ends with the key": lambda told: told.endswith(key),
+        "holds the key": lambda told: key in told,
+        "case": lambda told: told.lower() == key.lower(),
+        "length": lambda told: len(told) == len(key),
+        "letters": lambda told: sorted(told) == sorted(key),
+        "first 4": lambda told: told[:4] == key[:4],
+        "first 8": lambda told: told[:8] == key[:8],
+        "first 16": lambda told: told[:16] == key[:16],
+        "first 32": lambda told: told[:32] == key[:32],
+        "first 72": lambda told: told[:72] == key[:72],
+        "all but the first": lambda told: told[1:] == key[1:],
+        "all but the last": lambda told: told[:-1] == key[:-1],
+        "anything": lambda told: True,
+    }
+    tokens = [token(credential) for credential in credentials.near_misses(key)]
+    assert [name for name, passes in careless.items() if not any(map(passes, tokens))] == []
+    for first in (4, 8, 16, 32, 72):
+        assert any(told[:first] == key[:first] and told[first : first + 1] != key[first] for told in tokens)
+
+
+def test_a_random_key_depends_on_the_seed() -> None:
+    one, other = (credentials.invalid_keys("abcdefgh", random.Random(seed))[-1].headers for seed in (1, 2))
+    assert one != other

@@ -1,0 +1,173 @@
+"""The direction of imports, read from the syntax trees: also what is imported inside functions counts."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+#: What each part may import of ours, besides itself. What is not in here is composition (the command, the plugin, the
+#: session, …): it may import anything, and nothing in here may import it.
+ALLOWED: dict[str, set[str]] = {
+    "contract": set(),
+    "target": set(),
+    "verdict": {"contract"},
+    "waivers": {"contract", "target", "verdict"},
+    "settings": {"contract", "target"},
+    "check": {"contract", "target"},
+    "transport": {"contract", "target"},
+    "verify": {"contract", "transport"},
+    "states": {"contract", "target", "transport"},
+    "api": {"contract", "states", "transport", "verify"},
+    "checks": {"api", "check", "contract", "target", "transport", "verify"},
+    "universal": {"contract", "transport", "verdict", "verify"},
+    "reporting": {"contract", "transport", "verdict"},
+    "writing": {"reporting"},
+    "collect": {"check", "contract", "reporting", "settings", "target", "transport", "universal", "verdict"},
+    "reference": {"target"},
+    "matrix": {"contract"},
+    "progress": set(),
+    "templates": {"target"},
+}
+#: Third parties that have one place.
+ONE_PLACE = {
+    "httpx": {"conformance/transport/client.py"},
+    "httpcore": {"conformance/transport/client.py"},
+    "h11": {"conformance/transport/wire.py"},
+    "jinja2": {"conformance/reporting/html.py"},
+    "harfile": {"conformance/reporting/har.py"},
+    "filelock": {"conformance/plugin.py"},
+}
+
+
+def sources(package: str) -> list[Path]:
+    found = sorted((ROOT / package).rglob("*.py"))
+    assert found
+    return found
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """The dotted names that a source imports; `from conformance import x` as `conformance.x`, relative ones in full."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = path.relative_to(ROOT).parts[: -node.level] if node.level else ()
+            module = ".".join([*package, *([node.module] if node.module else [])])
+            names |= {f"{module}.{alias.name}" for alias in node.names}
+    return frozenset(names)
+
+
+def tops(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imported(path)}
+
+
+def part(path: Path) -> str:
+    """The part of the suite that a source belongs to: a module, or a package."""
+    inner = path.relative_to(ROOT / "conformance").parts
+    return inner[0].removesuffix(".py")
+
+
+def ours(path: Path) -> set[str]:
+    """The parts of the suite that a source imports, besides its own. `__version__` belongs to none."""
+    found = {name.split(".")[1] for name in imported(path) if name.startswith("conformance.")}
+    return found - {part(path), "__version__"}
+
+
+@pytest.mark.parametrize("path", sources("conformance"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path: Path) -> None:
+    if part(path) in ALLOWED:
+        assert ours(path) <= ALLOWED[part(path)]
+
+
+def test_the_table_has_no_circle() -> None:
+    settled: set[str] = set()
+    while len(settled) < len(ALLOWED):
+        ready = {name for name, needs in ALLOWED.items() if needs <= settled} - settled
+        assert ready, f"a circle among {sorted(ALLOWED.keys() - settled)}"
+        settled |= ready
+
+
+def test_the_table_is_about_what_is_there() -> None:
+    assert ALLOWED.keys() <= {part(path) for path in sources("conformance")}
+
+
+def test_the_contract_imports_nothing_of_ours() -> None:
+    for path in sources("conformance/contract"):
+        assert not {name for name in imported(path) if name.startswith("conformance.")} - {
+            name for name in imported(path) if name.startswith("conformance.contract")
+        }, path
+        assert tops(path) <= sys.stdlib_module_names | {"conformance"}, path
+
+
+def test_pure_modules_do_no_input_and_output() -> None:
+    """The guard, the verdict, the validators: values in, values out."""
+    for name in (
+        "verdict.py",
+        "transport/guard.py",
+        "contract/validators.py",
+        "contract/jsontext.py",
+        "contract/dates.py",
+    ):
+        path = ROOT / "conformance" / name
+        assert (
+            tops(path) & {"os", "pathlib", "socket", "ssl", "subprocess", "time", "io", "threading", "pytest"} == set()
+        )
+
+
+def test_reporting_knows_the_exchange_only() -> None:
+    allowed = ("conformance.reporting", "conformance.verdict", "conformance.contract", "conformance.transport.evidence")
+    for path in sources("conformance/reporting"):
+        strange = {name for name in imported(path) if name.startswith("conformance.") and not name.startswith(allowed)}
+        assert strange - {"conformance.__version__"} == set(), path
+        assert tops(path) & {"httpx", "pytest", "socket"} == set(), path
+
+
+def test_checks_get_what_they_need_as_fixtures() -> None:
+    for path in sources("conformance/checks"):
+        names = imported(path)
+        assert not {name for name in names if name.startswith(("conformance.states", "conformance.reporting"))}, path
+        assert (
+            tops(path) & {"httpx", "httpcore", "h11", "socket", "ssl", "subprocess", "requests", "urllib3"} == set()
+        ), path
+
+
+@pytest.mark.parametrize("library", ONE_PLACE)
+def test_some_libraries_have_one_place(library: str) -> None:
+    using = {str(path.relative_to(ROOT)) for path in sources("conformance") if library in tops(path)}
+    assert using <= ONE_PLACE[library]
+
+
+def test_the_reference_server_needs_the_standard_library_only() -> None:
+    for path in sources("reference_server"):
+        assert tops(path) <= sys.stdlib_module_names | {"reference_server"}, path
+
+
+def test_the_suite_reaches_the_reference_server_from_few_places() -> None:
+    """The server is a process of its own: only the commands that serve it or list its faults import it."""
+    using = {str(path.relative_to(ROOT)) for path in sources("conformance") if "reference_server" in tops(path)}
+    assert using <= {"conformance/cli.py", "conformance/selftest.py", "conformance/describe.py"}
+
+
+def test_only_these_know_pytest() -> None:
+    using = {str(path.relative_to(ROOT)) for path in sources("conformance") if tops(path) & {"pytest", "_pytest"}}
+    checks = {name for name in using if name.startswith("conformance/checks/")}
+    assert using - checks <= {
+        "conformance/plugin.py",
+        "conformance/running.py",
+        "conformance/selftest.py",
+        "conformance/verify.py",
+    }
+
+
+def test_data_folders_hold_no_importable_python() -> None:
+    """`fixtures` and `reports` belong to other projects on the package index."""
+    for folder in ("fixtures", "reports"):
+        assert not list((ROOT / folder).rglob("__init__.py"))

@@ -1,0 +1,257 @@
+"""Real runs on the reference server, each in a process of its own as users start them, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx
+import jsonschema
+import pytest
+
+from conformance.check import all_checks
+from conformance.contract import catalogue
+from conformance.reference import ReferenceServer
+from conformance.reporting import results
+from reference_server.faults import FAULTS
+
+ROWS = catalogue.load().requirements
+KEY = "sk-Harness.Key_42"
+COMMAND = (sys.executable, "-m", "conformance", "run")
+#: The smallest configuration that names a served reference as a target with static lists.
+LISTS = """\
+[targets.lists]
+base_url = "{base_url}"
+api_key_env = "KEY"
+bulk_orders = 0
+[targets.lists.states]
+pending = [{pending}]
+"""
+
+
+@dataclass
+class Ran:
+    """A run that has ended: its exit status, what it wrote to the console, and to its folder."""
+
+    status: int
+    console: str
+    folder: Path
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "results.json").read_text(encoding="utf-8")))
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """The status of each check, by requirement and check id."""
+        return {
+            f"{row['id']} {check['id']}": check["status"]
+            for row in self.results["requirements"]
+            for check in row["checks"]
+        }
+
+    @property
+    def files(self) -> dict[str, str]:
+        return {path.name: path.read_text(encoding="utf-8") for path in self.folder.iterdir()}
+
+
+def run(folder: Path, words: tuple[str, ...], target: str = "reference", **environment: str) -> Ran:
+    """Run a command line in `folder`, which is empty, so that nothing of this repository takes part."""
+    folder.mkdir(parents=True, exist_ok=True)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
+    done = subprocess.run(
+        words, cwd=folder, env={**inherited, **environment}, capture_output=True, text=True, check=False, timeout=120
+    )
+    return Ran(done.returncode, done.stdout + done.stderr, folder / "reports" / target)
+
+
+@pytest.fixture(scope="module")
+def standard(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The run that all others are compared with."""
+    return run(tmp_path_factory.mktemp("standard"), (*COMMAND, "--seed", "7"))
+
+
+def test_the_reference_conforms(standard: Ran) -> None:
+    assert standard.status == 0, standard.console
+    assert standard.results["verdict"] == "conformant"
+    required = [row for row in standard.results["requirements"] if row["level"] == "required"]
+    assert {row["id"] for row in required} == {row.id for row in ROWS.values() if row.level == "required"}
+    assert {row["status"] for row in required} == {"passed"}
+    assert {row["status"] for row in standard.results["requirements"]} == {"passed"}
+    assert standard.results["warnings"] == []
+
+
+def test_every_check_ran(standard: Ran) -> None:
+    ran = {check["id"] for row in standard.results["requirements"] for check in row["checks"]} - {"every_exchange"}
+    assert ran == {check.id for check in all_checks()}
+    assert set(standard.statuses.values()) == {"passed"}
+
+
+def test_the_console_has_verdict_coverage_and_seed(standard: Ran) -> None:
+    total = sum(row.level == "required" for row in ROWS.values())
+    assert f"reference: conformant, {total} of {total} required exercised" in standard.console
+    assert "seed 7" in standard.console
+    assert "Traceback" not in standard.console
+    assert "Warning" not in standard.console
+
+
+def test_results_are_what_the_schema_admits(standard: Ran) -> None:
+    jsonschema.Draft202012Validator(results.schema()).validate(standard.results)
+    assert standard.results["run"]["seed"] == 7
+    assert standard.results["run"]["complete"] is True
+    assert standard.results["suite"]["catalogue"] == catalogue.load().digest
+
+
+def test_other_files_are_named_with_their_digests(standard: Ran) -> None:
+    others = set(standard.files) - {"results.json"}
+    assert others == standard.results["files"].keys() >= {"junit.xml", "summary.md"}
+    for name, digest in standard.results["files"].items():
+        assert digest == "sha256:" + sha256((standard.folder / name).read_bytes()).hexdigest()
+
+
+def test_the_junit_file_parses(standard: Ran) -> None:
+    root = ElementTree.fromstring(standard.files["junit.xml"])
+    cases = list(root.iter("testcase"))
+    assert len(cases) == len(standard.statuses)
+    assert not list(root.iter("failure")) + list(root.iter("error")) + list(root.iter("skipped"))
+
+
+def test_observations_are_of_the_catalogue(standard: Ran) -> None:
+    topics = [row["topic"] for row in standard.results["observations"]]
+    assert set(topics) == catalogue.load().observations.keys()
+    assert len(set(topics)) == len(topics)
+
+
+# --- the same by other ways
+
+
+def test_plain_pytest(standard: Ran, tmp_path: Path) -> None:
+    words = (
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "conformance.plugin",
+        "--pyargs",
+        "conformance.checks",
+        "--target",
+        "reference",
+    )
+    ran = run(
+        tmp_path,
+        (
+            sys.executable,
+            *words,
+            "--conformance-report-dir",
+            "reports",
+            "--conformance-seed",
+            "7",
+        ),
+    )
+    assert ran.status == 0, ran.console
+    assert ran.statuses == standard.statuses
+    assert f"{len(all_checks())} passed" in ran.console
+    assert "warning" not in ran.console
+
+
+@pytest.mark.parametrize(
+    "ini", ["[pytest]\naddopts = --no-such-option\nfilterwarnings = error\n", "[pytest]\npython_files = x\n"]
+)
+def test_a_projects_own_settings_take_no_part(tmp_path: Path, ini: str) -> None:
+    (tmp_path / "pytest.ini").write_text(ini, encoding="utf-8")
+    (tmp_path / "conftest.py").write_text("raise SystemExit('conftest was loaded')\n", encoding="utf-8")
+    ran = run(tmp_path, (*COMMAND, "--only", "LIST-1"), PYTEST_ADDOPTS="--no-such-option")
+    assert ran.status == 0, ran.console
+    assert ran.results["verdict"] == "conformant"
+
+
+# --- selections, and other targets
+
+
+def test_a_selection_leaves_the_rest_excluded(tmp_path: Path) -> None:
+    ran = run(tmp_path, (*COMMAND, "--only", "LIST-1,PET"))
+    assert ran.status == 0
+    by_id = {row["id"]: row["status"] for row in ran.results["requirements"]}
+    assert by_id.keys() == ROWS.keys()
+    assert {id_ for id_, status in by_id.items() if status == "passed"} == {"LIST-1", "PET-1", "PET-2"}
+    assert set(by_id.values()) == {"passed", "excluded"}
+
+
+def test_a_target_that_is_not_there(tmp_path: Path) -> None:
+    words = (*COMMAND, "--base-url", "http://127.0.0.1:9/v1", "--api-key-env", "KEY")
+    ran = run(tmp_path, words, "target", KEY=KEY)
+    assert ran.status == 3, ran.console
+    assert ran.results["verdict"] == "incomplete"
+    assert "cannot be reached" in ran.console
+    assert {row["status"] for row in ran.results["requirements"]} <= {"inconclusive", "excluded"}
+    for text in (ran.console, *ran.files.values()):
+        assert KEY not in text
+        assert "Harness" not in text
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[..., ReferenceServer]]:
+    """Starts reference servers, and stops them in the end."""
+    started: list[ReferenceServer] = []
+
+    def start(*arguments: str) -> ReferenceServer:
+        started.append(ReferenceServer(arguments))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+def test_a_target_with_workers(standard: Ran, tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
+    """The same as one process finds, and the key, of which more is known here than of the reference's, in no output."""
+    address = served().address
+    words = (*COMMAND, "--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
+    ran = run(tmp_path, (*words, "--seed", "7", "-n", "2"), "target", KEY=address.key)
+    assert ran.status == 0, ran.console
+    assert ran.statuses == standard.statuses
+    for text in (ran.console, *ran.files.values()):
+        lowered = text.lower()
+        assert not any(address.key[i : i + 8].lower() in lowered for i in range(len(address.key) - 7))
+        assert address.key[::-1] not in text
+
+
+def test_the_plan_is_what_runs(tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
+    """With static lists and a selection too: ids are not kept for checks that were not selected."""
+    address = served().address
+    wanted = sum(check.needs.pending for check in all_checks() if check.requirement == "CANCEL-10")
+    message = {"state": "pending orders", "action": "setup", "params": {"count": wanted}}
+    placed = httpx.post(address.states_url, json=message, trust_env=False).json()["orderIds"]
+    text = LISTS.format(base_url=address.base_url, pending=", ".join(map(str, placed)))
+    (tmp_path / "targets.toml").write_text(text, encoding="utf-8")
+    words = (*COMMAND, "lists", "--only", "CANCEL-10,LIST-5,CANCEL-3")
+    plan = run(tmp_path, (*words, "--plan"), "lists", KEY=address.key)
+    assert "runs      CANCEL-10" in plan.console
+    ran = run(tmp_path, words, "lists", KEY=address.key)
+    by_id = {row["id"]: row["status"] for row in ran.results["requirements"]}
+    assert (by_id["CANCEL-10"], by_id["LIST-5"], by_id["CANCEL-3"]) == ("passed", "excluded", "excluded")
+
+
+def test_a_broken_service_does_not_conform(tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
+    """The other half of the exit status; `selftest` does this for every fault."""
+    fault = next(name for name, fault in FAULTS.items() if fault.requirement == "CANCEL-3")
+    address = served("--fault", fault).address
+    words = (*COMMAND, "--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
+    ran = run(tmp_path, (*words, "--only", "CANCEL-3"), "target", KEY=address.key)
+    assert ran.status == 1, ran.console
+    assert ran.results["verdict"] == "non-conformant"
+    (failed,) = [row for row in ran.results["requirements"] if row["status"] == "failed"]
+    assert failed["id"] == "CANCEL-3"
+    failure = next(check["failure"] for check in failed["checks"] if check["status"] == "failed")
+    assert failure["expected"].startswith("409")
+    assert "${KEY}" in failure["curl"]
+    assert isinstance(failure["exchange"], int)

@@ -1,0 +1,420 @@
+"""Targets from file, environment and command line; every mistake is named with its place and its mend."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.target import (
+    DEFAULT_BULK_ORDERS,
+    DEFAULT_TIMEOUT,
+    ConfigError,
+    Mode,
+    Options,
+    RateLimit,
+    Secret,
+    States,
+    Target,
+    resolve,
+)
+
+KEY = "sk-Harness.Key_42"
+ENVIRONMENT = {"KEY": KEY, "URL": "https://api.example.com/v1", "TOKEN": "states-token", "EMPTY": " ", "ODD": "a b"}
+BASE = {"base_url": '"https://api.example.com/v1"', "api_key_env": '"KEY"'}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where no targets.toml is, unless a test writes one."""
+    monkeypatch.chdir(tmp_path)
+
+
+def table(name: str = "staging", states: str | None = None, **changed: str | None) -> str:
+    """A [targets.NAME] as TOML, with keys changed, or left out where None."""
+    row = {key: value for key, value in {**BASE, **changed}.items() if value is not None}
+    lines = [f"[targets.{name}]", *(f"{key} = {value}" for key, value in row.items())]
+    return "\n".join([*lines, *([f"[targets.{name}.states]", states] if states else []), ""])
+
+
+def read(text: str | bytes, *names: str, **options: Any) -> list[Target | None]:
+    """The targets called `names` in a configuration."""
+    Path("conf.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return resolve(names or ("staging",), Options(config=Path("conf.toml"), environment=ENVIRONMENT, **options))
+
+
+def one(text: str, name: str = "staging", **options: Any) -> Target:
+    (target,) = read(text, name, **options)
+    assert target is not None
+    return target
+
+
+def error(text: str | bytes, name: str = "staging", **options: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(text, name, **options)
+    said = str(caught.value)
+    assert "\n" not in said
+    assert KEY not in said
+    return said
+
+
+# --- what is read
+
+
+def test_a_small_target() -> None:
+    target = one(table())
+    assert target == Target("staging", "https://api.example.com/v1", target.key, Mode.GUARDED, key_variable="KEY")
+    assert target.key.reveal() == KEY
+    assert (target.bulk_orders, target.timeout) == (DEFAULT_BULK_ORDERS, DEFAULT_TIMEOUT)
+    assert not target.protected
+
+
+def test_a_whole_target(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+    target = one(
+        table(
+            base_url=None,
+            base_url_env='"URL"',
+            mode='"observe"',
+            protected="true",
+            rate_limit='"90/m"',
+            bulk_orders="0",
+            timeout="3",
+            ca_bundle='"ca.pem"',
+            client_cert='"ca.pem"',
+            proxy='"http://127.0.0.1:3128"',
+            states='url = "http://127.0.0.1:9000/_states"\ntoken_env = "TOKEN"',
+        )
+    )
+    assert target.base_url == "https://api.example.com/v1"
+    assert (target.mode, target.protected, target.bulk_orders, target.timeout) == (Mode.OBSERVE, True, 0, 3.0)
+    assert target.rate_limit == RateLimit(90, 60.0)
+    assert (target.ca_bundle, target.client_cert, target.proxy) == ("ca.pem", "ca.pem", "http://127.0.0.1:3128")
+    assert target.states is not None
+    assert target.states.url == "http://127.0.0.1:9000/_states"
+    assert target.states.token is not None
+    assert target.states.token.reveal() == "states-token"
+
+
+def test_a_key_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(f"{KEY}\n", encoding="utf-8")
+    assert one(table(api_key_env=None, api_key_file='"key"')).key.reveal() == KEY
+
+
+def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+    text = table(mode='"guarded"', rate_limit='"1/s"', timeout="3", proxy='"http://a:1"', states="pending = [1]")
+    target = one(
+        text,
+        base_url="http://127.0.0.1:8080/v1/",
+        api_key_env="TOKEN",
+        states_url="http://127.0.0.1:1/s",
+        mode="full",
+        rate_limit="2/s",
+        timeout=0.5,
+        ca_bundle="ca.pem",
+        proxy="http://b:1",
+    )
+    assert target.base_url == "http://127.0.0.1:8080/v1"
+    assert (target.key.reveal(), target.key_variable) == ("states-token", "TOKEN")
+    assert target.states == States(url="http://127.0.0.1:1/s")
+    assert (target.mode, target.timeout, target.ca_bundle, target.proxy) == (Mode.FULL, 0.5, "ca.pem", "http://b:1")
+    assert target.rate_limit == RateLimit(2, 1.0)
+
+
+def test_an_unnamed_target_without_a_file() -> None:
+    options = Options(base_url="http://127.0.0.1:1/v1", api_key_env="KEY", environment=ENVIRONMENT)
+    (target,) = resolve((), options)
+    assert target is not None
+    assert (target.name, target.mode, target.states) == ("target", Mode.GUARDED, None)
+
+
+def test_no_target_is_the_reference() -> None:
+    assert resolve((), Options(environment={})) == [None]
+    assert resolve(("reference",), Options(environment={})) == [None]
+
+
+def test_several_targets_in_their_order_and_once() -> None:
+    text = table("a") + table("b")
+    assert [target and target.name for target in read(text, "b", "reference", "a", "b")] == ["b", None, "a"]
+
+
+def test_the_configuration_in_this_folder() -> None:
+    Path("targets.toml").write_text(table(), encoding="utf-8")
+    (target,) = resolve(("staging",), Options(environment=ENVIRONMENT))
+    assert target is not None
+    assert target.name == "staging"
+
+
+@pytest.mark.parametrize("url", ["http://[::1]:8080/v1", "https://h/a/b/v1", "http://h:65535/v1"])
+def test_base_urls(url: str) -> None:
+    assert one(table(base_url=f'"{url}/"')).base_url == url
+
+
+# --- modes and protection
+
+
+@pytest.mark.parametrize(
+    ("name", "configured", "states", "options", "mode"),
+    [
+        ("staging", None, None, {}, Mode.GUARDED),
+        ("staging", None, "pending = [1]", {}, Mode.FULL),
+        ("staging", '"guarded"', "pending = [1]", {}, Mode.GUARDED),
+        ("staging", '"full"', "pending = [1]", {"mode": "observe"}, Mode.OBSERVE),
+        ("production", None, None, {}, Mode.GUARDED),
+        ("production", None, "pending = [1]", {}, Mode.GUARDED),
+        ("production", '"full"', "pending = [1]", {"mode": "guarded"}, Mode.GUARDED),
+        ("production", '"full"', "pending = [1]", {"confirm_cancel": ("production",)}, Mode.FULL),
+        ("production", None, "pending = [1]", {"confirm_cancel": ("production",)}, Mode.GUARDED),
+        ("production", '"observe"', None, {}, Mode.OBSERVE),
+    ],
+)
+def test_modes(name: str, configured: str | None, states: str | None, options: dict[str, Any], mode: Mode) -> None:
+    assert one(table(name, states, mode=configured), name, **options).mode is mode
+
+
+def test_production_can_be_unprotected_and_others_protected() -> None:
+    assert one(table("production", "pending = [1]", protected="false"), "production").mode is Mode.FULL
+    assert one(table(states="pending = [1]", protected="true")).mode is Mode.GUARDED
+
+
+def test_both_switches_or_neither() -> None:
+    said = error(table("production", "pending = [1]", mode='"full"'), "production")
+    assert "is protected and its mode is full" in said
+    assert "Add --confirm-cancel production if that is meant, or --mode guarded" in said
+    said = error(table("production", "pending = [1]"), "production", mode="full", confirm_cancel=("production",))
+    assert 'Set mode = "full" in [targets.production] and add --confirm-cancel production' in said
+
+
+def test_modes_are_ordered() -> None:
+    assert Mode.OBSERVE < Mode.GUARDED < Mode.FULL
+    assert [str(mode) for mode in Mode] == ["observe", "guarded", "full"]
+
+
+# --- static lists
+
+
+def test_static_lists() -> None:
+    states = one(table(states="pending = [3, 1, 3]\nshipped = [2]")).states
+    assert states == States(pending=(3, 1), shipped=(2,))
+    assert states is not None
+    assert states.static
+
+
+# --- mistakes
+
+
+def S(states: str) -> str:  # noqa: N802 - short, for the table below
+    return table(states=states)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            table(base_url=None),
+            'conf.toml: targets.staging.base_url: is missing; add base_url = "https://…/v1" or base_url_env',
+        ),
+        (table(base_url_env='"URL"'), "targets.staging.base_url: is given beside base_url_env; keep one of the two"),
+        (
+            table(base_url=None, base_url_env='"NONE"'),
+            "targets.staging.base_url_env: the environment variable NONE is not set; export NONE=…",
+        ),
+        (table(base_url=None, base_url_env='"EMPTY"'), "the environment variable EMPTY is not set"),
+        (table(base_url="5"), "conf.toml: targets.staging.base_url: is 5, and should be a string"),
+        (
+            table(base_url='"https://api.example.com"'),
+            "targets.staging.base_url: 'https://api.example.com' does not end with /v1.",
+        ),
+        (table(base_url='"https://api.example.com"'), "did you mean https://api.example.com/v1?"),
+        (table(base_url='"https://api.example.com/v12"'), "does not end with /v1"),
+        (table(base_url='"https://api.example.com/v1?x=1"'), "has a query or fragment; a base URL ends with /v1"),
+        (table(base_url='"https://api.example.com/v1#x"'), "has a query or fragment"),
+        (table(base_url='"api.example.com/v1"'), "'api.example.com/v1' is no http or https URL"),
+        (table(base_url='"ftp://api.example.com/v1"'), "is no http or https URL"),
+        (table(base_url='"https:///v1"'), "is no http or https URL"),
+        (table(base_url='"https://h:99999/v1"'), "is no http or https URL"),
+        (table(base_url='"https://h:x/v1"'), "is no http or https URL"),
+        (table(base_url='"https://[::1/v1"'), "is no http or https URL"),
+        (
+            table(base_url='"https://a:b@h/v1"'),
+            "targets.staging.base_url: credentials in a URL end up in logs; take them out",
+        ),
+        (
+            table(api_key=f'"{KEY}"'),
+            "targets.staging.api_key: a key is never written into this file; use api_key_env or api_key_file",
+        ),
+        (
+            table(api_key_env=None),
+            'targets.staging.api_key_env: is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"',
+        ),
+        (table(api_key_file='"key"'), "targets.staging.api_key_env: is given beside api_key_file; keep one of the two"),
+        (
+            table(api_key_env='"NONE"'),
+            "conf.toml: targets.staging.api_key_env: the environment variable NONE is not set; export NONE=…",
+        ),
+        (table(api_key_env='"EMPTY"'), "the environment variable EMPTY is not set"),
+        (table(api_key_env='"ODD"'), "the environment variable ODD holds a character that no header can carry"),
+        (table(api_key_env=None, api_key_file='"none"'), "targets.staging.api_key_file: none cannot be read"),
+        (table(mode='"half"'), "conf.toml: targets.staging.mode: is 'half'; one of observe, guarded, full"),
+        (table(mode="1"), "targets.staging.mode: is 1, and should be a string"),
+        (table(mode='"full"'), "target 'staging': mode full needs a state provider"),
+        (table(mode='"full"'), "add [targets.staging.states] or --states-url, or use mode guarded"),
+        (table(protected='"yes"'), "targets.staging.protected: is 'yes', and should be true or false"),
+        (
+            table(rate_limit='"fast"'),
+            "conf.toml: targets.staging.rate_limit: 'fast': a rate limit is written 10/s or 90/m",
+        ),
+        (table(rate_limit='"0/s"'), "a rate limit is written 10/s or 90/m"),
+        (table(rate_limit="10"), "targets.staging.rate_limit: is 10, and should be a string"),
+        (
+            table(bulk_orders="-1"),
+            "targets.staging.bulk_orders: is -1; a number from 0 (leaves the check out) to 1000000",
+        ),
+        (table(bulk_orders="1000001"), "targets.staging.bulk_orders: is 1000001"),
+        (table(bulk_orders="true"), "targets.staging.bulk_orders: is True, and should be a whole number"),
+        (table(bulk_orders="1.5"), "targets.staging.bulk_orders: is 1.5, and should be a whole number"),
+        (table(timeout="0"), "conf.toml: targets.staging.timeout: is 0; a number of seconds above 0"),
+        (table(timeout="-5"), "targets.staging.timeout: is -5; a number of seconds above 0"),
+        (table(timeout='"5"'), "targets.staging.timeout: is '5', and should be a"),
+        (table(ca_bundle='"none.pem"'), "conf.toml: targets.staging.ca_bundle: none.pem: no such file; check the path"),
+        (
+            table(client_cert='"none.pem"'),
+            "conf.toml: targets.staging.client_cert: none.pem: no such file; check the path",
+        ),
+        (table(proxy='"foo"'), "conf.toml: targets.staging.proxy: 'foo' is no http or https URL"),
+        (table(base_ulr='"x"'), "conf.toml: targets.staging.base_ulr: unknown key; did you mean 'base_url'?"),
+        (table(colour='"x"'), "targets.staging.colour: unknown key; known keys: base_url, base_url_env, api_key_env,"),
+        (
+            table(states="colour = 1\npending = [1]"),
+            "targets.staging.states.colour: unknown key; known keys: url, command, pending",
+        ),
+        (S("pendign = [1]"), "targets.staging.states.pendign: unknown key; did you mean 'pending'?"),
+        (
+            S('url = "http://h"\ncommand = ["x"]'),
+            "targets.staging.states: needs exactly one of: url, command, or the lists pending",
+        ),
+        (S('url = "http://h"\npending = [1]'), "needs exactly one of"),
+        (S("pending = []"), "needs exactly one of"),
+        (S('token_env = "TOKEN"'), "needs exactly one of"),
+        (S('url = "h:1"'), "conf.toml: targets.staging.states.url: 'h:1' is no http or https URL"),
+        (S('url = "http://a:b@h"'), "targets.staging.states.url: credentials in a URL end up in logs"),
+        (
+            S('url = "http://h"\ntoken_env = "NONE"'),
+            "targets.staging.states.token_env: the environment variable NONE is not set",
+        ),
+        (S('command = ["x"]\ntoken_env = "TOKEN"'), "targets.staging.states.token_env: is for a provider with a url"),
+        (S('command = "x"'), "targets.staging.states.command: is 'x', and should be a list"),
+        (S("command = [1]"), "targets.staging.states.command: holds 1, and should hold strings only"),
+        (S('pending = ["1"]'), "targets.staging.states.pending: holds '1', and should hold numbers only"),
+        (S("pending = [true]"), "targets.staging.states.pending: holds True, and should hold numbers only"),
+        (S("pending = [1.0]"), "targets.staging.states.pending: holds 1.0, and should hold numbers only"),
+        (S("pending = [1, 2]\nshipped = [2]"), "targets.staging.states.shipped: order 2 is listed as pending too"),
+        (
+            table().replace("[targets.staging]", "[target.staging]"),
+            "conf.toml: target: unknown key; did you mean 'targets'?",
+        ),
+        ("targets = 3", "conf.toml: targets: is 3, and should be a table"),
+        ("[targets]\nstaging = 3", "conf.toml: targets.staging is not a table; write [targets.staging]"),
+        ('[targets."a b"]\n', "conf.toml: targets.a b: a name holds letters, digits, '-', '_' and '.' only"),
+        ('[targets."../x"]\n', "a name holds letters"),
+        ("[targets", "conf.toml: is not valid TOML: "),
+        (b"\xff\xfe[", "conf.toml: is not UTF-8 text; save it as UTF-8"),
+    ],
+)
+def test_mistakes_are_named(text: str | bytes, said: str) -> None:
+    assert said in error(text)
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^none\.toml: cannot be read \(No such file.*\); check the path given with --config$"
+    ):
+        resolve(("staging",), Options(config=Path("none.toml"), environment=ENVIRONMENT))
+
+
+def test_an_empty_key_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("\n", encoding="utf-8")
+    assert "key is empty; put the API key there" in error(table(api_key_env=None, api_key_file='"key"'))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("stagin", "unknown target 'stagin': did you mean 'staging'? Targets are read from: conf.toml"),
+        ("referense", "did you mean 'reference'?"),
+        ("qa", "unknown target 'qa': known here: staging, reference. Targets are read from: conf.toml"),
+    ],
+)
+def test_unknown_targets(name: str, said: str) -> None:
+    assert said in error(table(), name)
+
+
+def test_an_unknown_target_without_a_file() -> None:
+    with pytest.raises(
+        ConfigError, match=r"no targets\.toml in this folder \(write one with `store-orders-conformance init`\)"
+    ):
+        resolve(("staging",), Options(environment={}))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"confirm_cancel": ("stagging",)},
+            "--confirm-cancel stagging: no target of that name is in this run (staging)",
+        ),
+        ({"states_url": "h:1"}, "--states-url: 'h:1' is no http or https URL"),
+        ({"base_url": "http://h"}, "--base-url: 'http://h' does not end with /v1"),
+        ({"api_key_env": "NONE"}, "--api-key-env: the environment variable NONE is not set; export NONE=…"),
+        ({"rate_limit": "fast"}, "--rate-limit: 'fast': a rate limit is written 10/s or 90/m"),
+        ({"ca_bundle": "none.pem"}, "--ca-bundle: none.pem: no such file"),
+        ({"client_cert": "none.pem"}, "--client-cert: none.pem: no such file"),
+        ({"proxy": "socks5://h"}, "--proxy: 'socks5://h' is no http or https URL"),
+    ],
+)
+def test_mistakes_on_the_command_line(options: dict[str, Any], said: str) -> None:
+    assert said in error(table(), **options)
+
+
+def test_an_unnamed_target_needs_its_key() -> None:
+    with pytest.raises(ConfigError, match="--base-url needs --api-key-env VAR"):
+        resolve((), Options(base_url="http://h/v1", environment=ENVIRONMENT))
+
+
+def test_a_base_url_describes_one_target() -> None:
+    assert "--base-url describes one target" in error_of_two()
+
+
+def error_of_two() -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(table("a") + table("b"), "a", "b", base_url="http://h/v1")
+    return str(caught.value)
+
+
+# --- small values
+
+
+@pytest.mark.parametrize(("text", "interval"), [("10/s", 0.1), ("90/m", 2 / 3), ("1/m", 60.0)])
+def test_rate_limits(text: str, interval: float) -> None:
+    limit = RateLimit.parse(text)
+    assert limit.interval == pytest.approx(interval)
+    assert str(limit) == text
+
+
+@pytest.mark.parametrize("text", ["10", "10/h", "-1/s", "1.5/s", " 1/s", "1/s ", "١/s", "01/s", ""])
+def test_what_is_no_rate_limit(text: str) -> None:
+    with pytest.raises(ValueError, match="10/s or 90/m"):
+        RateLimit.parse(text)
+
+
+def test_a_secret_shows_nowhere_by_accident() -> None:
+    target = one(table(states='url = "http://h"\ntoken_env = "TOKEN"'))
+    for text in (repr(target), str(target), f"{target}", f"{target.key!s}", repr(vars(target))):
+        assert KEY not in text
+        assert "states-token" not in text
+    with pytest.raises(TypeError, match="not to be pickled"):
+        pickle.dumps(Secret(KEY))
+    assert KEY not in repr(Options(environment=ENVIRONMENT))

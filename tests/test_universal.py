@@ -1,0 +1,282 @@
+"""The judges of every exchange: each right, wrong, and not about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from built import LIST, answered, broken, cancel
+
+from conformance import universal
+from conformance.contract import catalogue
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY, Allowed, Exchange, Request, Trouble
+from conformance.universal import NOT_ABOUT, Finding
+from conformance.verdict import Status
+
+PET = Request("GET", "/pets/1", NOBODY, allowed=Allowed.OPEN)
+STRANGER = Request("GET", "/store/orders", NOBODY)
+ODD = cancel("abc", allowed=Allowed.OPEN)
+AGAIN = cancel(1, allowed=Allowed.REPEATED)
+BEARER = ("WWW-Authenticate", "Bearer")
+
+
+def error(number: int = 401, **changed: Any) -> bytes:
+    return json.dumps({"code": "c", "message": "m", "status": number, **changed}).encode()
+
+
+def say(finding: Finding) -> str:
+    """A finding as these tests write it."""
+    return "not about" if finding is NOT_ABOUT else "met" if finding is None else str(finding)
+
+
+SILENT = answered(LIST, None, trouble=Trouble.TIMEOUT)
+CASES: list[tuple[str, Answer, str]] = [
+    # AUTH-7
+    ("AUTH-7", answered(STRANGER, 401, error(), BEARER), "met"),
+    ("AUTH-7", answered(STRANGER, 401, error(), ("www-authenticate", 'bearer realm="a, b"')), "met"),
+    ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", 'Basic realm="x", Bearer')), "met"),
+    ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", "Negotiate"), BEARER), "met"),
+    ("AUTH-7", answered(STRANGER, 401, error()), "a 401 without WWW-Authenticate"),
+    (
+        "AUTH-7",
+        answered(STRANGER, 401, error(), ("WWW-Authenticate", 'Basic realm="Bearer, Bearer"')),
+        "WWW-Authenticate: ",
+    ),
+    ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", "BearerX")), "WWW-Authenticate: 'BearerX'"),
+    ("AUTH-7", answered(LIST, 200, b"[]"), "not about"),
+    ("AUTH-7", answered(PET, 401, error()), "not about"),
+    ("AUTH-7", SILENT, "not about"),
+    # LIST-1
+    ("LIST-1", answered(LIST, 200, b"[]"), "met"),
+    ("LIST-1", answered(LIST, 200, b"[]", media="APPLICATION/json;charset=utf-8"), "met"),
+    ("LIST-1", answered(LIST, 200, b"[]", media="text/json"), "its media type is 'text/json', not application/json"),
+    ("LIST-1", answered(LIST, 200, b"[]", media=None), "its media type is 'missing'"),
+    ("LIST-1", answered(LIST, 200, b"[", media="application/json"), "a listing of which the body is no JSON text: "),
+    ("LIST-1", answered(LIST, 200, b"{}"), "a listing of which the body is {}, not an array"),
+    ("LIST-1", answered(LIST, 401, error()), "not about"),
+    ("LIST-1", answered(LIST, 206, b"[]"), "not about"),
+    ("LIST-1", answered(PET, 200, b"{}"), "not about"),
+    # LIST-2, LIST-4, LIST-10, LIST-11
+    ("LIST-2", answered(LIST, 200, b'[{"id": 1}]'), "met"),
+    ("LIST-2", answered(LIST, 200, b'[{"id": "1"}]'), "element 0: id is the string '1', not an integer"),
+    ("LIST-2", answered(LIST, 200, b"{}"), "not about"),
+    ("LIST-2", answered(LIST, 200, b"["), "not about"),
+    ("LIST-2", answered(LIST, 500, b"[3]"), "not about"),
+    ("LIST-4", answered(LIST, 200, b'[{"id": 1}, {"id": 2}]'), "met"),
+    ("LIST-4", answered(LIST, 200, b'[{"id": 1}, {"id": 1}]'), "id 1 stands more than once"),
+    ("LIST-4", answered(LIST, 200, b"null"), "not about"),
+    ("LIST-10", answered(LIST, 200, b'[{"shipDate": "2026-11-21T07:00:00Z"}]'), "met"),
+    ("LIST-10", answered(LIST, 200, b'[{"shipDate": "soon"}]'), "met"),  # LIST-2 has that
+    ("LIST-10", answered(LIST, 200, b'[{"shipDate": "2026-11-21T07:00"}]'), "ISO 8601 but not RFC 3339"),
+    ("LIST-11", answered(LIST, 200, b'[{"id": 1, "weight": 1.0}]'), "met"),
+    ("LIST-11", answered(LIST, 200, b'[{"id": 1.0}]'), "element 0: id is written 1.0"),
+    # CANCEL-12
+    ("CANCEL-12", answered(cancel(1), 204), "met"),
+    ("CANCEL-12", answered(cancel(1), 204, b"", ("content-length", "0")), "a 204 with Content-Length: 0"),
+    (
+        "CANCEL-12",
+        answered(cancel(1), 204, b"", ("Transfer-Encoding", "chunked")),
+        "a 204 with Transfer-Encoding: chunked",
+    ),
+    ("CANCEL-12", answered(cancel(1), 404, error(404), ("Content-Length", "1")), "not about"),
+    # ERR-1
+    ("ERR-1", answered(STRANGER, 401, error()), "met"),
+    ("ERR-1", answered(cancel(1), 404, error(404, further=None)), "met"),
+    ("ERR-1", answered(cancel(1), 404), "a 404 of which its media type is 'missing', not application/json"),
+    ("ERR-1", answered(cancel(1), 404, b"{}"), "a 404 of which code is missing; message is missing; status is missing"),
+    ("ERR-1", answered(STRANGER, 401, error(), media="text/plain"), "not application/json"),
+    ("ERR-1", answered(AGAIN, 404, b"{}"), "code is missing"),
+    ("ERR-1", answered(ODD, 404, b"<html>"), "not about"),
+    ("ERR-1", answered(cancel(1), 409, b"<html>"), "not about"),
+    ("ERR-1", answered(PET, 404, b"<html>"), "not about"),
+    # ERR-2
+    ("ERR-2", answered(STRANGER, 401, error()), "met"),
+    ("ERR-2", answered(STRANGER, 401, error(401, status=401.0)), "met"),
+    ("ERR-2", answered(STRANGER, 401, error(404)), "a 401 whose body says status 404"),
+    ("ERR-2", answered(STRANGER, 401, error(status="404")), "not about"),
+    ("ERR-2", answered(STRANGER, 401, b"x"), "not about"),
+    ("ERR-2", answered(cancel(1), 409, error(404)), "not about"),
+    # ERR-3
+    ("ERR-3", answered(STRANGER, 401, error()), "met"),
+    ("ERR-3", answered(STRANGER, 401, error(code="", message=" ")), "a 401 whose code and message is empty"),
+    ("ERR-3", answered(STRANGER, 401, error(code=5)), "met"),  # ERR-1 has that
+    ("ERR-3", answered(STRANGER, 401, b"[]"), "not about"),
+    # ERR-4
+    ("ERR-4", answered(STRANGER, 401, error()), "met"),
+    (
+        "ERR-4",
+        answered(LIST, 500, b"Traceback (most recent call last):\n", media="text/plain"),
+        "500 that shows a stack",
+    ),
+    ("ERR-4", answered(LIST, 500, error(message="\n\tat a.b.C.d(C.java:3)")), "a stack trace"),
+    ("ERR-4", answered(LIST, 500, error(message="goroutine 7 [running]")), "a stack trace"),
+    ("ERR-4", answered(LIST, 500, error(message="see /home/app/x.py")), "a 500 that shows a file path: '/home/app"),
+    ("ERR-4", answered(LIST, 500, error(message="C:\\inetpub\\x.cs")), "a file path"),
+    ("ERR-4", answered(cancel(1), 404, error(message="no /v1/store/orders/1, look at 10:30 a.m.")), "met"),
+    ("ERR-4", answered(cancel(1), 404, error(message="see https://example.com/home/x")), "met"),
+    ("ERR-4", answered(LIST, 200, b'["/home/app/x.py"]'), "not about"),
+    # ERR-5
+    ("ERR-5", answered(cancel(1), 409), "met"),
+    ("ERR-5", answered(cancel(1), 409, b"3"), "met"),
+    ("ERR-5", answered(cancel(1), 409, b"shipped"), "a 409 of which the body is no JSON text"),
+    ("ERR-5", answered(cancel(1), 409, b"{}", media="text/html"), "a 409 of which its media type is 'text/html'"),
+    ("ERR-5", answered(cancel(1), 404, b"x"), "not about"),
+    ("ERR-5", answered(ODD, 409, b"x"), "not about"),
+    # HTTP-1
+    *[("HTTP-1", answered(LIST, status), "met") for status in (200, 401)],
+    *[("HTTP-1", answered(cancel(1), status), "met") for status in (204, 401, 404, 409)],
+    *[
+        ("HTTP-1", answered(LIST, status), ", where listOrders lists 200, 401")
+        for status in (204, 301, 400, 403, 404, 409, 500)
+    ],
+    *[
+        ("HTTP-1", answered(cancel(1), status), "lists 204, 401, 404, 409")
+        for status in (200, 202, 302, 400, 403, 410, 500)
+    ],
+    *[("HTTP-1", answered(LIST, status, b"", ("Retry-After", "1")), "met") for status in (429, 503)],
+    *[("HTTP-1", answered(LIST, status), "not about") for status in (502, 503, 504)],
+    ("HTTP-1", answered(LIST, 429), "not about"),
+    ("HTTP-1", answered(LIST, 500, b"", ("Retry-After", "1")), "500, where"),
+    *[("HTTP-1", answered(AGAIN, status), "met") for status in (204, 400, 404, 409, 410, 422)],
+    *[("HTTP-1", answered(AGAIN, status), "where cancelOrder lists") for status in (200, 302, 500)],
+    ("HTTP-1", answered(ODD, 400), "not about"),
+    ("HTTP-1", answered(PET, 500), "not about"),
+    ("HTTP-1", SILENT, "not about"),
+    # HTTP-2
+    ("HTTP-2", answered(LIST, 200, b"[]"), "met"),
+    ("HTTP-2", answered(LIST, None, trouble=Trouble.BROKEN, detail="cut"), "no complete HTTP response: cut"),
+    ("HTTP-2", answered(cancel(1), None, trouble=Trouble.BROKEN, detail="cut"), "no complete HTTP response: cut"),
+    ("HTTP-2", answered(LIST, 200, b"[]", extra=b"xx"), "2 bytes after the end of the 200: b'xx'"),
+    ("HTTP-2", answered(cancel(1), 204, extra=b"xx"), "met"),  # CANCEL-2 has that
+    *[
+        ("HTTP-2", answered(LIST, None, trouble=trouble), "not about")
+        for trouble in Trouble
+        if trouble != Trouble.BROKEN
+    ],
+    # PET-2
+    ("PET-2", answered(PET, 200, b"{}"), "met"),
+    ("PET-2", answered(PET, 404, b"", ("Deprecation", "@1688169599")), "met"),
+    ("PET-2", answered(PET, 200, b"", ("Sunset", "Sat, 21 Nov 2026 07:00:00 GMT")), "met"),
+    ("PET-2", answered(PET, 200, b"", ("Deprecation", "true")), "Deprecation: 'true', not a structured date"),
+    ("PET-2", answered(PET, 200, b"", ("Sunset", "2026-11-21")), "Sunset: '2026-11-21', not an HTTP date"),
+    ("PET-2", answered(PET, 200, b"", ("Sunset", "Sun, 21 Nov 2026 07:00:00 GMT")), "not an HTTP date"),
+    ("PET-2", answered(PET, 200, b"", ("Sunset", "Sat, 31 Nov 2026 07:00:00 GMT")), "not an HTTP date"),
+    ("PET-2", answered(LIST, 200, b"[]", ("Sunset", "soon")), "not an HTTP date"),
+    ("PET-2", answered(LIST, 200, b"[]"), "not about"),
+    ("PET-2", answered(PET, None, trouble=Trouble.TIMEOUT), "not about"),
+]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "answer", "expected"), CASES, ids=[f"{case[0]}-{number}" for number, case in enumerate(CASES)]
+)
+def test_judges(requirement: str, answer: Answer, expected: str) -> None:
+    found = say(universal.JUDGES[requirement](answer))
+    assert found == expected if expected in ("met", "not about") else expected in found
+    noted = answer.exchange.findings.get(requirement, NOT_ABOUT)
+    assert say(noted) == found
+
+
+def test_every_judge_was_seen_right_wrong_and_silent() -> None:
+    seen: dict[str, set[str]] = {}
+    for requirement, _, expected in CASES:
+        seen.setdefault(requirement, set()).add(expected if expected in ("met", "not about") else "wrong")
+    assert seen.keys() == universal.JUDGES.keys()
+    for requirement, kinds in seen.items():
+        assert kinds >= {"met", "wrong"}, requirement
+
+
+def test_a_key_in_an_error_is_noticed() -> None:
+    from built import KEY
+
+    answer = answered(STRANGER, 401, error(message=f"not {KEY}"))
+    assert answer.exchange.findings["ERR-4"] == "a 401 that repeats the API key"
+    assert KEY not in json.dumps(answer.exchange.to_json())
+
+
+def test_a_gateway_proves_neither_way() -> None:
+    exchange = answered(LIST, 502).exchange
+    assert "HTTP-1" not in exchange.findings
+    assert "answered 502, which proves neither way" in exchange.undecided["HTTP-1"]
+    assert answered(LIST, 503, b"", ("Retry-After", "1")).exchange.undecided == {}
+
+
+def test_one_body_is_judged_once_and_the_same() -> None:
+    judge = universal.Judge()
+    answers = [answered(LIST, 200, b'[{"id": "x"}]') for _ in range(2)]
+    for answer in answers:
+        answer.exchange.findings.clear()
+        judge(answer)
+    assert answers[0].exchange.findings == answers[1].exchange.findings
+    assert broken(answers[1].exchange) == {"LIST-2"}
+
+
+def test_the_same_body_under_another_status_is_another_matter() -> None:
+    judge = universal.Judge()
+    listed, refused = answered(LIST, 200, b'[{"id": "x"}]'), answered(LIST, 500, b'[{"id": "x"}]')
+    for answer in (listed, refused):
+        answer.exchange.findings.clear()
+        judge(answer)
+    assert "LIST-2" in broken(listed.exchange)
+    assert "LIST-2" not in refused.exchange.findings
+
+
+# --- folding
+
+
+def numbered(*answers: Answer) -> Sequence[Exchange]:
+    for number, answer in enumerate(answers):
+        answer.exchange.number = number
+    return [answer.exchange for answer in answers]
+
+
+def test_one_wrong_exchange_is_enough() -> None:
+    exchanges = numbered(answered(LIST, 200, b"[]"), answered(LIST, 500), answered(LIST, 502), answered(LIST, 403))
+    found = universal.fold("HTTP-1", "the service must do so", exchanges)
+    assert found is not None
+    assert (found.id, found.status, found.exchanges) == ("every_exchange", Status.FAILED, (1, 3))
+    assert found.message.endswith("(in 2 of 4 exchanges)")
+    assert found.failure is not None
+    assert (found.failure.expected, found.failure.exchange) == ("the service must do so", 1)
+
+
+def test_undecided_exchanges_make_it_inconclusive() -> None:
+    found = universal.fold("HTTP-1", "x", numbered(answered(LIST, 200, b"[]"), answered(LIST, 504)))
+    assert found is not None
+    assert (found.status, found.exchanges) == (Status.INCONCLUSIVE, (1,))
+
+
+def test_met_by_all_or_about_none() -> None:
+    found = universal.fold("HTTP-1", "x", numbered(answered(LIST, 200, b"[]"), answered(PET, 500)))
+    assert found is not None
+    assert (found.status, found.message) == (Status.PASSED, "met by 1 exchanges")
+    assert universal.fold("ERR-1", "x", numbered(answered(LIST, 200, b"[]"))) is None
+
+
+# --- facts
+
+
+def test_facts() -> None:
+    answers = [
+        answered(LIST, 200, b'[{"id": 1, "status": "x"}, 3]', ("Content-Encoding", "gzip")),
+        answered(STRANGER, 401, error(code="no", trace=1)),
+        answered(LIST, 429, b"", ("Retry-After", "1")),
+        answered(LIST, None, trouble=Trouble.TIMEOUT),
+        answered(PET, 404, b'{"pet": 1}'),
+    ]
+    found = universal.facts(numbered(*answers))
+    assert found.keys() <= catalogue.load().observations.keys()
+    assert found["compression"][0] == {"gzip": 1, "none": 3}
+    assert found["error codes"][0] == {"401": ["no"]}
+    assert found["further Order fields"][0] == ["status"]
+    assert found["further Error fields"][0] == ["trace"]
+    assert found["rate limiting"] == ("1 answers with 429 or 503", [2])
+    assert found["response times"][0].keys() == {"listOrders", "pet lookup"}
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"nonsense", b"9" * 5000, b'{"code": ["\\ud800"], "\\ud800": 1}'])
+def test_facts_of_odd_bodies(body: bytes) -> None:
+    json.dumps(universal.facts(numbered(answered(STRANGER, 401, body), answered(LIST, 200, body))))

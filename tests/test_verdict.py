@@ -1,0 +1,219 @@
+"""From checks to requirements to a verdict to an exit status."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.contract.catalogue import Level, Requirement
+from conformance.verdict import (
+    CheckResult,
+    Coverage,
+    Exit,
+    Outcome,
+    RequirementResult,
+    Status,
+    Verdict,
+    Waiver,
+    counts,
+    coverage,
+    fold,
+    unneeded_waivers,
+    verdict,
+    worst,
+)
+
+
+def row(name: str, level: Level = Level.REQUIRED, rests_on: tuple[str, ...] = ()) -> Requirement:
+    return Requirement(name, level, "1", f"do {name}", "clause", "why", (), rests_on)
+
+
+ROWS = [row("A-1"), row("A-2"), row("B-1", Level.RECOMMENDED), row("B-2"), row("B-3", Level.RECOMMENDED)]
+STATUSES = st.sampled_from(Status)
+#: What a check may report; only a fold says "waived".
+REPORTED = st.sampled_from([status for status in Status if status is not Status.WAIVED])
+CHECKS = st.lists(
+    st.builds(
+        lambda number, requirement, status: CheckResult(f"c{number}", requirement, status, f"{status} {number}"),
+        st.integers(0, 9),
+        st.sampled_from([one.id for one in ROWS]),
+        REPORTED,
+    ),
+    max_size=12,
+)
+WAIVERS = st.sets(st.sampled_from([one.id for one in ROWS])).map(
+    lambda ids: {id_: Waiver(id_, "known", "2027-01-01") for id_ in ids}
+)
+
+
+def statuses(results: list[RequirementResult]) -> dict[str, Status]:
+    return {result.requirement.id: result.status for result in results}
+
+
+@given(STATUSES, STATUSES, STATUSES)
+def test_worst_is_an_order(a: Status, b: Status, c: Status) -> None:
+    assert worst([a, b]) is worst([b, a])
+    assert worst([a, a]) is a
+    assert worst([worst([a, b]), c]) is worst([a, worst([b, c])])
+    assert worst([a, b]) in (a, b)
+    assert worst([a, Status.EXCLUDED]) is a
+    assert worst([a, Status.FAILED]) is Status.FAILED
+
+
+def test_the_order_of_statuses() -> None:
+    assert worst([]) is Status.EXCLUDED
+    assert worst([Status.PASSED, Status.INCONCLUSIVE]) is Status.INCONCLUSIVE
+    assert worst([Status.INCONCLUSIVE, Status.WAIVED]) is Status.WAIVED
+
+
+@given(CHECKS, WAIVERS)
+def test_no_requirement_disappears(checks: list[CheckResult], waivers: dict[str, Waiver]) -> None:
+    results = fold(ROWS, checks, waivers)
+    assert [result.requirement for result in results] == ROWS
+    for result in results:
+        own = [check for check in checks if check.requirement == result.requirement.id]
+        expected = worst(check.status for check in own)
+        waived = expected is Status.FAILED and result.requirement.id in waivers
+        assert result.status is (Status.WAIVED if waived else expected)
+        assert (result.waiver is not None) is waived
+        assert {check.id for check in result.checks} == ({check.id for check in own} or {"none"})
+        if result.status is not Status.PASSED:
+            assert result.reason
+
+
+@given(CHECKS, st.randoms(use_true_random=False))
+def test_the_order_of_checks_is_nothing(checks: list[CheckResult], rng: object) -> None:
+    distinct = list({(check.id, check.requirement): check for check in checks}.values())
+    shuffled = distinct[:]
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert fold(ROWS, distinct) == fold(ROWS, shuffled)
+
+
+@given(CHECKS, st.sampled_from(ROWS), WAIVERS)
+def test_an_excluded_check_changes_nothing(
+    checks: list[CheckResult], where: Requirement, waivers: dict[str, Waiver]
+) -> None:
+    more = [*checks, CheckResult("excluded", where.id, Status.EXCLUDED, "the mode forbids it")]
+    before, after = fold(ROWS, checks, waivers), fold(ROWS, more, waivers)
+    assert statuses(before) == statuses(after)
+    for strict in (False, True):
+        assert verdict(before, strict=strict) is verdict(after, strict=strict)
+    assert coverage(before) == coverage(after)
+
+
+@given(CHECKS, st.booleans(), st.booleans())
+def test_a_failed_required_row_is_non_conformant_whatever_else(
+    checks: list[CheckResult], strict: bool, complete: bool
+) -> None:
+    results = fold(ROWS, [*checks, CheckResult("c", "A-1", Status.FAILED, "no")])
+    assert verdict(results, strict=strict, complete=complete) is Verdict.NON_CONFORMANT
+
+
+@given(CHECKS, WAIVERS, st.booleans())
+def test_the_verdict_by_its_definition(checks: list[CheckResult], waivers: dict[str, Waiver], strict: bool) -> None:
+    results = fold(ROWS, checks, waivers)
+    gating = [r.status for r in results if strict or r.requirement.level is Level.REQUIRED]
+    if Status.FAILED in gating:
+        expected = Verdict.NON_CONFORMANT
+    elif Status.INCONCLUSIVE in gating:
+        expected = Verdict.INCOMPLETE
+    else:
+        expected = Verdict.CONFORMANT
+    assert verdict(results, strict=strict) is expected
+    cut_short = verdict(results, strict=strict, complete=False)
+    assert cut_short is (Verdict.INCOMPLETE if expected is Verdict.CONFORMANT else expected)
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.INCONCLUSIVE])
+def test_recommended_rows_gate_only_with_strict(status: Status) -> None:
+    results = fold(ROWS, [CheckResult("c", "B-1", status, "no")])
+    assert verdict(results) is Verdict.CONFORMANT
+    assert verdict(results, strict=True) is not Verdict.CONFORMANT
+
+
+def test_a_waiver_covers_failures_only() -> None:
+    waivers = {id_: Waiver(id_, "known", "2027-01-01") for id_ in ("A-1", "A-2", "B-1", "B-2")}
+    checks = [
+        CheckResult("c", "A-1", Status.FAILED, "no"),
+        CheckResult("c", "A-2", Status.INCONCLUSIVE, "no answer"),
+        CheckResult("c", "B-1", Status.PASSED),
+    ]
+    results = fold(ROWS, checks, waivers)
+    assert list(statuses(results).values()) == [
+        Status.WAIVED,
+        Status.INCONCLUSIVE,
+        Status.PASSED,
+        Status.EXCLUDED,
+        Status.EXCLUDED,
+    ]
+    assert results[0].reason == "no"
+    assert unneeded_waivers(results, waivers) == ["B-1"]
+    assert verdict(results) is Verdict.INCOMPLETE
+
+
+def test_a_consequence_is_not_held_against_the_service() -> None:
+    """A failure that rests on another failure is inconclusive; that other one still makes the run non-conformant."""
+    rows = [row("A-1"), row("A-2", rests_on=("A-1",)), row("A-3", rests_on=("A-2",))]
+    both = [CheckResult("c", id_, Status.FAILED, f"wrong {id_}") for id_ in ("A-1", "A-2")]
+    results = fold(rows, both)
+    assert list(statuses(results).values()) == [Status.FAILED, Status.INCONCLUSIVE, Status.EXCLUDED]
+    assert "A-1" in results[1].reason
+    assert "wrong A-2" in results[1].reason
+    assert [check.status for check in results[1].checks] == [Status.INCONCLUSIVE]
+    assert verdict(results) is Verdict.NON_CONFORMANT
+    alone = fold(rows, [both[1], CheckResult("c", "A-1", Status.PASSED)])
+    assert statuses(alone)["A-2"] is Status.FAILED
+
+
+@given(st.lists(REPORTED, min_size=3, max_size=3), WAIVERS)
+def test_resting_never_makes_a_failed_run_conformant(found: list[Status], waivers: dict[str, Waiver]) -> None:
+    rows = [row("A-1"), row("A-2", rests_on=("A-1",)), row("B-2", rests_on=("A-2", "A-1"))]
+    checks = [CheckResult("c", one.id, status, "x") for one, status in zip(rows, found, strict=True)]
+    flat = [replace(one, rests_on=()) for one in rows]
+    resting, plain = verdict(fold(rows, checks, waivers)), verdict(fold(flat, checks, waivers))
+    assert (resting is Verdict.CONFORMANT) is (plain is Verdict.CONFORMANT)
+    if not waivers:
+        assert resting is plain
+
+
+@given(CHECKS, WAIVERS)
+def test_counts_and_coverage_add_up(checks: list[CheckResult], waivers: dict[str, Waiver]) -> None:
+    results = fold(ROWS, checks, waivers)
+    table = counts(results)
+    assert {level: sum(table[level].values()) for level in Level} == {Level.REQUIRED: 3, Level.RECOMMENDED: 2}
+    assert set(table[Level.REQUIRED]) == set(Status)
+    required = table[Level.REQUIRED]
+    assert coverage(results) == Coverage(required[Status.PASSED] + required[Status.FAILED] + required[Status.WAIVED], 3)
+    assert coverage(results, Level.RECOMMENDED).total == 2
+
+
+def test_coverage_in_words() -> None:
+    assert str(coverage(fold(ROWS, [CheckResult("c", "A-1", Status.PASSED)]))) == "1 of 3"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "interrupted", "status"),
+    [
+        ([Verdict.CONFORMANT], False, 0),
+        ([Verdict.CONFORMANT, Verdict.NON_CONFORMANT, Verdict.INCOMPLETE], False, 1),
+        ([Verdict.INCOMPLETE, Verdict.CONFORMANT], False, 3),
+        ([], False, 2),
+        ([Verdict.CONFORMANT], True, 130),
+        ([Verdict.NON_CONFORMANT], True, 130),
+    ],
+)
+def test_exit_statuses(verdicts: list[Verdict], interrupted: bool, status: int) -> None:
+    assert Outcome(verdicts, interrupted).exit_status == status
+
+
+def test_exit_statuses_are_those_that_are_published() -> None:
+    assert {exit_.name: int(exit_) for exit_ in Exit} == {
+        "CONFORMANT": 0,
+        "NON_CONFORMANT": 1,
+        "USAGE": 2,
+        "INCOMPLETE": 3,
+        "INTERRUPTED": 130,
+    }

@@ -1,0 +1,425 @@
+"""The client against services that answer in every way there is."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import ssl
+import threading
+import time
+import zlib
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from built import KEY, LIST, answered, broken, cancel, session
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_service import Conversation, Reply, answer, head, serving
+
+from conformance.target import Mode, RateLimit
+from conformance.transport import client
+from conformance.transport.client import retry_after
+from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
+from conformance.transport.evidence import NOBODY, Request, Trouble
+from conformance.transport.guard import Refused
+
+LISTING = b'[{"id": 101}]'
+OK = answer("200 OK", LISTING)
+#: Time-out of the tests about it, and what they may take at most; a run of the suite would wait 10 s.
+LIMIT, SLACK = 0.4, 2.0
+
+
+def once(reply: Reply | bytes, request: Request = LIST, **further: Any) -> client.Answer:
+    """The answer of a service to one request."""
+    with serving(reply) as service, session(service.base_url, **{"timeout": LIMIT, **further}) as opened:
+        return opened.client.send(request)
+
+
+# --- what is sent
+
+
+def test_what_is_sent_is_what_is_recorded() -> None:
+    request = Request("GET", "/store/orders", LIST.credential, "limit=1", (("X-Further", "yes"),))
+    with serving(OK) as service, session(service.base_url) as opened:
+        exchange = opened.client.send(request).exchange
+        lines = service.requests[0].decode().split("\r\n")
+    assert lines[0] == "GET /v1/store/orders?limit=1 HTTP/1.1"
+    sent = [tuple(line.split(": ", 1)) for line in lines[1:] if line]
+    assert sent == [(name, value.replace("<the key>", KEY)) for name, value in exchange.request_headers]
+    assert ("X-Further", "yes") in sent
+    assert ("Host", f"127.0.0.1:{service.port}") in sent
+    assert exchange.url == f"{service.base_url}/store/orders?limit=1"
+
+
+@pytest.mark.parametrize("segment", ["12%61", "%2B5", "1%2E0", "a%20b", "%C3%BC", "~1", "1'2", "(1)"])
+def test_paths_are_sent_as_they_are(segment: str) -> None:
+    """No client in between may tidy an id up: what is odd about it is what the check is about."""
+    with serving(answer("404 Not Found", b"{}")) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        opened.client.send(cancel(segment))
+        assert service.requests[0].startswith(f"DELETE /v1/store/orders/{segment} HTTP/1.1\r\n".encode())
+
+
+def test_every_request_has_a_connection_of_its_own() -> None:
+    with serving(lambda talk: talk.send(OK)) as service, session(service.base_url) as opened:
+        for _ in range(3):
+            opened.client.send(LIST)
+        assert service.connections == 3
+
+
+def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither a proxy variable nor a netrc reroutes the key or replaces it."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b\n", encoding="utf-8")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with serving(OK) as service, session(service.base_url) as opened:
+        assert opened.client.send(Request("GET", "/store/orders", NOBODY)).status == 200
+        assert b"authorization" not in service.requests[0].lower()
+
+
+def test_a_proxy_is_used_where_configured() -> None:
+    with serving(OK) as proxy, session("http://service.invalid/v1", proxy=f"http://127.0.0.1:{proxy.port}") as opened:
+        assert opened.client.send(LIST).status == 200
+        assert proxy.requests[0].startswith(b"GET http://service.invalid/v1/store/orders HTTP/1.1\r\n")
+
+
+def test_the_guard_stands_before_the_wire() -> None:
+    with serving(OK) as service, session(service.base_url, Mode.OBSERVE) as opened:
+        for request in (cancel(1), Request("POST", "/store/orders"), Request("OPTIONS", "/store/orders")):
+            with pytest.raises(Refused):
+                opened.client.send_all([LIST, request])
+        assert service.requests == []
+        assert opened.recorder.exchanges == []
+
+
+def test_a_listing_teaches_the_guard() -> None:
+    with (
+        serving(answer("200 OK", b'[{"id": 5}, {"id": 9.0}, {"petId": 7}]')) as service,
+        session(service.base_url) as opened,
+    ):
+        opened.client.send(LIST)
+        assert opened.guard.listed == {5, 9}
+        assert opened.guard.lists_seen == 1
+        with pytest.raises(Refused, match="could be taken for order 5"):
+            opened.client.send(cancel("5x"))
+
+
+# --- right answers in every form
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        OK,
+        head("200 OK", "Content-Type: application/json", "Transfer-Encoding: chunked")
+        + b"5\r\n" + LISTING[:5] + b"\r\n8\r\n" + LISTING[5:] + b"\r\n0\r\n\r\n",
+        head("200 OK", "Content-Type: application/json", "Transfer-Encoding: chunked", "Trailer: X")
+        + b"d;x=y\r\n" + LISTING + b"\r\n0\r\nX: y\r\n\r\n",
+        head("200 OK", "Content-Type: application/json") + LISTING,
+        head("200 OK", "Content-Type: application/json", version="1.0") + LISTING,
+        head("200 ", "content-type:application/json", f"content-length:{len(LISTING)}") + LISTING,
+        head("100 Continue") + OK,
+        head("103 Early Hints", "Link: </x>") + head("102 Processing") + OK,
+        answer("200 OK", gzip.compress(LISTING), "Content-Encoding: gzip"),
+        answer("200 OK", gzip.compress(LISTING), "Content-Encoding: x-gzip"),
+        answer("200 OK", gzip.compress(LISTING), "Content-Encoding: GZIP"),
+        answer("200 OK", zlib.compress(LISTING), "Content-Encoding: deflate"),
+        answer("200 OK", LISTING, "Content-Encoding: identity"),
+    ],
+    ids=[
+        "plain", "chunked", "chunk extensions and trailers", "until closed", "HTTP/1.0", "without a reason", "100",
+        "102 and 103", "gzip", "x-gzip", "GZIP", "deflate", "identity",
+    ],
+)  # fmt: skip
+def test_right_answers(reply: bytes) -> None:
+    found = once(reply)
+    assert found.status == 200
+    assert found.body == LISTING
+    assert found.media_type == "application/json"
+    assert found.exchange.trouble is None
+    assert broken(found.exchange) == set()
+    assert found.listing is not None
+    assert found.listing.ids == {101}
+
+
+def test_answers_in_pieces() -> None:
+    found = once(lambda talk: talk.send(*(OK[i : i + 20] for i in range(0, len(OK), 20)), pause=0.005))
+    assert found.body == LISTING
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_not_followed(status: int) -> None:
+    """That would hand the key to another host."""
+    with serving(OK) as elsewhere:
+        found = once(answer(f"{status} Moved", b"", f"Location: {elsewhere.base_url}/store/orders"))
+        assert found.status == status
+        assert elsewhere.requests == []
+        assert broken(found.exchange) == {"HTTP-1"}
+
+
+def test_header_fields_of_an_answer() -> None:
+    found = once(answer("200 OK", LISTING, "X-A: 1", "x-a: 2", "X-Odd: \xe9"))
+    assert found.header("X-A") == "1, 2"
+    assert found.header("x-odd") == "\xe9"
+    assert found.header("X-B") is None
+
+
+# --- answers that are late
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda talk: None,
+        lambda talk: talk.send(head("200 OK", "Content-Length: 5") + b"[1"),
+        lambda talk: talk.trickle(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: yes\r\n" * 200, 0.02),
+        lambda talk: talk.trickle(head("200 OK", "Content-Length: 900") + b" " * 900, 0.02),
+        lambda talk: talk.trickle(head("200 OK", "Transfer-Encoding: chunked") + b"1\r\n0\r\n" * 200, 0.02),
+        lambda talk: talk.trickle((head("102 Processing")) * 100, 0.02),
+    ],
+    ids=["nothing", "half a body", "trickled headers", "trickled body", "trickled chunks", "interim answers for ever"],
+)
+def test_late_answers(reply: Reply) -> None:
+    started = time.monotonic()
+    found = once(reply)
+    assert time.monotonic() - started < LIMIT + SLACK
+    assert found.status is None
+    assert found.exchange.trouble == Trouble.TIMEOUT
+    assert found.exchange.detail == "no complete answer within 0.4 s (--timeout)"
+    assert broken(found.exchange) == set()
+
+
+# --- answers that are none
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda talk: talk.hang_up(),
+        head("200 OK", "Content-Length: 50") + LISTING,
+        head("200 OK", "Transfer-Encoding: chunked") + b"5\r\n[]",
+        head("200 OK", "Transfer-Encoding: chunked") + b"zz\r\n[]\r\n0\r\n\r\n",
+        head("200 OK", "Content-Length: x") + LISTING,
+        head("200 OK", "Content-Length: 2", "Content-Length: 3") + b"[] ",
+        b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n[]",
+        b"[]",
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+        answer("200 OK", b"no gzip at all", "Content-Encoding: gzip"),
+    ],
+    ids=[
+        "hangs up",
+        "short",
+        "cut chunk",
+        "odd chunk",
+        "odd length",
+        "two lengths",
+        "odd header",
+        "no head",
+        "SSH",
+        "no gzip",
+    ],
+)
+def test_broken_answers(reply: Reply | bytes) -> None:
+    found = once(reply)
+    assert found.status is None
+    assert found.exchange.trouble == Trouble.BROKEN
+    assert found.exchange.detail
+    assert broken(found.exchange) == {"HTTP-2"}
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with session(f"http://127.0.0.1:{port}/v1") as opened:
+        exchange = opened.client.send(LIST).exchange
+    assert exchange.trouble == Trouble.UNREACHABLE
+    assert f"no connection to 127.0.0.1:{port}" in exchange.detail
+    assert "refused" in exchange.detail
+    assert exchange.findings == {}
+
+
+def test_a_host_without_an_address() -> None:
+    with session("http://no-such-host.invalid/v1") as opened:
+        exchange = opened.client.send(LIST).exchange
+    assert exchange.trouble == Trouble.UNREACHABLE
+    assert "no connection to no-such-host.invalid: " in exchange.detail
+    assert len(exchange.detail) > len("no connection to no-such-host.invalid: ")
+
+
+def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it is small on the wire: what counts is what it takes in memory."""
+    monkeypatch.setattr(client, "MAX_BODY", 1000)
+    assert once(answer("200 OK", b" " * 998 + b"[]")).status == 200
+    large = b" " * 999 + b"[]"
+    for reply in (answer("200 OK", large), answer("200 OK", gzip.compress(large), "Content-Encoding: gzip")):
+        found = once(reply)
+        assert found.status is None
+        assert found.exchange.trouble == Trouble.TOO_LARGE
+        assert "1000 bytes" in found.exchange.detail
+        assert broken(found.exchange) == set()
+
+
+def test_a_coding_that_was_not_asked_for() -> None:
+    found = once(answer("200 OK", LISTING, "Content-Encoding: br"))
+    assert found.status is None
+    assert "'br', which the request did not ask for" in found.exchange.detail
+
+
+# --- answers that ask to wait
+
+
+def busy(times: int, reply: bytes) -> Reply:
+    """Answers `reply` so many times, then the listing."""
+
+    def serve(talk: Conversation) -> None:
+        talk.send(reply if talk.number < times else OK)
+        talk.hang_up()
+
+    return serve
+
+
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+def test_what_the_service_asks_to_wait_is_waited_out(status: str) -> None:
+    with serving(busy(1, answer(status, b"", "Retry-After: 1"))) as service, session(service.base_url) as opened:
+        found = opened.client.send(LIST)
+        assert found.status == 200
+        assert service.times[1] - service.times[0] >= 0.95
+        assert [exchange.status for exchange in opened.recorder.exchanges] == [int(status[:3]), 200]
+        assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set()]
+
+
+def test_a_date_is_waited_for() -> None:
+    when = (datetime.now(UTC) + timedelta(seconds=2)).replace(microsecond=0)
+    reply = busy(1, answer("503 Busy", b"", f"Retry-After: {format_datetime(when, usegmt=True)}"))
+    with serving(reply) as service, session(service.base_url) as opened:
+        assert opened.client.send(LIST).status == 200
+        assert datetime.now(UTC) >= when
+        assert len(service.requests) == 2
+
+
+def test_waiting_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_WAIT", 0.9)
+    for text in ("1", "3600", "9" * 30):
+        with serving(answer("503 Busy", b"", f"Retry-After: {text}")) as service, session(service.base_url) as opened:
+            assert opened.client.send(LIST).status == 503
+            assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("text", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])
+def test_no_service_is_hammered(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A service that says "now" again and again is asked a few times, not as fast as the machine can."""
+    monkeypatch.setattr(client, "MAX_WAIT", 0.9)
+    with serving(answer("429 Slow down", b"", f"Retry-After: {text}")) as service, session(service.base_url) as opened:
+        assert opened.client.send(LIST).status == 429
+        assert 2 <= len(service.requests) <= 8
+
+
+@pytest.mark.parametrize("status", ["500 Error", "502 Bad Gateway", "404 Not Found", "200 OK"])
+def test_only_429_and_503_are_waited_out(status: str) -> None:
+    assert retry_after(once(answer(status, b"", "Retry-After: 1"))) is None
+
+
+@given(st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\0"), max_size=40))
+def test_any_retry_after_is_read_or_left(text: str) -> None:
+    delay = retry_after(answered(LIST, 503, b"", ("Retry-After", text)))
+    assert delay is None or delay >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("120", 120.0),
+        (" 7 ", 7.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("Thu, 01 Jan 1970 00:00:00 -0000", 0.0),
+        ("\xb2", None),
+        ("-1", None),
+        ("1.5", None),
+        ("soon", None),
+        ("", None),
+        ("Thu, 01 Jan 1970 00:00:00 +9999999", None),
+        ("1 Jan 99999999999 00:00:00 GMT", None),
+    ],
+)
+def test_retry_after(text: str, expected: float | None) -> None:
+    assert retry_after(answered(LIST, 429, b"", ("Retry-After", text))) == expected
+
+
+# --- several at once
+
+
+def test_answers_come_in_the_order_of_the_requests() -> None:
+    """Whatever order the service answers in; together, not one after the other."""
+    inside = threading.Barrier(4, timeout=5)
+
+    def reply(talk: Conversation) -> None:
+        number = int(talk.request.split(b"n=")[1].split(b" ")[0])
+        inside.wait()
+        time.sleep((3 - number) * 0.05)
+        talk.send(answer("200 OK", f"[{number}]".encode()))
+        talk.hang_up()
+
+    with serving(reply) as service, session(service.base_url) as opened:
+        answers = opened.client.send_all(Request("GET", "/store/orders", query=f"n={number}") for number in range(4))
+        assert [found.body for found in answers] == [b"[0]", b"[1]", b"[2]", b"[3]"]
+        assert [exchange.body for exchange in opened.recorder.exchanges] == ["[0]", "[1]", "[2]", "[3]"]
+
+
+def test_several_requests_keep_the_pace() -> None:
+    with serving(OK) as service, session(service.base_url, rate_limit=RateLimit(20, 1.0)) as opened:
+        opened.client.send_all([LIST] * 5)
+        spans = sorted(service.times)
+        assert spans[-1] - spans[0] >= 0.15  # 4 intervals of 0.05, less what a thread may be late
+
+
+def test_what_was_sent_is_on_record_also_when_the_run_gives_up() -> None:
+    with serving(lambda talk: None) as service, session(service.base_url, timeout=0.2) as opened:
+        with pytest.raises(ServiceGone):
+            opened.client.send_all([LIST] * 24)
+        assert GIVE_UP_AFTER <= len(service.requests) < 24
+        assert len(opened.recorder.exchanges) == len(service.requests)
+        with pytest.raises(ServiceGone, match="not sent"):
+            opened.client.send(LIST)
+
+
+def test_nothing_at_all() -> None:
+    with session("http://127.0.0.1:9/v1") as opened:
+        assert opened.client.send_all([]) == []
+
+
+# --- TLS
+
+
+def test_a_certificate_of_an_unknown_authority(server_context: ssl.SSLContext) -> None:
+    with serving(OK, server_context) as service, session(service.base_url) as opened:
+        exchange = opened.client.send(LIST).exchange
+    assert exchange.trouble == Trouble.UNREACHABLE
+    assert "certificate" in exchange.detail.lower()
+    assert service.requests == []
+
+
+def test_a_certificate_of_a_known_authority(server_context: ssl.SSLContext, certificate: Path) -> None:
+    with serving(OK, server_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
+        assert opened.client.send(LIST).status == 200
+
+
+def test_a_client_certificate(server_context: ssl.SSLContext, certificate: Path) -> None:
+    server_context.verify_mode = ssl.CERT_REQUIRED
+    server_context.load_verify_locations(certificate)
+    trusting: dict[str, Any] = {"ca_bundle": str(certificate)}
+    with serving(OK, server_context) as service:
+        with session(service.base_url, **trusting) as opened:
+            assert opened.client.send(LIST).status is None
+        with session(service.base_url, **trusting, client_cert=str(certificate)) as opened:
+            assert opened.client.send(LIST).status == 200
+
+
+def test_plain_http_where_tls_is_expected() -> None:
+    with serving(OK) as service, session(service.base_url.replace("http:", "https:"), timeout=1.0) as opened:
+        exchange = opened.client.send(LIST).exchange
+    assert exchange.status is None
+    assert exchange.trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT)

@@ -1,0 +1,143 @@
+"""Addresses, header fields, pace, and when to give up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from built import KEY, LIST, VALID, cancel, target
+
+from conformance.target import ConfigError, RateLimit
+from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, Pace, ServiceGone
+from conformance.transport.evidence import NOBODY, Credential, Request, Trouble
+
+
+@pytest.mark.parametrize(
+    ("base_url", "scheme", "host", "port", "authority", "path"),
+    [
+        ("http://api.example.com/v1", "http", "api.example.com", 80, "api.example.com", "/v1"),
+        ("https://api.example.com/v1", "https", "api.example.com", 443, "api.example.com", "/v1"),
+        ("https://api.example.com:8443/shop/v1", "https", "api.example.com", 8443, "api.example.com:8443", "/shop/v1"),
+        ("http://[::1]:8080/v1", "http", "::1", 8080, "[::1]:8080", "/v1"),
+    ],
+)
+def test_addresses(base_url: str, scheme: str, host: str, port: int, authority: str, path: str) -> None:
+    endpoint = Endpoint(target(base_url))
+    assert (endpoint.scheme, endpoint.host, endpoint.port) == (scheme, host, port)
+    assert (endpoint.authority, endpoint.base_path) == (authority, path)
+    assert endpoint.url(cancel("12%61")) == f"{base_url}/store/orders/12%61"
+
+
+def test_queries() -> None:
+    endpoint = Endpoint(target())
+    both = Request("GET", "/store/orders", Credential("query", query="api_key=k"), query="limit=1")
+    assert endpoint.path(both) == "/v1/store/orders?limit=1&api_key=k"
+    assert endpoint.path(LIST) == "/v1/store/orders"
+
+
+def test_header_fields() -> None:
+    headers = dict(Endpoint(target("http://h:8080/v1")).headers(LIST, connection="close"))
+    assert headers.pop("User-Agent").startswith("store-orders-conformance/")
+    assert headers == {
+        "Host": "h:8080",
+        "Accept": "*/*",
+        "Accept-Encoding": "gzip, deflate",
+        "Connection": "close",
+        "Authorization": f"Bearer {KEY}",
+    }
+
+
+def test_a_request_has_its_own_header_fields_once() -> None:
+    request = Request(
+        "GET", "/store/orders", VALID, headers=(("ACCEPT", "application/json"), ("X-A", "1"), ("X-A", "2"))
+    )
+    headers = Endpoint(target()).headers(request, connection="close")
+    assert [value for name, value in headers if name.lower() == "accept"] == ["application/json"]
+    assert [value for name, value in headers if name == "X-A"] == ["1", "2"]
+
+
+@pytest.mark.parametrize(("body", "length"), [(None, []), (b"", ["0"]), (b"{}", ["2"])])
+def test_content_length_belongs_to_a_body(body: bytes | None, length: list[str]) -> None:
+    headers = Endpoint(target()).headers(Request("DELETE", "/store/orders/1", NOBODY, body=body), connection="close")
+    assert [value for name, value in headers if name == "Content-Length"] == length
+    assert not any(name == "Authorization" for name, _ in headers)
+
+
+# --- pace
+
+
+def took(pace: Pace, times: int) -> float:
+    started = time.monotonic()
+    for _ in range(times):
+        pace.wait()
+    return time.monotonic() - started
+
+
+def test_the_pace_is_kept() -> None:
+    """The first goes at once, each further one an interval later; never faster, whatever the machine does."""
+    assert took(Pace(RateLimit(20, 1.0)), 5) >= 4 / 20
+    assert took(Pace(None), 1000) < 1
+
+
+def test_workers_share_the_pace() -> None:
+    assert took(Pace(RateLimit(40, 1.0), workers=4), 3) >= 2 * 4 / 40
+
+
+def test_the_pace_is_kept_by_threads_together() -> None:
+    pace = Pace(RateLimit(50, 1.0))
+    started = time.monotonic()
+    threads = [threading.Thread(target=took, args=(pace, 3)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - started >= 11 / 50
+
+
+def test_holding() -> None:
+    pace = Pace(None)
+    pace.hold(0.2)
+    pace.hold(0.05)  # the longer one stands
+    assert took(pace, 1) >= 0.19
+
+
+# --- giving up
+
+
+def test_the_run_stops_asking_after_repeated_silence() -> None:
+    endpoint = Endpoint(target())
+    for number in range(GIVE_UP_AFTER):
+        endpoint.before(LIST)
+        endpoint.after(LIST, Trouble.TIMEOUT if number % 2 else Trouble.UNREACHABLE, "no answer within 5 s")
+    with pytest.raises(
+        ServiceGone, match=r"not sent: the last 4 requests to listOrders got no answer \(no answer within 5 s\)"
+    ):
+        endpoint.before(LIST)
+    endpoint.before(cancel(1))  # another operation may be better off
+
+
+@pytest.mark.parametrize("trouble", [None, Trouble.BROKEN, Trouble.TOO_LARGE, Trouble.CLOSED])
+def test_any_sign_of_life_counts(trouble: str | None) -> None:
+    endpoint = Endpoint(target())
+    for _ in range(3):
+        for _ in range(GIVE_UP_AFTER - 1):
+            endpoint.after(LIST, Trouble.TIMEOUT, "late")
+        endpoint.after(LIST, trouble, "")
+        endpoint.before(LIST)
+
+
+# --- TLS
+
+
+def test_files_that_are_no_certificates(tmp_path: Path) -> None:
+    file = tmp_path / "no.pem"
+    file.write_text("not a certificate", encoding="utf-8")
+    wrong: list[dict[str, Any]] = [{"ca_bundle": str(file)}, {"client_cert": str(file)}]
+    for further in wrong:
+        with pytest.raises(
+            ConfigError, match=r"target 'harness': the CA bundle or client certificate cannot be used: .*PEM"
+        ):
+            Endpoint(target("https://h/v1", **further)).ssl_context  # noqa: B018 - made when first asked for

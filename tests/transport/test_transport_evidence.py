@@ -1,0 +1,294 @@
+"""What is recorded: complete, cut where too long, and without the key, whatever form it takes."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import shlex
+import subprocess
+from hashlib import sha256
+from urllib.parse import quote
+
+import pytest
+from built import KEY, LIST, VALID, answered, cancel, recorder
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from conformance.checks import credentials
+from conformance.transport import evidence
+from conformance.transport.evidence import (
+    NOBODY,
+    Allowed,
+    Credential,
+    Exchange,
+    Operation,
+    Redactor,
+    Request,
+    Trouble,
+    curl,
+)
+
+KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=80)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+def forms(value: str) -> list[str]:
+    """A secret in every form in which it may come back."""
+    found = [value, quote(value, safe=""), json.dumps(value)[1:-1], json.dumps(value)[1:-1].replace("/", "\\/")]
+    found.append(html.escape(value))
+    for before in ("", "u", "us", "use"):
+        for after in ("", "p", "pw", "pwd"):
+            raw = f"{before}{value}{after}".encode()
+            found += [base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()]
+    return found
+
+
+def holds(text: str, secret: str) -> bool:
+    """Whether a reader of `text` has the secret: as it is, percent-encoded, escaped or inside base64."""
+    if any(form in text for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1])):
+        return True
+    for piece in re.findall(r"[A-Za-z0-9+/_-]{8,}", text):
+        for start in range(4):
+            cut = piece[start:].replace("-", "+").replace("_", "/")
+            if secret.encode() in base64.b64decode(cut + "A" * (-len(cut) % 4)):
+                return True
+    return False
+
+
+@given(KEYS, TEXTS, TEXTS, st.data())
+def test_no_form_of_the_key_survives(key: str, before: str, after: str, data: st.DataObject) -> None:
+    clean = recorder(key).redactor.clean
+    form = data.draw(st.sampled_from(forms(key)))
+    assert not holds(clean(f"{before}{form}{after}"), key)
+
+
+@given(KEYS, TEXTS, TEXTS, st.data())
+def test_no_near_miss_survives(key: str, before: str, after: str, data: st.DataObject) -> None:
+    redactor = recorder(key).redactor
+    near = data.draw(st.sampled_from(list(credentials.secrets(key))))
+    assume(len(near) >= evidence.SECRET_PART)
+    form = data.draw(st.sampled_from(forms(near)))
+    text = f"{before} {form} {after}"
+    assert not holds(redactor.clean(text), near)
+
+
+@given(KEYS, TEXTS, TEXTS, st.data())
+def test_no_long_part_of_the_key_survives_in_any_case(key: str, before: str, after: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(key) - evidence.SECRET_PART))
+    part = key[start : start + data.draw(st.integers(8, 80))]
+    part = data.draw(st.sampled_from([part, part.upper(), part.lower()]))
+    cleaned = recorder(key).redactor.clean(f"{before}{part}{after}")
+    lowered = cleaned.lower()
+    for label in ("<key>", "<part of the key>", *credentials.secrets(key).values()):
+        lowered = lowered.replace(label.lower(), "\0")
+    assert part.lower() not in lowered
+
+
+def test_a_part_of_the_key_is_found_beside_letters_that_grow_in_lower_case() -> None:
+    """`İ` becomes two characters in lower case, which once left upper-case parts uncovered."""
+    assert "CDEFGHIJ" not in Redactor("ABCDEFGHIJKL").clean("İ CDEFGHIJ")
+
+
+@given(TEXTS)
+def test_text_without_secrets_stays(text: str) -> None:
+    assert recorder().redactor.clean(text) == text
+
+
+def test_labels_say_what_was_there() -> None:
+    clean = recorder("sk-Abcdefgh-12345").redactor.clean
+    assert clean("Bearer sk-Abcdefgh-12345") == "Bearer <key>"
+    assert clean("Bearer sk-Abcdefgh-1234") == "Bearer <the key without its last character>"
+    assert clean("saw ABCDEFGH-123!") == "saw <part of the key>!"
+
+
+@given(KEYS, st.data())
+def test_a_revealed_key_is_noticed(key: str, data: st.DataObject) -> None:
+    form = data.draw(st.sampled_from(forms(key)))
+    kept = recorder(key)
+    exchange = kept.begin(LIST, "http://h/v1/store/orders", (), "client")
+    kept.answer(exchange, (), f'{{"message": "{form}"}}'.encode())
+    assert exchange.revealed_key
+    kept.answer(exchange, (("X-Echo", f"x {form}"),), b"")
+    assert exchange.revealed_key
+    kept.answer(exchange, (("X-Echo", "x"),), b"none")
+    assert not exchange.revealed_key
+
+
+@settings(max_examples=25)
+@given(KEYS)
+def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
+    """Everything that the checks send, as the recorder writes it down and as curl would repeat it."""
+    kept = recorder(key)
+    sent = [
+        credentials.valid(key),
+        *credentials.near_misses(key),
+        *credentials.misplaced(key),
+        *credentials.in_query(key),
+    ]
+    sent += [*credentials.malformed(key), *credentials.schemes(key)]
+    for credential in sent:
+        request = Request("GET", "/store/orders", credential, body=key.encode())
+        url = f"http://h/v1/store/orders?{request.full_query}"
+        exchange = kept.begin(request, url, credential.headers, "client")
+        exchange.detail = exchange.reason = f"refused {key}"
+        kept.answer(exchange, (("X-Echo", key), (key, "x")), json.dumps({"message": f"no {key}"}).encode())
+        kept.end(exchange)
+        written = json.dumps(exchange.to_json()) + curl(exchange, "MY_KEY")
+        assert key not in written
+        assert json.dumps(key)[1:-1] not in written
+        assert not holds(written, key)
+
+
+# --- exchanges
+
+
+def test_an_exchange_is_recorded() -> None:
+    kept = recorder()
+    kept.check = "listing.all"
+    exchange = kept.begin(cancel("12%61"), "http://h/v1/store/orders/12%61", (("Host", "h"), *VALID.headers), "wire")
+    assert exchange.request_headers == [("Host", "h"), ("Authorization", "Bearer <the key>")]
+    assert (exchange.method, exchange.operation, exchange.order_id) == ("DELETE", "cancelOrder", "12a")
+    assert (exchange.credential, exchange.allowed, exchange.via) == ("the key", "LISTED", "wire")
+    assert exchange.check == "listing.all"
+    exchange.status, exchange.reason = 204, "No Content"
+    kept.answer(exchange, (("Server", "x"),), b"")
+    kept.end(exchange)
+    assert exchange.received == "204 No Content"
+    assert exchange.line == "DELETE http://h/v1/store/orders/12%61 with the key"
+    assert exchange.seconds >= 0
+
+
+def test_a_long_body_is_cut_and_its_digest_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert evidence.RECORDED_BODY >= 64 * 1024
+    monkeypatch.setattr(evidence, "RECORDED_BODY", 100)
+    body = b"[" + b"0," * 100 + b"0]"
+    exchange = answered(LIST, 200, body).exchange
+    assert exchange.body_cut
+    assert exchange.body == body[:100].decode()
+    assert exchange.body_size == len(body)
+    assert exchange.body_sha256 == sha256(body).hexdigest()
+    assert not answered(LIST, 200, b"[]").exchange.body_cut
+
+
+def test_a_key_is_not_cut_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a body is cut within the key, what stays of it is a part of the key."""
+    monkeypatch.setattr(evidence, "RECORDED_BODY", 100)
+    for left in range(evidence.SECRET_PART, len(KEY) + 1):
+        body = b" " * (100 - left) + KEY.encode()
+        exchange = answered(LIST, 500, body).exchange
+        assert KEY[:left] not in exchange.body
+        assert exchange.body.startswith(" " * (100 - left) + "<")
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=3), st.text(max_size=5))
+def test_an_exchange_crosses_as_plain_data(fields: list[tuple[str, str]], body: str) -> None:
+    exchange = Exchange("GET", "http://h", fields, "the key", "listOrders", "LISTED", headers=fields, body=body)
+    exchange.findings = {"LIST-1": None}
+    assert Exchange.from_json(json.loads(json.dumps(exchange.to_json()))) == exchange
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "operation", "order"),
+    [
+        ("GET", "/store/orders", Operation.LIST, None),
+        ("GET", "/store/orders/1", Operation.OTHER, None),
+        ("DELETE", "/store/orders/1", Operation.CANCEL, "1"),
+        ("DELETE", "/store/orders/%31%20", Operation.CANCEL, "1 "),
+        ("DELETE", "/store/orders", Operation.OTHER, None),
+        ("GET", "/pets/1", Operation.PET, None),
+        ("HEAD", "/store/orders", Operation.OTHER, None),
+        ("OPTIONS", "/store/orders/1", Operation.OTHER, None),
+    ],
+)
+def test_operations(method: str, path: str, operation: Operation, order: str | None) -> None:
+    request = Request(method, path)
+    assert request.operation is operation
+    assert request.order_id == order
+
+
+def test_queries_of_request_and_credential_are_joined() -> None:
+    shown = Credential("in the query", query="api_key=k")
+    assert Request("GET", "/", shown, query="limit=1").full_query == "limit=1&api_key=k"
+    assert Request("GET", "/", NOBODY).full_query == ""
+    assert Request("GET", "/", shown).full_query == "api_key=k"
+
+
+def test_what_no_answer_looks_like() -> None:
+    exchange = answered(LIST, None, trouble=Trouble.TIMEOUT, detail="").exchange
+    assert exchange.received == "no answer (timeout)"
+
+
+# --- curl
+
+
+def words_of(line: str, **environment: str) -> list[str]:
+    """The words that bash makes of a command line, with `curl` printing them instead."""
+    script = "curl() { printf '%s\\0' \"$@\"; }; " + line
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, check=True, env={"PATH": "/usr/bin:/bin", **environment}
+    )
+    assert done.stderr == b""
+    return done.stdout.decode().split("\0")[:-1]
+
+
+@settings(max_examples=30)
+@given(
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30),
+    st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), max_size=20),
+)
+def test_curl_lines_quote(body: str, path: str) -> None:
+    request = Request("DELETE", f"/store/orders/{path}", VALID, body=body.encode())
+    exchange = recorder().begin(request, f"http://h/v1/store/orders/{path}", VALID.headers, "client")
+    words = words_of(curl(exchange, "MY_KEY"), MY_KEY=KEY)
+    cleaned = recorder().redactor.clean
+    assert words == [
+        "-sS",
+        "-i",
+        "-X",
+        "DELETE",
+        "-H",
+        f"Authorization: Bearer {KEY}",
+        "--data-binary",
+        cleaned(body),
+        cleaned(f"http://h/v1/store/orders/{path}"),
+    ]
+    assert shlex.split(curl(exchange, "MY_KEY"))[-1] == words[-1]
+
+
+def curl_of(credential: Credential, variable: str = "MY_KEY") -> str:
+    return curl(recorder().begin(Request("GET", "/store/orders", credential), "http://h", (), "client"), variable)
+
+
+def test_a_plain_curl_line() -> None:
+    assert curl_of(VALID) == """curl -sS -i -H "Authorization: Bearer ${MY_KEY}" 'http://h'"""
+    assert curl_of(NOBODY) == "curl -sS -i 'http://h'"
+
+
+def test_curl_lines_send_what_was_sent() -> None:
+    """Where the shell can make the credential from the key, the line does, from the variable that holds it."""
+    made = [*credentials.near_misses(KEY), *credentials.misplaced(KEY), *credentials.malformed(KEY)]
+    made += credentials.schemes(KEY)
+    spelled = [credential for credential in made if credential.shell is not None]
+    assert len(spelled) > 20
+    for credential in spelled:
+        ((name, value),) = credential.headers
+        assert f"{name}: {value}" in words_of(curl_of(credential), MY_KEY=KEY, KEY="another"), credential.label
+        assert KEY not in curl_of(credential)
+
+
+@pytest.mark.parametrize("key", ["$(touch x)abcd", "`id`abcdefgh", "a$HOME-bcdefg", 'q"uo"te\\d-key', "$KEY-$KEY-$KEY"])
+def test_what_a_key_is_made_of_never_runs(key: str) -> None:
+    """A key may hold what a shell acts on; labels stand where it was, and what is left of it is quoted."""
+    kept = recorder(key)
+    for credential in [credentials.valid(key), *credentials.near_misses(key), *credentials.misplaced(key)]:
+        line = curl(kept.begin(Request("GET", "/", credential), "http://h", credential.headers, "client"), "MY_KEY")
+        words = words_of(line, MY_KEY="the-key", HOME="/home-sweet-home")
+        assert not any("home-sweet-home" in word or "uid=" in word for word in words), credential.label
+
+
+def test_curl_says_which_answers_were_open() -> None:
+    """What is not well-formed is marked so on record, since the judges go by it."""
+    kept = recorder().begin(cancel("abc", allowed=Allowed.OPEN), "http://h", (), "client")
+    assert kept.allowed == "OPEN"

@@ -1,0 +1,363 @@
+"""Raw connections: what an HTTP client hides, and the same judgement of everything else."""
+
+from __future__ import annotations
+
+import gzip
+import ssl
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from built import KEY, LIST, broken, cancel, session
+from raw_service import Conversation, Reply, answer, head, serving
+
+from conformance.target import Mode
+from conformance.transport import client, wire
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY, Request, Trouble
+from conformance.transport.guard import Refused
+
+LISTING = b'[{"id": 101}]'
+OK = answer("200 OK", LISTING)
+LIMIT, SLACK = 0.4, 2.0
+
+
+def staying(*replies: bytes) -> Reply:
+    """Answers the turns of each connection with these, and leaves it open."""
+    return lambda talk: talk.send(replies[min(talk.turn, len(replies) - 1)])
+
+
+def once(reply: Reply | bytes, request: Request = LIST, *, last: bool = True, **further: Any) -> Answer:
+    with serving(reply) as service, session(service.base_url, **{"timeout": LIMIT, **further}) as opened:
+        opened.guard.saw_listing([])
+        with opened.wire.connect() as connection:
+            return connection.exchange(request, last=last)
+
+
+# --- what is sent
+
+
+def test_what_is_sent_is_what_is_recorded() -> None:
+    with serving(OK) as service, session(service.base_url) as opened:
+        with opened.wire.connect() as connection:
+            exchange = connection.exchange(
+                Request("GET", "/store/orders", LIST.credential, "limit=1"), last=True
+            ).exchange
+        lines = service.requests[0].decode().split("\r\n")
+    assert lines[0] == "GET /v1/store/orders?limit=1 HTTP/1.1"
+    assert [tuple(line.split(": ", 1)) for line in lines[1:] if line] == [
+        (name, value.replace("<the key>", KEY)) for name, value in exchange.request_headers
+    ]
+    assert exchange.via == "wire"
+    assert dict(exchange.request_headers)["Connection"] == "close"
+
+
+def test_the_bare_minimum() -> None:
+    with serving(head("204 No Content")) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        with opened.wire.connect() as connection:
+            connection.exchange(cancel(12345678901234), minimal=True)
+        assert service.requests == [
+            f"DELETE /v1/store/orders/12345678901234 HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
+            f"Authorization: Bearer {KEY}\r\n\r\n".encode()
+        ]
+
+
+def test_the_guard_stands_before_the_wire() -> None:
+    with serving(OK) as service, session(service.base_url, Mode.OBSERVE) as opened:
+        with opened.wire.connect() as connection, pytest.raises(Refused):
+            connection.exchange(cancel(1))
+        assert service.connections == 0
+
+
+def test_a_prepared_request_waits_for_its_release() -> None:
+    with serving(OK) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        connection.prepare(LIST)
+        time.sleep(0.1)
+        assert service.requests == []
+        connection.release()
+        assert connection.receive().status == 200
+        assert len(service.requests) == 1
+
+
+def test_an_answer_is_kept_by_the_one_who_may() -> None:
+    with serving(OK) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        connection.prepare(LIST)
+        connection.release()
+        found = connection.receive(keep=False)
+        assert opened.recorder.exchanges == []
+        opened.wire.keep(found)
+        assert opened.recorder.exchanges == [found.exchange]
+        assert opened.guard.listed == {101}
+
+
+# --- bytes past the end
+
+
+@pytest.mark.parametrize("extra", [b"{}", b"\r\n", b"x" * 100])
+@pytest.mark.parametrize("close", [True, False], ids=["closes", "stays open"])
+@pytest.mark.parametrize("apart", [True, False], ids=["later", "at once"])
+def test_bytes_after_a_204_are_seen(extra: bytes, close: bool, apart: bool) -> None:
+    def reply(talk: Conversation) -> None:
+        talk.send(*((head("204 No Content"), extra) if apart else (head("204 No Content") + extra,)), pause=0.05)
+        if close:
+            talk.hang_up()
+
+    found = once(reply, cancel(12345678901234))
+    assert found.status == 204
+    assert found.body == b""
+    assert found.extra == extra
+    assert broken(found.exchange) == set()  # this is CANCEL-2, which looks at `extra` itself
+
+
+def test_bytes_after_a_204_with_content_length_are_seen() -> None:
+    found = once(head("204 No Content", "Content-Length: 2") + b"{}", cancel(12345678901234))
+    assert found.extra == b"{}"
+    assert broken(found.exchange) == {"CANCEL-12"}
+
+
+def test_bytes_after_a_204_are_seen_on_a_connection_that_goes_on() -> None:
+    found = once(staying(head("204 No Content") + b"{}"), cancel(12345678901234), last=False)
+    assert found.extra == b"{}"
+
+
+def test_nothing_after_a_204_is_nothing() -> None:
+    for reply in (head("204 No Content"), staying(head("204 No Content"))):
+        found = once(reply, cancel(12345678901234))
+        assert found.extra == b""
+        assert broken(found.exchange) == set()
+
+
+def test_a_quiet_service_is_not_waited_for() -> None:
+    started = time.monotonic()
+    assert once(staying(OK), timeout=10.0).status == 200
+    assert wire.QUIET <= time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize("status", ["200 OK", "401 Unauthorized"])
+def test_bytes_after_another_answer_are_a_breach_of_framing(status: str) -> None:
+    found = once(answer(status, b'{"code": "", "message": "", "status": 401}' if "401" in status else b"[]") + b"!!")
+    assert found.extra == b"!!"
+    assert "HTTP-2" in broken(found.exchange)
+    assert "2 bytes after the end" in str(found.exchange.findings["HTTP-2"])
+
+
+# --- connections that go on
+
+
+def test_one_connection_carries_many_requests() -> None:
+    with serving(staying(OK, answer("401 Unauthorized", b"{}"), OK)) as service, session(service.base_url) as opened:
+        with opened.wire.connect() as connection:
+            statuses = []
+            for who in (LIST, Request("GET", "/store/orders", NOBODY), LIST):
+                statuses.append(connection.exchange(who).status)
+                assert connection.open
+        assert statuses == [200, 401, 200]
+        assert connection.served == 3
+        assert service.connections == 1
+        assert not connection.open
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        answer("200 OK", LISTING, "Connection: close"),
+        answer("200 OK", LISTING),
+        head("200 OK", "Content-Type: application/json", version="1.0") + LISTING,
+    ],
+    ids=["announced", "unannounced", "HTTP/1.0"],
+)
+def test_a_closed_connection_is_noticed(reply: bytes) -> None:
+    """To close after a complete answer is the good right of a service: the next request goes out on a new one."""
+    with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        assert connection.exchange(LIST).status == 200
+        deadline = time.monotonic() + 2
+        while connection.open and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not connection.open
+        assert connection.exchange(LIST).status == 200
+        assert service.connections == 2
+        assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set()]
+
+
+def closing_on_the_second(talk: Conversation) -> None:
+    """Closes just as a second request arrives on a connection."""
+    if talk.turn == 0:
+        talk.send(OK)
+    else:
+        talk.hang_up()
+
+
+def test_a_connection_closed_just_then_is_nobodys_fault() -> None:
+    with serving(closing_on_the_second) as service, session(service.base_url) as opened:
+        with opened.wire.connect() as connection:
+            connection.exchange(LIST)
+            assert connection.exchange(LIST).status == 200
+        assert [exchange.trouble for exchange in opened.recorder.exchanges] == [None, Trouble.CLOSED, None]
+        assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set(), set()]
+        assert service.connections == 2
+
+
+def test_a_cancel_is_never_sent_twice() -> None:
+    """Whether the first took effect cannot be known."""
+    with serving(closing_on_the_second) as service, session(service.base_url) as opened:
+        with opened.wire.connect() as connection:
+            connection.exchange(LIST)
+            found = connection.exchange(cancel(12345678901234))
+        assert found.status is None
+        assert found.exchange.trouble == Trouble.CLOSED
+        assert sum(request.startswith(b"DELETE") for request in service.requests) == 1
+
+
+def test_closed_in_the_middle_is_broken_not_closed() -> None:
+    def reply(talk: Conversation) -> None:
+        talk.send(OK if talk.turn == 0 else OK[:-5])
+        if talk.turn:
+            talk.hang_up()
+
+    with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        connection.exchange(LIST)
+        found = connection.exchange(LIST)
+    assert found.exchange.trouble == Trouble.BROKEN
+    assert broken(found.exchange) == {"HTTP-2"}
+
+
+# --- the same as the client
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        OK,
+        head("200 OK", "Content-Type: application/json", "Transfer-Encoding: chunked")
+        + b"d\r\n"
+        + LISTING
+        + b"\r\n0\r\n\r\n",
+        head("200 OK", "Content-Type: application/json", version="1.0") + LISTING,
+        head("100 Continue") + head("103 Early Hints") + OK,
+        answer("200 OK", gzip.compress(LISTING), "Content-Encoding: gzip"),
+        answer("200 OK", gzip.compress(LISTING), "Content-Encoding: x-gzip"),
+        answer("200 OK", zlib.compress(LISTING), "Content-Encoding: deflate"),
+        answer("200 OK", LISTING, "Content-Encoding: identity"),
+    ],
+    ids=["plain", "chunked", "HTTP/1.0", "interim answers", "gzip", "x-gzip", "deflate", "identity"],
+)
+def test_right_answers(reply: bytes) -> None:
+    found = once(reply)
+    assert found.status == 200
+    assert found.body == LISTING
+    assert broken(found.exchange) == set()
+    assert found.listing is not None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda talk: talk.hang_up(),
+        head("200 OK", "Content-Length: 50") + LISTING,
+        head("200 OK", "Transfer-Encoding: chunked") + b"zz\r\n",
+        b"[]\r\n\r\n",
+        head("101 Switching Protocols", "Upgrade: x"),
+    ],
+    ids=["hangs up", "short", "odd chunk", "no head", "101"],
+)
+def test_broken_answers(reply: Reply | bytes) -> None:
+    found = once(reply)
+    assert found.status is None
+    assert found.exchange.trouble == Trouble.BROKEN
+    assert broken(found.exchange) == {"HTTP-2"}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda talk: None,
+        lambda talk: talk.trickle(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: yes\r\n" * 200, 0.02),
+        lambda talk: talk.trickle(head("200 OK", "Content-Length: 900") + b" " * 900, 0.02),
+        lambda talk: talk.send(head("204 No Content")) or talk.trickle(b" " * 500, 0.02),
+    ],
+    ids=["nothing", "trickled headers", "trickled body", "trickled past the end"],
+)
+def test_no_answer_takes_longer_than_the_limit(reply: Reply) -> None:
+    started = time.monotonic()
+    once(reply, cancel(12345678901234))
+    assert time.monotonic() - started < LIMIT + SLACK
+
+
+def test_late_answers() -> None:
+    found = once(lambda talk: None)
+    assert found.exchange.trouble == Trouble.TIMEOUT
+    assert found.exchange.detail == "no complete answer within 0.4 s (--timeout)"
+
+
+def test_nobody_listens() -> None:
+    with session("http://127.0.0.1:9/v1") as opened, opened.wire.connect() as connection:
+        exchange = connection.exchange(LIST).exchange
+    assert exchange.trouble == Trouble.UNREACHABLE
+    assert "no connection to 127.0.0.1:9: " in exchange.detail
+
+
+def test_what_the_service_asks_to_wait_is_waited_out() -> None:
+    def reply(talk: Conversation) -> None:
+        talk.send(OK if talk.number else answer("429 Slow down", b"", "Retry-After: 1"))
+
+    with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        assert connection.exchange(LIST).status == 200
+        assert service.times[1] - service.times[0] >= 0.95
+
+
+def test_no_service_is_hammered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MAX_WAIT", 0.9)
+    with (
+        serving(staying(answer("429 Slow down", b"", "Retry-After: 0"))) as service,
+        session(service.base_url) as opened,
+    ):
+        with opened.wire.connect() as connection:
+            assert connection.exchange(LIST).status == 429
+        assert 2 <= len(service.requests) <= 8
+
+
+def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MAX_BODY", 1000)
+    monkeypatch.setattr(client, "MAX_BODY", 1000)
+    large = b" " * 999 + b"[]"
+    for reply in (answer("200 OK", large), answer("200 OK", gzip.compress(large), "Content-Encoding: gzip")):
+        found = once(reply)
+        assert found.status is None
+        assert found.exchange.trouble == Trouble.TOO_LARGE
+
+
+# --- TLS
+
+
+def test_tls(server_context: ssl.SSLContext, certificate: Path) -> None:
+    reply = staying(head("204 No Content") + b"{}", OK)
+    with serving(reply, server_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
+        opened.guard.saw_listing([])
+        with opened.wire.connect() as connection:
+            assert connection.exchange(cancel(12345678901234)).extra == b"{}"
+            assert connection.open
+            assert connection.exchange(LIST, last=True).status == 200
+        assert service.connections == 1
+
+
+def test_tls_connections_that_are_closed_are_noticed(server_context: ssl.SSLContext, certificate: Path) -> None:
+    with serving(OK, server_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
+        with opened.wire.connect() as connection:
+            for _ in range(3):
+                assert connection.exchange(LIST).status == 200
+                time.sleep(0.05)
+        assert [
+            exchange.trouble for exchange in opened.recorder.exchanges if exchange.trouble not in (None, "closed")
+        ] == []
+
+
+def test_a_certificate_of_an_unknown_authority(server_context: ssl.SSLContext) -> None:
+    with serving(OK, server_context) as service, session(service.base_url) as opened:
+        with opened.wire.connect() as connection:
+            exchange = connection.exchange(LIST).exchange
+        assert exchange.trouble == Trouble.UNREACHABLE
+        assert "certificate" in exchange.detail.lower()
+        assert service.requests == []

@@ -43,7 +43,7 @@ def _report(target: Target) -> int:
     try:
         for level, text in findings(session):
             style = {OK: "green", NOTE: "yellow", WRONG: "bold red"}[level]
-            line = Text.assemble(f"  {'':0}", (f"{level:6}", style), session.recorder.redactor.clean(text))
+            line = Text.assemble("  ", (f"{level:6}", style), session.recorder.redactor.clean(text))
             console.print(line, soft_wrap=True)
             wrong += level == WRONG
     finally:

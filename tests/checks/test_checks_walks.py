@@ -1,0 +1,438 @@
+"""Walks against a service in memory, right and with faults that take several steps to show."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from built import VALID, answered, target
+
+from conformance import verify
+from conformance.api import Api, Orders, Taken
+from conformance.checks import model
+from conformance.checks.model import Kind, Step
+from conformance.checks.test_model import BUDGETS, Budget, Run, Search, Walks
+from conformance.target import Mode, States
+from conformance.transport.client import Answer
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.evidence import Request
+from conformance.transport.guard import Guard
+
+
+class Service:
+    """A service in memory, its client and its state provider in one. Faults are put in by replacing methods."""
+
+    def __init__(self) -> None:
+        self.guard = Guard(Mode.FULL)
+        self.states: dict[int, str] = {}
+        self.requests: list[str] = []
+        self.sent: list[Answer] = []
+        self.cancelled: list[int] = []
+        self.refused: list[int] = []
+        self.keyless: list[int] = []
+        self.lists = 0
+        self.taken = 0
+        self.supply = 10**9
+
+    # --- as a client
+
+    def send(self, request: Request) -> Answer:
+        number = int(request.order_id or 0)
+        self.requests.append(f"{request.method} {request.path} {request.credential.valid}")
+        if request.method == "GET":
+            self.lists += 1
+            answer = answered(request, 200, json.dumps(self.listing()).encode())
+            self.guard.saw_listing(answer.listing.ids if answer.listing else ())
+        else:
+            status = self.cancel(number) if request.credential.valid else self.refuse(number)
+            body = {"code": "x", "message": "x", "status": status}
+            answer = answered(request, status, b"" if status == 204 else json.dumps(body).encode())
+        answer.sender = self.send
+        self.sent.append(answer)
+        return answer
+
+    def send_all(self, requests: Iterable[Request]) -> list[Answer]:
+        return [self.send(request) for request in requests]
+
+    # --- as a service
+
+    def listing(self) -> list[dict[str, Any]]:
+        return [{"id": number, "quantity": 1} for number, state in self.states.items() if state != "cancelled"]
+
+    def cancel(self, number: int) -> int:
+        state = self.states.get(number)
+        if state == "pending":
+            self.states[number] = "cancelled"
+            self.cancelled.append(number)
+            return 204
+        if state == "shipped":
+            self.refused.append(number)
+            return 409
+        return 404
+
+    def refuse(self, number: int) -> int:
+        self.keyless.append(number)
+        return 401
+
+    # --- as a provider
+
+    def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
+        if pending and shipped:  # the orders of a walk: what the faults count begins anew
+            for journal in (self.cancelled, self.refused, self.keyless):
+                journal.clear()
+        self.supply -= pending + shipped
+        if self.supply < 0:
+            raise verify.Inconclusive("none left")
+        ids = range(1001 + self.taken, 1001 + self.taken + pending + shipped)
+        self.taken += len(ids)
+        self.states |= {number: "pending" if place < pending else "shipped" for place, number in enumerate(ids)}
+        return Taken(list(ids[:pending]), list(ids[pending:]))
+
+
+def api(service: Service) -> Api:
+    return Api(cast(Any, service), VALID, random.Random(1))
+
+
+def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1, *, static: bool = False) -> Search:
+    made = Search(api(service), cast(Orders, service), budget, seed=seed, static=static)
+    made.make()
+    return made
+
+
+def walks(service: Service, run: Run, **further: Any) -> Walks:
+    budget = BUDGETS["standard"]
+    return Walks(run, api(service), cast(Orders, service), target(mode=Mode.FULL, **further), budget, 1)
+
+
+OWNERS = (
+    "AUTH-1", "AUTH-2", "AUTH-5", "AUTH-6", "LIST-3", "LIST-9", "CANCEL-1", "CANCEL-3", "CANCEL-4", "CANCEL-5",
+    "CANCEL-6", "CANCEL-7", "CANCEL-8",
+)  # fmt: skip
+
+
+# --- a service that is right
+
+
+@pytest.mark.parametrize("budget", ["quick", "standard"])
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_found_in_a_correct_service(budget: str, seed: int) -> None:
+    found = search(Service(), BUDGETS[budget], seed)
+    assert found.wrong is None
+    assert found.ended is None
+    assert found.judged >= set(OWNERS)
+
+
+def test_cancelled_orders_may_stay_in_the_listing_and_be_refused_in_any_way() -> None:
+    class Odd(Service):
+        def listing(self) -> list[dict[str, Any]]:
+            return [{"id": number} for number in self.states] + [{}]
+
+        def cancel(self, number: int) -> int:
+            again = self.states.get(number) == "cancelled"
+            return (410, 409, 422, 400)[number % 4] if again else super().cancel(number)
+
+    assert search(Odd()).wrong is None
+
+
+def test_listings_without_ids_decide_nothing() -> None:
+    class Nameless(Service):
+        def listing(self) -> list[dict[str, Any]]:
+            return [{} for element in super().listing()]
+
+    found = walks(Nameless(), Run())
+    with pytest.raises(verify.Excluded, match="came to no step"):
+        found.decide("LIST-3")
+    found.decide("CANCEL-8")
+
+
+def test_the_same_seed_sends_the_same_requests() -> None:
+    sent = []
+    for seed in (7, 7, 8):
+        service = Service()
+        search(service, seed=seed)
+        sent.append(service.requests)
+    assert sent[0] == sent[1]
+    assert sent[0] != sent[2]
+
+
+def test_budgets_bound_the_requests() -> None:
+    counts = []
+    for budget in ("quick", "standard"):
+        service = Service()
+        search(service, BUDGETS[budget])
+        counts.append((len(service.requests), service.taken))
+    assert counts[0][0] < 80 < counts[1][0] < 400
+    assert counts[0][1] <= 6 * 5
+    assert counts[1][1] <= 6 * 15
+
+
+def test_a_static_supply_is_one_walk() -> None:
+    service = Service()
+    service.supply = 4
+    found = search(service, static=True)
+    assert (found.wrong, found.ended) == (None, None)
+    assert service.taken == 4
+    assert found.judged >= set(OWNERS) - {"AUTH-5"}
+
+
+# --- services that are wrong
+
+
+def third_cancel_fails(service: Service, number: int) -> int:
+    third = len(service.cancelled) == 2 and service.states.get(number) == "pending"
+    service.cancelled += [0] * third
+    return 409 if third else Service.cancel(service, number)
+
+
+def cancel_after_refusal_takes_the_newest(service: Service, number: int) -> int:
+    status = Service.cancel(service, number)
+    if status == 204 and service.refused and service.refused[-1] > 0:
+        service.refused.append(0)
+        newest = max((order for order, state in service.states.items() if state == "pending"), default=number)
+        service.states[newest] = "cancelled"
+    return status
+
+
+def returns_after_two_others(service: Service, number: int) -> int:
+    status = Service.cancel(service, number)
+    if status == 204 and len(service.cancelled) == 3:
+        service.states[service.cancelled[0]] = "pending"
+    return status
+
+
+def second_refusal_ships_off(service: Service, number: int) -> int:
+    if service.refused.count(number) == 2:
+        return 404
+    return Service.cancel(service, number)
+
+
+def refuses_the_key_after_three_refusals(service: Service, number: int) -> int:
+    return 401 if len(service.keyless) >= 3 else Service.cancel(service, number)
+
+
+def finds_absent_after_two_cancels(service: Service, number: int) -> int:
+    if number not in service.states and len(service.cancelled) >= 2:
+        return 204
+    return Service.cancel(service, number)
+
+
+def refused_key_cancels_later(service: Service, number: int) -> int:
+    if service.keyless and service.states.get(service.keyless[-1]) == "pending":
+        service.states[service.keyless[-1]] = "cancelled"
+    return Service.cancel(service, number)
+
+
+FAULTS: dict[Callable[[Service, int], int], tuple[str, int]] = {
+    third_cancel_fails: ("CANCEL-1", 3),
+    cancel_after_refusal_takes_the_newest: ("CANCEL-8", 3),
+    returns_after_two_others: ("CANCEL-6", 4),
+    second_refusal_ships_off: ("CANCEL-4", 3),
+    refuses_the_key_after_three_refusals: ("AUTH-6", 4),
+    finds_absent_after_two_cancels: ("CANCEL-5", 3),
+    refused_key_cancels_later: ("AUTH-5", 2),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_faults_of_several_steps_are_found_and_shortened(fault: Callable[[Service, int], int], seed: int) -> None:
+    owner, steps = FAULTS[fault]
+    service = Service()
+    service.cancel = fault.__get__(service)  # type: ignore[method-assign]
+    found = search(service, seed=seed)
+    assert found.wrong is not None
+    assert found.wrong.owner == owner, str(found.wrong)
+    assert len(found.wrong.steps) <= steps, [str(step) for step in found.wrong.steps]
+    assert len(service.requests) < 1500
+
+
+def test_a_listing_that_loses_an_order_after_cancels() -> None:
+    class Loses(Service):
+        def listing(self) -> list[dict[str, Any]]:
+            whole = super().listing()
+            return whole[:-1] if len(self.cancelled) >= 2 else whole
+
+    found = search(Loses())
+    assert found.wrong is not None
+    assert found.wrong.owner == "LIST-3"
+    assert found.wrong.steps[-1].kind is Kind.LIST
+    assert "though it exists" in found.wrong.received
+
+
+def test_two_of_two_cancels_at_once() -> None:
+    class Both(Service):
+        def send_all(self, requests: Iterable[Request]) -> list[Answer]:
+            together = list(requests)
+            before = dict(self.states)
+            answers = []
+            for request in together:
+                self.states |= {number: state for number, state in before.items() if len(together) > 1}
+                answers.append(self.send(request))
+            return answers
+
+    found = search(Both())
+    assert found.wrong is not None
+    assert found.wrong.owner == "CANCEL-7"
+    assert len(found.wrong.steps) == 1
+
+
+def test_hypothesis_shortens_what_the_tour_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tour that is a listing only leaves it all to Hypothesis."""
+    monkeypatch.setattr(model, "TOUR", (Step(Kind.LIST),))
+
+    class Tires(Service):
+        def cancel(self, number: int) -> int:
+            status = super().cancel(number)
+            if status == 204 and len(self.cancelled) == 3:
+                self.states |= {order: "cancelled" for order, state in self.states.items() if state == "shipped"}
+            return status
+
+    found = search(Tires())
+    assert found.wrong is not None
+    assert found.wrong.owner == "CANCEL-8"
+    assert 3 <= len(found.wrong.steps) <= 4
+
+
+def test_a_fault_that_counts_over_all_walks_is_found_all_the_same() -> None:
+    """Shortening cannot know the count, so more steps may be left than are needed."""
+
+    class Counts(Service):
+        cancels = 0
+
+        def cancel(self, number: int) -> int:
+            self.cancels += 1
+            return 409 if self.cancels % 7 == 0 and self.states.get(number) == "pending" else super().cancel(number)
+
+    found = search(Counts())
+    assert found.wrong is not None
+    assert found.wrong.owner == "CANCEL-1"
+    assert "when asked again" in found.wrong.received
+
+
+def test_a_key_that_stays_locked_out_is_reported_as_first_seen() -> None:
+    class Locks(Service):
+        refusals = 0
+
+        def refuse(self, number: int) -> int:
+            self.refusals += 1
+            return 401
+
+        def cancel(self, number: int) -> int:
+            return 401 if self.refusals >= 3 else super().cancel(number)
+
+        def send(self, request: Request) -> Answer:
+            if request.method == "GET" and self.refusals >= 3:
+                return replace(super().send(request), exchange=answered(request, 401, b"{}").exchange)
+            return super().send(request)
+
+    found = search(Locks())
+    assert found.wrong is not None
+    assert found.wrong.owner == "AUTH-6"
+    assert sum(step.kind is Kind.KEYLESS for step in found.wrong.steps) == 3
+
+
+def test_a_fault_that_shows_once_is_reported_as_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "TOUR", ())
+
+    class Once(Service):
+        def cancel(self, number: int) -> int:
+            status = super().cancel(number)
+            if status == 404 and number in self.states and not self.refused.count(-1):
+                self.refused.append(-1)
+                return 204
+            return status
+
+    run = Run()
+    with pytest.raises(verify.Failed, match="which is cancelled"):
+        walks(Once(), run).decide("CANCEL-6")
+    # Another check whose requirement is to blame plays it again, in vain, and says what was seen.
+    with pytest.raises(verify.Failed, match="which is cancelled"):
+        walks(Service(), run).decide("CANCEL-6")
+
+
+# --- what the checks make of it
+
+
+def test_only_the_owner_fails_and_shows_steps_and_curl() -> None:
+    service, run = Service(), Run()
+    service.cancel = returns_after_two_others.__get__(service)  # type: ignore[attr-defined,method-assign]
+    walks(service, run).decide("AUTH-1")
+    with pytest.raises(verify.Failed) as raised:
+        walks(service, run).decide("CANCEL-6")
+    lines = raised.value.received.splitlines()
+    assert lines[0].endswith("after these steps on orders placed for them:")
+    steps = [line for line in lines if re.match(r"  \d+\. ", line)]
+    assert steps[-1].endswith("204")
+    curls = [line for line in lines if line.startswith("     curl -sS -i -X DELETE -H")]
+    assert len(curls) == len(steps) == 4
+    assert "Authorization: Bearer $" in curls[0]
+    shown = raised.value.answers[0]
+    assert shown is service.sent[-1]
+    assert shown.status == 204
+
+
+def test_the_search_is_made_once() -> None:
+    service, run = Service(), Run()
+    for owner in OWNERS:
+        walks(service, run).decide(owner)
+        if owner == OWNERS[0]:
+            sent = len(service.requests)
+    assert len(service.requests) == sent
+
+
+@pytest.mark.parametrize(
+    "error",
+    [verify.Inconclusive("no answer"), verify.Excluded("cannot"), ServiceGone("gone")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_keeps_the_suite_from_going_on_ends_the_checks_as_such(error: BaseException) -> None:
+    class Stops(Service):
+        def send(self, request: Request) -> Answer:
+            if len(self.requests) == 40:
+                raise error
+            return super().send(request)
+
+    service, run = Stops(), Run()
+    for owner in ("AUTH-1", "CANCEL-8"):
+        with pytest.raises(type(error), match=str(error)):
+            walks(service, run).decide(owner)
+    assert len(service.requests) == 40
+
+
+def test_statuses_of_no_operation_decide_nothing() -> None:
+    class Breaks(Service):
+        def cancel(self, number: int) -> int:
+            return 500 if len(self.cancelled) == 2 else super().cancel(number)
+
+    with pytest.raises(verify.Inconclusive, match=r"500.*\(see HTTP-1\)"):
+        walks(Breaks(), Run()).decide("CANCEL-1")
+
+
+def test_an_order_that_nobody_knows_may_be_the_providers_fault() -> None:
+    class Unknown(Service):
+        def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
+            taken = super().take(pending, shipped)
+            for number in (*taken.pending, *taken.shipped):
+                del self.states[number]
+            return taken
+
+    with pytest.raises(verify.Inconclusive, match="provider"):
+        walks(Unknown(), Run()).decide("CANCEL-1")
+
+
+def test_static_lists_are_enough_for_a_walk() -> None:
+    service = Service()
+    service.supply = 4
+    walks(service, Run(), states=States(pending=(1, 2, 3), shipped=(4,))).decide("CANCEL-8")
+    assert service.taken == 4
+
+
+def test_nothing_is_written(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    search(Service())
+    assert list(tmp_path.iterdir()) == []

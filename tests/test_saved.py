@@ -1,0 +1,62 @@
+"""`compare` and `report` on results that were saved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance import saved
+from conformance.cli import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of a few requirements against the reference."""
+    reports = tmp_path_factory.mktemp("reports")
+    assert main(["run", "--only", "CANCEL-3,LIST-1", "--seed", "1", "--report-dir", str(reports)]) == 0
+    return reports / "reference"
+
+
+def changed(folder: Path, to: Path, status: str) -> Path:
+    """A copy of the result in `folder` in which CANCEL-3 ended with `status`."""
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    for row in results["requirements"]:
+        if row["id"] == "CANCEL-3":
+            row["status"] = status
+    to.write_text(json.dumps(results), encoding="utf-8")
+    return to
+
+
+def test_report_renders_everything_anew(folder: Path, tmp_path: Path) -> None:
+    assert saved.report(folder, tmp_path) == 0
+    for name in ("junit.xml", "summary.md", "badge.svg", "report.html"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_compare_says_what_got_worse(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    worse = changed(folder, tmp_path / "worse.json", "failed")
+    assert main(["compare", str(folder), str(worse)]) == 1
+    assert "CANCEL-3" in capsys.readouterr().out
+    assert main(["compare", str(worse), str(folder)]) == 0
+    assert main(["compare", str(folder), str(folder), "--report-dir", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "comparison.html").exists()
+
+
+def test_compare_of_three_is_a_matrix(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    worse = changed(folder, tmp_path / "worse.json", "failed")
+    assert main(["compare", str(folder), str(worse), str(folder)]) == 0
+    assert capsys.readouterr().out.count("CANCEL-3") == 1
+
+
+@pytest.mark.parametrize("content", [None, "no JSON", "{}", '{"schema": "another/1"}'])
+def test_unreadable_results_are_usage_errors(
+    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "results.json"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert main(["compare", str(path), str(path)]) == 2
+    assert main(["report", str(path)]) == 2
+    assert "results.json" in capsys.readouterr().err

@@ -1,0 +1,70 @@
+"""The selftest and its matrix: what counts as caught, as left alone, as covered."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conformance import matrix, selftest
+from conformance.contract import catalogue
+from conformance.matrix import Case, Judged, Matrix
+from reference_server.faults import FAULTS, NOT_FAULTABLE
+
+FAULT = Case("cancels-anything", "CANCEL-3", "Cancels shipped orders <too>.")
+VARIANT = Case("shouts", None, "Writes header fields in capitals.")
+
+
+def test_a_fault_is_caught_only_if_its_own_requirement_failed() -> None:
+    assert Judged(FAULT, failed=("CANCEL-3",)).good
+    assert not Judged(FAULT, failed=("CANCEL-4",)).good
+    assert not Judged(FAULT, inconclusive=("CANCEL-3",)).good
+
+
+def test_what_failed_beside_it_counts_if_it_is_required() -> None:
+    judged = Judged(FAULT, failed=("AUTH-9", "CANCEL-3", "CANCEL-4"))
+    assert judged.further == ("CANCEL-4",)
+    assert Matrix([judged, Judged(FAULT, failed=("CANCEL-3",))], 1.0, complete=False).further == 0.5
+
+
+@pytest.mark.parametrize(
+    ("judged", "good"),
+    [
+        (Judged(VARIANT), True),
+        (Judged(VARIANT, failed=("LIST-10",)), True),
+        (Judged(VARIANT, failed=("LIST-1",), exit_status=1), False),
+        (Judged(VARIANT, inconclusive=("LIST-1",), exit_status=3), False),
+    ],
+)
+def test_a_variant_is_left_alone_if_nothing_required_failed_or_stayed_open(judged: Judged, good: bool) -> None:
+    assert judged.good is good
+    assert Matrix([judged], 1.0, complete=False).good is good
+
+
+def test_a_requirement_without_faults_is_not_covered() -> None:
+    assert "CANCEL-3" not in Matrix([Judged(FAULT, failed=("CANCEL-3",))] * 2, 1.0).uncovered
+    assert "CANCEL-4" in Matrix([Judged(FAULT, failed=("CANCEL-3",))] * 2, 1.0).uncovered
+    assert not Matrix([Judged(FAULT, failed=("CANCEL-3",))] * 2, 1.0).good
+
+
+def test_every_requirement_has_faults() -> None:
+    counted = {row: sum(fault.requirement == row for fault in FAULTS.values()) for row in catalogue.load().requirements}
+    assert {row for row, count in counted.items() if count < matrix.LEAST_FAULTS} == set(matrix.NO_FAULT)
+    assert set(matrix.NO_FAULT) == set(NOT_FAULTABLE)
+    assert len(FAULTS) >= 120
+
+
+def test_writers_escape_and_agree() -> None:
+    proof = Matrix([Judged(FAULT, failed=("CANCEL-3",)), Judged(VARIANT)], 2.0, complete=False)
+    assert "1 of 1 faults caught, 1 of 1 correct variants left alone" in matrix.text(proof)
+    assert [case["good"] for case in json.loads(matrix.as_json(proof))["cases"]] == [True, True]
+    assert "<too>" not in matrix.as_html(proof)
+    assert "| cancels-anything |" in matrix.markdown(proof)
+
+
+def test_a_real_fault_and_a_real_variant() -> None:
+    wanted = {"cancels-refused-orders", "answers-409-without-body"}
+    chosen = [case for case in selftest.cases() if case.name in wanted]
+    judged = {found.case.name: found for found in selftest.judge_all(chosen, seed=1, budget="quick", workers=2)}
+    assert judged["cancels-refused-orders"].failed == ("CANCEL-4",)
+    assert judged["answers-409-without-body"].good

@@ -219,7 +219,8 @@ async def on_malformed(request: Request, problem: RequestValidationError) -> Res
 
 @app.get(PREFIX + "/store/orders", dependencies=[Depends(authenticated)])
 async def list_orders(request: Request, skip: int = 0, limit: int = 100) -> Response:
-    shown = [record for record in store.records.values() if record.status is not Status.CANCELLED or FORM.cancelled != "gone"]
+    everyone = store.records.values()
+    shown = [one for one in everyone if one.status is not Status.CANCELLED or FORM.cancelled != "gone"]
     if fault("skip-and-limit"):
         shown = shown[skip : skip + limit]
     if fault("limit-parameter") and "limit" in request.query_params:
@@ -293,9 +294,10 @@ def shipped(record: Record) -> Response:
 @app.delete(PREFIX + "/store/orders/{order_id}", dependencies=[Depends(authenticated)])
 async def cancel_order(order_id: OrderId, request: Request) -> Response:  # type: ignore[valid-type]
     text = request.path_params["order_id"]
-    if not FORM.loose_ids and not (text.removeprefix("-").isascii() and text.removeprefix("-").isdecimal()):
+    digits = text.removeprefix("-")
+    if not FORM.loose_ids and not (digits.isascii() and digits.isdecimal()):
         raise Problem(FORM.malformed, "malformed", "orderId is not an int64.")
-    number = int(text.strip()) if not FORM.loose_ids else int(str(order_id))
+    number = int(order_id)
     if fault("overflow") and not INT64[0] < number < 2**62:
         return Response("Internal Server Error", 500, media_type="text/plain")
     if fault("positive-only") and number < 1:
@@ -351,7 +353,8 @@ async def change_state(request: Request) -> dict[str, Any]:
 async def main() -> None:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     servers = [uvicorn.Server(uvicorn.Config(one, log_level="warning", access_log=False)) for one in (app, states)]
-    print(json.dumps(dict(zip(("port", "states_port"), (one.getsockname()[1] for one in sockets), strict=True))), flush=True)
+    port, states_port = (one.getsockname()[1] for one in sockets)
+    print(json.dumps({"port": port, "states_port": states_port}), flush=True)
     await asyncio.gather(*(server.serve(sockets=[one]) for server, one in zip(servers, sockets, strict=True)))
 
 

@@ -72,6 +72,15 @@ class Api:
         """The listing as a tool: raises Inconclusive where there is no readable one."""
         return readable(self.list())
 
+    def unmistakable(self, wanted: Iterable[int]) -> Ids:
+        """Those of the ids `wanted` that no listed order could be mistaken for, after reading the listing. Raises Excluded
+        where there are none: a service that misreads ids would cancel somebody's order."""
+        self.listing()
+        found = [order for order in wanted if self.permits(order)]
+        if not found:
+            raise Excluded("each of the ids to be chosen could be mistaken for that of an order in the listing")
+        return found
+
     def permits(self, segment: int | str) -> bool:
         """Whether the guard lets a cancel of this path segment out."""
         return self._client.guard.permits(str(segment))

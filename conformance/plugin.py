@@ -113,6 +113,7 @@ class Plugin:
         self.interrupted = False
         self._server: ReferenceServer | None = None
         self._reports: dict[str, Report] = {}
+        self._under_way = ""  # the target of the check that is running
 
     # --- before the checks
 
@@ -181,6 +182,7 @@ class Plugin:
             return (yield)
         with self._lock(item):
             self._reports[item.nodeid] = Report(check.id, Status.PASSED)
+            self._under_way = _target_of(item)
             return (yield)
 
     def _lock(self, item: pytest.Item) -> AbstractContextManager[Any]:
@@ -270,6 +272,10 @@ class Plugin:
             self._conclude(session)
 
     def _conclude(self, session: pytest.Session) -> None:
+        for report in self._reports.values():  # the check that an interruption cut short
+            report.status, report.message = Status.INCONCLUSIVE, "not finished: the run was cut short"
+            if self._under_way in self.collections:
+                self.collections[self._under_way].reports[report.check] = report
         for name, own in self.sessions.items():
             if name in self.collections:
                 self.collections[name].warnings += own.warnings

@@ -340,8 +340,13 @@ def _key(reader: _Table, options: Options) -> tuple[Secret, str]:
     elif variable:
         value = options.environment.get(variable, "").strip()
         source = f"the environment variable {variable}"
-        if not value:
+        if not value and re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):
             raise ConfigError(f"{where}: {source} is not set; export {variable}=…")
+        if not value:  # not repeated: whoever puts the key where its variable's name belongs has it in a log otherwise
+            raise ConfigError(
+                f"{where}: there is no environment variable of the given name. If it is the key itself: export it as a "
+                "variable, and give that variable's name"
+            )
     elif options.base_url:
         raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
     else:

@@ -91,11 +91,9 @@ def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -
     """Cancels pending orders with ids above 2^31, above 2^53 and near 2^63: 204."""
     draw = api.rng.randrange
     wanted = [2**31 + draw(10**6), 2**53 + 1 + 2 * draw(10**6), INT64.stop - 1 - draw(10**4)]
-    taken = api.listing().ids
-    for order in wanted:
-        if order not in taken:
-            orders.place([order], looked_for=False)
-            cancels(api, orders, order)
+    for order in api.unmistakable(wanted):
+        orders.place([order], looked_for=False)
+        cancels(api, orders, order)
 
 
 def presence(order: int, before: Listing | None, after: Answer) -> str:
@@ -297,8 +295,7 @@ def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None
     low bits: none of them is touched."""
     base = 10**9 + api.rng.randrange(10**6, 10**8)
     similar = [base - 1, base, base + 1, base * 10 + 7, base // 10, base + 10**12, base + 2**32, base + 2**33]
-    seen = api.listing().ids
-    placed = orders.place([order for order in similar if order not in seen])
+    placed = orders.place(api.unmistakable(similar))
     if base not in placed.pending:
         raise verify.Inconclusive(f"id {base} is taken")
     untouched(api, base, [order for order in placed.pending if order != base], [], placed.listing)
@@ -360,8 +357,7 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
     it in the low 32 bits: the order is still pending afterwards, as another is to which nothing was done."""
     draw = api.rng.randrange
     wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - 1 - 2 * draw(1, 200), 2**33 + 2**20 + draw(2**20)]
-    seen = api.listing().ids
-    placed = orders.place([order for order in wanted if order not in seen], looked_for=False).pending
+    placed = orders.place(api.unmistakable(wanted)).pending
     (control,) = orders.take(pending=1, looked_for=False).pending
     tried = []
     for order in placed:

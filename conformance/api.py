@@ -73,8 +73,8 @@ class Api:
         return readable(self.list())
 
     def unmistakable(self, wanted: Iterable[int]) -> Ids:
-        """Those of the ids `wanted` that no listed order could be mistaken for, after reading the listing. Raises Excluded
-        where there are none: a service that misreads ids would cancel somebody's order."""
+        """Those of the ids `wanted` that no listed order could be mistaken for, after reading the listing. Raises
+        Excluded where there are none: a service that misreads ids would cancel somebody's order."""
         self.listing()
         found = [order for order in wanted if self.permits(order)]
         if not found:

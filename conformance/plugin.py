@@ -37,7 +37,7 @@ from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import curl
 from conformance.transport.guard import Refused
 from conformance.transport.wire import Wire
-from conformance.verdict import Outcome, Status, Waiver
+from conformance.verdict import Exit, Outcome, Status, Waiver
 from conformance.writing import write
 
 PLUGIN = "conformance"
@@ -288,6 +288,7 @@ class Plugin:
         nothing = not any(collection.reports for collection in self.collections.values())
         if nothing and not cut_short:
             return
+        unwritten = False
         for collection in self.collections.values():
             self.runs.append(
                 collect.build(
@@ -301,9 +302,15 @@ class Plugin:
                 )
             )
             if self.settings.report_dir is not None:
-                write(self.runs[-1], self.settings.report_dir / collection.target.name)
+                try:
+                    write(self.runs[-1], self.settings.report_dir / collection.target.name)
+                except OSError as error:
+                    sys.stderr.write(f"the results of {collection.target.name} could not be written: {error}\n")
+                    unwritten = True
         outcome = Outcome([run.verdict for run in self.runs], self.interrupted)
-        session.exitstatus = outcome.exit_status
+        # A verdict without its evidence is none to pass a gate with.
+        lost = unwritten and outcome.exit_status is Exit.CONFORMANT
+        session.exitstatus = Exit.INCOMPLETE if lost else outcome.exit_status
 
     def _waivers(self) -> dict[str, Waiver]:
         path = self.settings.waivers

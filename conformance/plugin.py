@@ -10,6 +10,7 @@ What crosses from a worker to the controller is plain data in `report.conformanc
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
@@ -284,6 +285,8 @@ class Plugin:
             self._server.stop()
         if self.is_worker or not self.collections:
             return
+        if self.shared.lock is not None:
+            shutil.rmtree(os.path.dirname(self.shared.lock), ignore_errors=True)
         cut_short = self.interrupted or bool(session.shouldfail) or bool(session.shouldstop)
         nothing = not any(collection.reports for collection in self.collections.values())
         if nothing and not cut_short:

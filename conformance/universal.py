@@ -341,7 +341,7 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
         "further Order fields": (sorted(order_fields), []),
         "further Error fields": (sorted(error_fields), []),
         "response times": ({name: _spread(found) for name, found in sorted(seconds.items())}, []),
-        "rate limiting": (f"{len(limited)} answers with 429 or 503", limited[:10]),
+        "rate limiting": ({"answers with 429 or 503": len(limited)}, limited[:10]),
     }
 
 

@@ -39,6 +39,13 @@ def listed(answer: Answer) -> Listing:
     return found
 
 
+def judged(api: Api, row: str) -> None:
+    """List, and demand that the listing meets a requirement that is judged on every listing of the run."""
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets(row, answer)
+
+
 # --- LIST-1, LIST-2, LIST-4: what a listing is. These are judged on every listing of the run, too.
 
 
@@ -53,35 +60,27 @@ def test_listing_is_a_json_array(api: Api) -> None:
 @requirement("LIST-2")
 def test_elements_are_orders(api: Api) -> None:
     """Judges every element of the listing: an object whose listed fields have the listed type and format."""
-    answer = api.list()
-    verify.listing(answer)
-    verify.meets("LIST-2", answer)
+    judged(api, "LIST-2")
 
 
 @requirement("LIST-2", pending=2, shipped=2)
 def test_orders_in_every_state_are_orders(api: Api, orders: Orders) -> None:
     """Judges every element while pending and shipped orders of the suite are among them."""
     orders.take(pending=2, shipped=2)
-    answer = api.list()
-    verify.listing(answer)
-    verify.meets("LIST-2", answer)
+    judged(api, "LIST-2")
 
 
 @requirement("LIST-4")
 def test_ids_are_unique(api: Api) -> None:
     """Looks for an id that two elements carry."""
-    answer = api.list()
-    verify.listing(answer)
-    verify.meets("LIST-4", answer)
+    judged(api, "LIST-4")
 
 
 @requirement("LIST-4", pending=2, shipped=2)
 def test_ids_in_every_state_are_unique(api: Api, orders: Orders) -> None:
     """Looks for an id that two elements carry, while pending and shipped orders of the suite are among them."""
     orders.take(pending=2, shipped=2)
-    answer = api.list()
-    verify.listing(answer)
-    verify.meets("LIST-4", answer)
+    judged(api, "LIST-4")
 
 
 # --- LIST-3: every order
@@ -343,31 +342,23 @@ def test_reading_changes_nothing(api: Api, orders: Orders) -> None:
 def test_dates_are_rfc3339(api: Api, orders: Orders) -> None:
     """Looks at every shipDate: RFC 3339, not another form of ISO 8601."""
     orders.take(pending=2)
-    answer = api.list()
-    verify.listing(answer)
-    verify.meets("LIST-10", answer)
+    judged(api, "LIST-10")
 
 
 @requirement("LIST-11", pending=2)
 def test_integers_and_names_are_plain(api: Api, orders: Orders) -> None:
     """Looks at how integers are written, and for names that an object repeats."""
     orders.take(pending=2)
-    answer = api.list()
-    verify.listing(answer)
-    verify.meets("LIST-11", answer)
+    judged(api, "LIST-11")
 
 
 @requirement("LIST-10")
 def test_dates_that_are_there_are_rfc3339(api: Api) -> None:
     """Looks at every shipDate of the listing as it is."""
-    answer = api.list()
-    verify.listing(answer)
-    verify.meets("LIST-10", answer)
+    judged(api, "LIST-10")
 
 
 @requirement("LIST-11")
 def test_integers_and_names_that_are_there_are_plain(api: Api) -> None:
     """Looks at how integers are written in the listing as it is, and for names that an object repeats."""
-    answer = api.list()
-    verify.listing(answer)
-    verify.meets("LIST-11", answer)
+    judged(api, "LIST-11")

@@ -10,6 +10,8 @@ import pytest
 
 from conformance import cli, describe
 from conformance.contract import catalogue
+from reference_server.faults import FAULTS
+from reference_server.variants import VARIANTS
 
 PROJECT = Path(__file__).parents[1]
 PAGES = sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md")])
@@ -43,12 +45,14 @@ def test_requirements_page_is_the_catalogue() -> None:
     assert describe.requirements("markdown") in (PROJECT / "docs" / "requirements.md").read_text(encoding="utf-8")
 
 
-def test_readme_counts_the_requirements() -> None:
+def test_readme_counts() -> None:
     rows = catalogue.load().requirements.values()
     required = sum(row.level == "required" for row in rows)
     text = " ".join((PROJECT / "README.md").read_text(encoding="utf-8").split())
     assert f"judges {len(rows)} requirements" in text
     assert f"({required} of them required)" in text
+    assert f"misbehave in {len(FAULTS)} ways" in text
+    assert f"correct and odd in {len(VARIANTS)} " in text
 
 
 @pytest.mark.parametrize(

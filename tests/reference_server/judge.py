@@ -305,7 +305,6 @@ class Judge:
                 f"{target}abc",
                 f"{target}.5",
                 f"{target}.json",
-                f"{target}%20",
                 target + 2**32,
                 -target,
                 "abc",

@@ -35,6 +35,8 @@ from conformance.transport.guard import Refused
 
 #: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
 PENDING, SHIPPED = 3, 1
+#: How many orders are looked at to see whether it is only this one that is not what it should be.
+CONTROLS = 3
 #: How often a sequence is played again before it counts as seen once only.
 REPLAYS = 3
 
@@ -155,8 +157,8 @@ class Walk:
             if self._again(one, before, 204):
                 raise Wrong("CANCEL-7", expected, f"{statuses}, and 204 when asked once more", self)
             owner = model.cause(before, one, State.PENDING)
-            if not self._fresh(State.PENDING, before, one):
-                owner = "CANCEL-1"
+            if self._fresh(State.PENDING, before) is False:
+                raise Wrong("CANCEL-1", expected, statuses, self)
             raise Wrong("CANCEL-7" if owner == "CANCEL-1" else owner, expected, statuses, self)
         self.states[one] = State.CANCELLED
         self.judged.add("CANCEL-7")
@@ -194,8 +196,10 @@ class Walk:
             received = f"{answer.exchange.received}, and {row.expected} when asked again"
             raise Wrong(row.owner, expected, received, self)
         owner = model.cause(before, name, state)
-        if owner != row.owner and self._fresh(state, before, name):
-            return owner
+        if owner != row.owner:
+            fresh = self._fresh(state, before)
+            if fresh or (fresh is None and name in self._seen):
+                return owner
         if answer.status == 404 and name not in self._seen:
             found = self._api.list().listing
             if found is not None and self.ids[name] not in found.by_id and not found.without_id:
@@ -213,17 +217,21 @@ class Walk:
                 return True
         return False
 
-    def _fresh(self, state: State, before: Sequence[Step], name: str) -> bool:
-        """Whether an order placed just now, to which nothing was done, answers as one in `state` must."""
-        try:
-            pending = int(state is State.PENDING)
-            taken = self._orders.take(pending=pending, shipped=1 - pending, looked_for=False)
-        except verify.Inconclusive:
-            return True  # there is none left to compare with
-        (order,) = (*taken.pending, *taken.shipped)
-        label = f"cancel order {order}, placed just now, to compare"
-        (answer,) = self._send(label, before, self._api.ask_cancel(order))
-        return answer.status in CANCELLING[state].statuses
+    def _fresh(self, state: State, before: Sequence[Step]) -> bool | None:
+        """Whether orders, each placed just now so that nothing was done to it, answer as those in `state` must; None
+        where there are none left to compare with."""
+        pending = int(state is State.PENDING)
+        for _ in range(CONTROLS):
+            try:
+                taken = self._orders.take(pending=pending, shipped=1 - pending, looked_for=False)
+            except verify.Inconclusive:
+                return None
+            (order,) = (*taken.pending, *taken.shipped)
+            label = f"cancel order {order}, placed just now, to compare"
+            (answer,) = self._send(label, before, self._api.ask_cancel(order))
+            if answer.status not in CANCELLING[state].statuses:
+                return False
+        return True
 
     # --- small things
 

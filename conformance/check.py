@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -138,17 +139,22 @@ def allot(
 ) -> dict[str, tuple[list[int], list[int]]]:
     """Share static ids out among checks: by check id, its pending and its shipped ids.
 
-    A check that cannot have all that it needs gets none, and leaves them to the next.
+    The requirements take turns, the most telling first, each with its most modest check: few ids reach many of them.
+    What walks against the model comes last. A check that cannot have all that it needs gets none, and leaves them.
     """
-    rank = {id_: place for place, id_ in enumerate(MOST_TELLING)}
+    takers = [check for check in checks if check.needs.orders]
+    takers = [check for check in takers if not (check.needs.chosen_ids or check.needs.many_orders)]
+    by_modesty = sorted(takers, key=lambda check: (check.needs.pending + check.needs.shipped, check.id))
+    turn: Counter[str] = Counter()
+    queue = []
+    for check in by_modesty:
+        rank = MOST_TELLING.index(check.requirement) if check.requirement in MOST_TELLING else len(MOST_TELLING)
+        turn[check.requirement] += 1
+        queue.append((check.id.startswith("model."), turn[check.requirement], rank, check.requirement, check))
     left_pending, left_shipped = list(pending), list(shipped)
     shares = {}
-    for check in sorted(
-        checks, key=lambda check: (rank.get(check.requirement, len(rank)), check.requirement, check.id)
-    ):
+    for *_, check in sorted(queue, key=lambda place: place[:4]):
         needs = check.needs
-        if not needs.orders or needs.chosen_ids or needs.many_orders:
-            continue
         if needs.pending <= len(left_pending) and needs.shipped <= len(left_shipped):
             shares[check.id] = (left_pending[: needs.pending], left_shipped[: needs.shipped])
             left_pending, left_shipped = left_pending[needs.pending :], left_shipped[needs.shipped :]

@@ -196,12 +196,14 @@ def test_static_ids_are_shared_out_once(pending: int, shipped: int, rng: Any) ->
         assert not needs.many_orders
 
 
-def test_the_most_telling_requirements_come_first() -> None:
-    rank = {id_: place for place, id_ in enumerate(MOST_TELLING)}
+def test_requirements_take_turns_and_the_most_telling_come_first() -> None:
     got = list(allot(CHECKS, tuple(range(1, 500)), tuple(range(1001, 1500))))
     by_id = {check.id: check for check in CHECKS}
-    ranks = [rank.get(by_id[name].requirement, len(rank)) for name in got]
-    assert ranks == sorted(ranks)
+    rows = [by_id[name].requirement for name in got]
+    assert rows[: len(MOST_TELLING)] == list(MOST_TELLING)
+    first_turns = len(set(rows))
+    assert len(set(rows[:first_turns])) == first_turns
+    assert [name for name in got if name.startswith("model.")] == got[-sum(n.startswith("model.") for n in got) :]
     assert set(MOST_TELLING) <= catalogue.load().requirements.keys()
     assert by_id[next(iter(allot(CHECKS, (1,), ())))].requirement == MOST_TELLING[0]
 

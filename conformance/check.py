@@ -145,12 +145,13 @@ def allot(
     takers = [check for check in checks if check.needs.orders]
     takers = [check for check in takers if not (check.needs.chosen_ids or check.needs.many_orders)]
     by_modesty = sorted(takers, key=lambda check: (check.needs.pending + check.needs.shipped, check.id))
-    turn: Counter[str] = Counter()
+    turn: Counter[tuple[bool, str]] = Counter()
     queue = []
     for check in by_modesty:
         rank = MOST_TELLING.index(check.requirement) if check.requirement in MOST_TELLING else len(MOST_TELLING)
-        turn[check.requirement] += 1
-        queue.append((check.id.startswith("model."), turn[check.requirement], rank, check.requirement, check))
+        walks = check.id.startswith("model.")
+        turn[walks, check.requirement] += 1
+        queue.append((walks, turn[walks, check.requirement], rank, check.requirement, check))
     left_pending, left_shipped = list(pending), list(shipped)
     shares = {}
     for *_, check in sorted(queue, key=lambda place: place[:4]):

@@ -11,7 +11,6 @@ from conformance.check import Check, all_checks, exclusion, scaled
 from conformance.contract import catalogue
 from conformance.session import static_allotments
 from conformance.target import REFERENCE, Mode, Secret, States, Target, adjusted, resolve
-from conformance.universal import JUDGES
 
 #: The reference as `--plan` sees it: nothing is started, so there is no address yet.
 _REFERENCE = Target(
@@ -45,7 +44,7 @@ def lines(target: Target, checks: list[Check]) -> list[str]:
     for id_ in dict.fromkeys(check.requirement for check in checks):
         own = [check for check in checks if check.requirement == id_]
         run = [check for check in own if reasons[check.id] is None]
-        state = "runs" if len(run) == len(own) else "in part" if run or id_ in JUDGES else "excluded"
+        state = "runs" if len(run) == len(own) else "in part" if run else "excluded"
         said.append(f"  {state:9} {id_:10} {rows[id_].title}")
         said += [f"{'':22} not {check.id}: {reasons[check.id]}" for check in own if reasons[check.id]]
     needs = [scaled(check.needs, target) for check in running]

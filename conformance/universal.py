@@ -18,7 +18,7 @@ from conformance.contract.validators import error_problems, shown
 from conformance.transport.client import Answer, retry_after
 from conformance.transport.evidence import Allowed, Exchange, Operation, Trouble
 from conformance.verdict import CheckResult, Failure, Status
-from conformance.verify import NEITHER_WAY
+from conformance.verify import GATEWAY
 
 
 class Bearing(Enum):
@@ -187,7 +187,7 @@ def listed_status(answer: Answer) -> Finding:
         return None
     if answer.request.allowed is Allowed.REPEATED and 400 <= answer.status < 500:
         return None
-    if answer.status in NEITHER_WAY:
+    if answer.status in GATEWAY:
         return NOT_ABOUT
     listed = ", ".join(map(str, sorted(known)))
     return f"{answer.exchange.received}, where {answer.request.operation} lists {listed}"
@@ -269,7 +269,7 @@ class Judge:
                 finding = judge(answer)
             if not isinstance(finding, Bearing):
                 exchange.findings[requirement] = finding
-        if _well_formed(answer) and answer.status in NEITHER_WAY and retry_after(answer) is None:
+        if _well_formed(answer) and answer.status in GATEWAY and retry_after(answer) is None:
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
 
 

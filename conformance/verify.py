@@ -21,9 +21,8 @@ from conformance.contract.validators import Listing
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Operation, Trouble
 
-#: Statuses that prove neither way: something in front of the service could not reach it, or there is a rate limit
-#: (specification, section 8: not shown).
-NEITHER_WAY = frozenset({429, 502, 503, 504})
+#: Statuses with which something in front of a service says that it could not reach it: they prove neither way.
+GATEWAY = frozenset({502, 503, 504})
 
 
 class Failed(AssertionError):
@@ -60,8 +59,11 @@ def settled(answer: Answer) -> Answer:
         raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", "HTTP-2")
     if answer.status is None:
         raise Inconclusive(f"{exchange.line} got no answer: {exchange.detail}")
-    if answer.status in NEITHER_WAY:
+    if answer.status in GATEWAY:
         raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way", "HTTP-1")
+    if answer.status == 429:
+        reason = f"{exchange.line} answered 429, and it was not waited out; --rate-limit keeps a run below a limit"
+        raise Inconclusive(reason, "HTTP-1")
     return answer
 
 

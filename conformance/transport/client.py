@@ -148,7 +148,7 @@ class Client:
             answer = self._once(request)
             self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
             answers.append(answer)
-            delay = patience(answer, len(answers))
+            delay = retry_after(answer)
             if delay is None or time.monotonic() + delay > deadline:
                 return answers
             self.endpoint.pace.hold(max(delay, LEAST_WAIT))
@@ -199,13 +199,6 @@ def retry_after(answer: Answer) -> float | None:
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
-
-
-def patience(answer: Answer, tries: int) -> float | None:
-    """The seconds to wait before trying again, or None: what Retry-After says, and for a 429 without it a second, then
-    twice as long each time."""
-    after = retry_after(answer)
-    return 2.0 ** (tries - 1) if after is None and answer.status == 429 else after
 
 
 class Unreadable(Exception):

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from conformance.transport.client import LEAST_WAIT, MAX_WAIT, Answer, Client, Unreadable, decoded, patience
+from conformance.transport.client import LEAST_WAIT, MAX_WAIT, Answer, Client, Unreadable, decoded, retry_after
 from conformance.transport.endpoint import MAX_BODY
 from conformance.transport.evidence import Headers, Request, Trouble
 
@@ -91,15 +91,13 @@ class Connection:
         503) is waited out. A GET that meets a connection closed just then is sent again on a new one, on record.
         """
         deadline = time.monotonic() + MAX_WAIT
-        tries = 0
         while True:
-            tries += 1
             self.prepare(request, last=last, minimal=minimal)
             self.release()
             answer = self.receive()
             if answer.exchange.trouble == Trouble.CLOSED and request.method == "GET":
                 continue  # on a new connection, where it cannot happen again
-            delay = patience(answer, tries)
+            delay = retry_after(answer)
             if delay is None or time.monotonic() + delay > deadline:
                 return answer
             self._endpoint.pace.hold(max(delay, LEAST_WAIT))

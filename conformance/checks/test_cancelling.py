@@ -337,6 +337,8 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
         first + 2**64,
         first + 2**31,
     ]
+    # With large ids one order's neighbour may be another order of this check.
+    whole = [order for order in whole if order not in (first, second, control)]
     spoiled = [f"{second}abc", f"{second}.5", f"{second}x", f"{second}-1", f"{second}%2C", f"x{second}", f"{second}_"]
     tried = [
         [
@@ -362,7 +364,7 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
     tried = []
     for order in placed:
         near = [order - 1, order + 1, order - 2, int(float(order)), order % 2**32, order % 2**31]
-        aliases = [alias for alias in dict.fromkeys(near) if alias in INT64 and alias not in placed]
+        aliases = [alias for alias in dict.fromkeys(near) if alias in INT64 and alias not in (*placed, control)]
         tried.append(cancel_aliases(api, aliases, Allowed.LISTED))
     exact(api, placed, control, tried)
 

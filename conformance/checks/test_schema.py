@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 #: How many different requests of each kind are sent.
-BUDGETS = {"quick": 6, "standard": 20, "thorough": 150}
+BUDGETS = {"quick": 6, "standard": 10, "thorough": 150}
 #: A service that counts up gives the next orders ids just above those that it has given, and none from here on.
 FAR = 2**40
 SOON = 2**20

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Final
 
 from conformance.contract.jsontext import NotJson, integer, values
-from conformance.contract.validators import error_problems, shown
+from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.transport.client import Answer, retry_after
 from conformance.transport.evidence import Allowed, Exchange, Operation, Trouble
 from conformance.verdict import CheckResult, Failure, Status
@@ -330,10 +330,11 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
             continue
         if exchange.status >= 400 and isinstance(body, dict):
             codes.setdefault(str(exchange.status), set()).add(str(body.get("code")))
-            error_fields |= body.keys() - {"code", "message", "status"}
+            error_fields |= body.keys() - set(ERROR_FIELDS)
         elif exchange.status == 200 and isinstance(body, list):
-            known = {"id", "petId", "quantity", "shipDate", "complete"}
-            order_fields |= {name for order in body if isinstance(order, dict) for name in order.keys() - known}
+            order_fields |= {
+                name for order in body if isinstance(order, dict) for name in order.keys() - set(ORDER_FIELDS)
+            }
     return {
         "HTTP version": (versions, []),
         "compression": (codings, []),

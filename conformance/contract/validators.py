@@ -18,9 +18,6 @@ from conformance.contract.jsontext import INT64, JsonText, Number, integer, type
 #: How many problems of one kind a message spells out.
 SHOWN = 3
 
-ORDER_FIELDS = ("id", "petId", "quantity", "shipDate", "complete")
-ERROR_FIELDS = ("code", "message", "status")
-
 
 def shown(value: object, limit: int = 80) -> str:
     """`value` as a message quotes it, cut to `limit` characters: a number as it was written, else a Python literal."""
@@ -73,6 +70,7 @@ ORDER_RULES: dict[str, Rule] = {
     "complete": _boolean,
 }
 ERROR_RULES: dict[str, Rule] = {"code": _string, "message": _string, "status": _integer}
+ORDER_FIELDS, ERROR_FIELDS = tuple(ORDER_RULES), tuple(ERROR_RULES)
 
 
 def order_problems(value: object) -> list[str]:
@@ -161,11 +159,6 @@ class Listing:
         )
         doubled = [f"the name {name!r} stands twice in one object" for name in self.doubled_names[:SHOWN]]
         return _several(written) + doubled
-
-    def further_fields(self) -> list[str]:
-        """Names of fields that the specification does not know (an observation)."""
-        names = {name for element in self.elements if isinstance(element, dict) for name in element}
-        return sorted(names - set(ORDER_FIELDS))
 
     def _identified(self) -> Iterator[tuple[int | None, Any]]:
         for element in self.elements:

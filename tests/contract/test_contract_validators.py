@@ -196,10 +196,6 @@ def test_unconventional_integers_and_doubled_names() -> None:
     ]
 
 
-def test_further_fields() -> None:
-    assert listing([{"id": 1, "b": 2}, {"a": 3}, 4]).further_fields() == ["a", "b"]
-
-
 @given(st.text() | st.integers() | st.lists(st.text()), st.integers(10, 100))
 def test_quotations_are_cut(value: object, limit: int) -> None:
     text = shown(value, limit)

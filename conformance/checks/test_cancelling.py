@@ -293,11 +293,9 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders) -> None:
 def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None:
     """Cancels an order among others whose ids are next to its own, begin or end with the same digits, or agree in their
     low bits: none of them is touched."""
-    base = 10**9 + api.rng.randrange(10**6, 10**8)
+    (base, *_) = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
     similar = [base - 1, base, base + 1, base * 10 + 7, base // 10, base + 10**12, base + 2**32, base + 2**33]
     placed = orders.place(api.unmistakable(similar))
-    if base not in placed.pending:
-        raise verify.Inconclusive(f"id {base} is taken")
     untouched(api, base, [order for order in placed.pending if order != base], [], placed.listing)
 
 

@@ -55,7 +55,7 @@ def readings(segment: str) -> frozenset[int]:
     found |= {_number(run) for run in runs}
     found |= {_number("".join(runs))} if runs else set()
     for pattern, base in ((r"0[xX]([0-9a-fA-F]+)", 16), (r"0[oO]?([0-7]+)", 8), (r"0[bB]([01]+)", 2)):
-        found |= {int(match, base) for match in re.findall(pattern, text)}
+        found |= {int(match, base) for match in re.findall(r"(?<![0-9])" + pattern, text)}
     for match in re.findall(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", text):
         value = float(match)
         if value < 2**70:

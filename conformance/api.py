@@ -64,9 +64,10 @@ class Api:
         """Send any one request."""
         return self._client.send(request)
 
-    def send_all(self, requests: Iterable[Request]) -> Answers:
-        """Send requests that do not depend on each other together; the answers come in the order of the requests."""
-        return self._client.send_all(requests)
+    def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> Answers:
+        """Send requests that do not depend on each other, overlapping for certain if `at_once`; the answers come in the
+        order of the requests."""
+        return self._client.send_all(requests, at_once=at_once)
 
     def listing(self) -> Listing:
         """The listing as a tool: raises Inconclusive where there is no readable one."""

@@ -241,7 +241,7 @@ class Walk:
 
     def _send(self, label: str, before: Sequence[Step], *requests: Request) -> list[Answer]:
         """Send requests together and take them down. Raises Inconclusive for answers that prove nothing here."""
-        answers = self._api.send_all(requests)
+        answers = self._api.send_all(requests, at_once=True)
         self.trail += [(label, answer) for answer in answers]
         for answer in answers:
             verify.settled(answer)

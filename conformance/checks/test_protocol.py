@@ -21,7 +21,7 @@ from conformance.transport.wire import Wire
 @requirement("HTTP-1")
 def test_listing_statuses(api: Api) -> None:
     """Lists with and without the key, several times: 200 and 401, nothing else."""
-    verify.meets("HTTP-1", *api.send_all([api.ask_list()] * 3 + [api.ask_list(NOBODY)] * 2))
+    verify.meets("HTTP-1", *api.send_all([api.ask_list()] * 3 + [api.ask_list(NOBODY)] * 2, at_once=True))
 
 
 @requirement("HTTP-1", mode=Mode.GUARDED)

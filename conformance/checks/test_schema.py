@@ -14,6 +14,7 @@ document is then read by a few lines of plain Hypothesis strategies.
 from __future__ import annotations
 
 import copy
+import json
 import random
 import re
 from collections.abc import Callable
@@ -124,13 +125,22 @@ class Maker:
 
     def _made(self, operation: tuple[str, str], parameters: list[Schema], *, wrong: bool = False) -> list[Made]:
         """Different requests of one operation with these parameters, the shortest first."""
-        with secluded():
-            if self._plain:
-                strategy = _plain_requests(parameters, wrong=wrong)
-            else:
-                strategy = _schemathesis_requests(operation, parameters, wrong=wrong)
-            found = _drawn(strategy, 3 * self._count, self._rng.getrandbits(64))
+        found = _made_up(
+            operation, json.dumps(parameters), wrong, self._plain, 3 * self._count, self._rng.getrandbits(64)
+        )
         return sorted([made for made in found if made.size <= LONGEST][: self._count])
+
+
+@cache  # one seed makes up the same for every service that is judged in this process
+def _made_up(
+    operation: tuple[str, str], parameters: str, wrong: bool, plain: bool, examples: int, number: int
+) -> list[Made]:
+    """Different requests of one operation with `parameters`, a JSON list, from the random `number`."""
+    described = json.loads(parameters)
+    with secluded():
+        if plain:
+            return _drawn(_plain_requests(described, wrong=wrong), examples, number)
+        return _drawn(_schemathesis_requests(operation, described, wrong=wrong), examples, number)
 
 
 def _drawn(strategy: SearchStrategy[Made], examples: int, number: int) -> list[Made]:

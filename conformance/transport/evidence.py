@@ -25,6 +25,9 @@ SECRET_PART = 8
 KEY_LABEL = "<key>"
 #: What a short key leaves in the middle of a longer text in base64.
 SHORTEST_BASE64 = 6
+#: Texts of at most so many characters are cleaned once: the same few header fields and bodies come again and again.
+REMEMBERED = 4096
+MOST_REMEMBERED = 1024
 
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -188,6 +191,7 @@ class Redactor:
 
     def __init__(self, key: str) -> None:
         self._labels: dict[str, str] = {}
+        self._known: dict[str, str] = {}
         self._parts = {key[i : i + SECRET_PART].lower() for i in range(len(key) - SECRET_PART + 1)}
         self.add(key, KEY_LABEL)
 
@@ -198,9 +202,19 @@ class Redactor:
         for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
             self._labels.setdefault(form, label)
         self._ordered = sorted(self._labels, key=len, reverse=True)
+        self._known.clear()
 
     def clean(self, text: str) -> str:
         """`text` without secrets."""
+        if len(text) > REMEMBERED:
+            return self._cleaned(text)
+        if text not in self._known:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[text] = self._cleaned(text)
+        return self._known[text]
+
+    def _cleaned(self, text: str) -> str:
         for value in self._ordered:
             if value in text:
                 text = text.replace(value, self._labels[value])

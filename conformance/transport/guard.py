@@ -20,6 +20,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import product
 from urllib.parse import unquote
 
@@ -43,6 +44,7 @@ class Refused(Exception):
     """The guard does not let a request out; the message says why."""
 
 
+@lru_cache(maxsize=4096)
 def readings(segment: str) -> frozenset[int]:
     """Every integer that a service may plausibly take the path segment `segment` for.
 
@@ -91,18 +93,19 @@ class Guard:
         self.lists_seen = 0
         self.handed_out: set[int] = set()
         self._classes: dict[tuple[str, float], set[int]] = {}
-        self._residues: list[float] = []  # the "low bits" of all listed ids, sorted
+        self._residues: list[float] | None = None  # the "low bits" of all listed ids, sorted when asked for
 
     def saw_listing(self, ids: Iterable[int]) -> None:
         """Remember the ids of a listing; an id once seen stays seen."""
         self.lists_seen += 1
         new = set(ids) - self.listed
+        if not new:
+            return
         self.listed |= new
         for number in new:
             for alias in aliases(number):
                 self._classes.setdefault(alias, set()).add(number)
-        if new:
-            self._residues = sorted(value for kind, value in self._classes if kind == "low bits")
+        self._residues = None
 
     def hand_out(self, ids: Iterable[int]) -> None:
         """Remember the orders that the state provider gave to the suite."""
@@ -161,13 +164,18 @@ class Guard:
         if not self.lists_seen:
             raise Refused("no listing has been read, so no id is known to be absent")
         for margin, range_ in product(MARGINS, DRAWN_FROM):
-            drawn = (self._draw(rng.choice(range_), margin) for _ in range(count * 50))
-            found = list(dict.fromkeys(number for number in drawn if number is not None))[:count]
-            if len(found) == count:
-                return found
+            found: dict[int, None] = {}
+            for _ in range(count * 50):
+                number = self._draw(rng.choice(range_), margin)
+                if number is not None:
+                    found.setdefault(number)
+                if len(found) == count:
+                    return list(found)
         raise Refused("the listing leaves no room for ids that no order could be mistaken for")
 
     def _draw(self, number: int, margin: int) -> int | None:
+        if self._residues is None:
+            self._residues = sorted(value for kind, value in self._classes if kind == "low bits")
         low = number % LOW_BITS
         place = bisect_left(self._residues, low - margin)
         near = place < len(self._residues) and self._residues[place] < low + margin

@@ -56,7 +56,7 @@ class Service:
         self.sent.append(answer)
         return answer
 
-    def send_all(self, requests: Iterable[Request]) -> list[Answer]:
+    def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:
         return [self.send(request) for request in requests]
 
     # --- as a service
@@ -266,7 +266,7 @@ def test_a_listing_that_loses_an_order_after_cancels() -> None:
 
 def test_two_of_two_cancels_at_once() -> None:
     class Both(Service):
-        def send_all(self, requests: Iterable[Request]) -> list[Answer]:
+        def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:
             together = list(requests)
             before = dict(self.states)
             answers = []

@@ -369,6 +369,24 @@ def test_answers_come_in_the_order_of_the_requests() -> None:
         assert [exchange.body for exchange in opened.recorder.exchanges] == ["[0]", "[1]", "[2]", "[3]"]
 
 
+def test_a_near_service_is_asked_at_once_where_that_is_the_point() -> None:
+    """It gets no more requests in parallel than it must, but all of those."""
+    inside = threading.Barrier(4, timeout=5)
+    overlap = False
+
+    def reply(talk: Conversation) -> None:
+        if overlap:
+            inside.wait()
+        talk.send(OK)
+        talk.hang_up()
+
+    with serving(reply) as service, session(service.base_url) as opened:
+        opened.client.send(LIST)
+        overlap = True
+        answers = opened.client.send_all([LIST] * 4, at_once=True)
+        assert [found.status for found in answers] == [200] * 4
+
+
 def test_several_requests_keep_the_pace() -> None:
     with serving(OK) as service, session(service.base_url, rate_limit=RateLimit(20, 1.0)) as opened:
         opened.client.send_all([LIST] * 5)

@@ -1,11 +1,15 @@
-"""The detection matrix: fault, the requirement that it breaks, the requirements that failed. Pure."""
+"""The detection matrix: fault, the requirement that it breaks, the requirements that failed. Pure.
+
+`Proofs` say on top which checks have to fail on which faults, since a requirement mostly has several checks: were one
+of them deleted or weakened, another would still catch the fault, and nobody would notice.
+"""
 
 from __future__ import annotations
 
 import html
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,6 +21,9 @@ from conformance.contract.catalogue import Level
 NO_FAULT = {"BASE-2": "the scheme is the deployment's; the tests of the suite break it"}
 #: No requirement has fewer faults.
 LEAST_FAULTS = 2
+
+#: Check -> the faults of its requirement that it has to fail on, whatever the seed.
+Proofs = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the suite said of a case: the requirements that failed and those that could not be decided."""
+    """What the suite said of a case: the requirements that failed and those that could not be decided, and `checks`,
+    the checks of the requirement that the fault breaks which failed."""
 
     case: Case
     failed: tuple[str, ...] = ()
@@ -45,6 +53,7 @@ class Judged:
     seconds: float = 0.0
     requests: int = 0
     messages: dict[str, str] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
 
     @property
     def further(self) -> tuple[str, ...]:
@@ -62,11 +71,13 @@ class Judged:
 
 @dataclass(frozen=True)
 class Matrix:
-    """What a selftest found; `complete` if it judged every case there is."""
+    """What a selftest found; `complete` if it judged every case there is, `checks` are all that there are."""
 
     judged: list[Judged]
     seconds: float
     complete: bool = True
+    proofs: Proofs = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
 
     @cached_property
     def faults(self) -> list[Judged]:
@@ -91,6 +102,23 @@ class Matrix:
         return [id_ for id_ in rows if self.complete and id_ not in NO_FAULT and counted[id_] < LEAST_FAULTS]
 
     @property
+    def lost(self) -> list[str]:
+        """What checks no longer see, in sentences: the faults that were to prove them and did not."""
+        seen = {judged.case.name: judged.checks for judged in self.faults}
+        return [
+            f"{check} {'no longer fails' if check in self.checks else 'is gone, which failed'} on {fault}"
+            for check, faults in self.proofs.items()
+            for fault in faults
+            if fault in seen and check not in seen[fault]
+        ]
+
+    @property
+    def unproven(self) -> list[str]:
+        """Checks that no fault has been shown to fail, where all were judged."""
+        shown = {check for check, faults in self.proofs.items() if faults}
+        return [check for check in self.checks if self.complete and check not in shown]
+
+    @property
     def further(self) -> float:
         """Required requirements that failed beside the one that a fault breaks, on average."""
         return sum(len(judged.further) for judged in self.faults) / len(self.faults) if self.faults else 0.0
@@ -98,7 +126,7 @@ class Matrix:
     @property
     def good(self) -> bool:
         """Whether everything is as it should be."""
-        return not self.missed and not self.uncovered
+        return not (self.missed or self.uncovered or self.lost or self.unproven)
 
 
 def complaint(judged: Judged) -> str:
@@ -125,6 +153,8 @@ def text(matrix: Matrix) -> str:
         lines += [f"  {j.case.name} ({j.case.requirement}): {', '.join(j.further)}" for j in beside]
     lines += [complaint(judged) for judged in matrix.missed]
     lines += [f"UNCOVERED {id_}: fewer than {LEAST_FAULTS} faults" for id_ in matrix.uncovered]
+    lines += [f"LOST {sentence}" for sentence in matrix.lost]
+    lines += [f"UNPROVEN {check}: no fault is on record that it fails on" for check in matrix.unproven]
     return "\n".join(lines)
 
 
@@ -137,6 +167,8 @@ def as_json(matrix: Matrix) -> str:
         "variants": len(matrix.variants),
         "missed": [judged.case.name for judged in matrix.missed],
         "uncovered": matrix.uncovered,
+        "lost": matrix.lost,
+        "unproven": matrix.unproven,
         "further_per_fault": round(matrix.further, 3),
         "cases": [
             {
@@ -144,6 +176,7 @@ def as_json(matrix: Matrix) -> str:
                 "requirement": judged.case.requirement,
                 "description": judged.case.description,
                 "failed": list(judged.failed),
+                "checks": list(judged.checks),
                 "inconclusive": list(judged.inconclusive),
                 "good": judged.good,
                 "exit_status": judged.exit_status,
@@ -216,4 +249,19 @@ tbody th {{ text-align: left; font-weight: normal; white-space: nowrap; }}
 <thead><tr><th scope="col">server</th>{head}</tr></thead><tbody>{body}</tbody></table></main></body></html>
 """
 
-WRITERS: dict[str, Callable[[Matrix], str]] = {"matrix.json": as_json, "matrix.md": markdown, "matrix.html": as_html}
+
+def proofs_of(judged: Iterable[Judged]) -> str:
+    """The proofs that one selftest found, as JSON: check -> the faults of its requirement that it failed on."""
+    found: dict[str, list[str]] = {}
+    for each in judged:
+        for check in each.checks:
+            found.setdefault(check, []).append(each.case.name)
+    return json.dumps({check: sorted(found[check]) for check in sorted(found)}, indent=1) + "\n"
+
+
+WRITERS: dict[str, Callable[[Matrix], str]] = {
+    "matrix.json": as_json,
+    "matrix.md": markdown,
+    "matrix.html": as_html,
+    "proofs.json": lambda matrix: proofs_of(matrix.judged),
+}

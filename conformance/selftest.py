@@ -7,6 +7,7 @@ required one did.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import secrets
@@ -15,13 +16,16 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rich.console import Console
 
-from conformance import matrix, plugin, progress, running
+from conformance import matrix, plugin, progress, running, universal
+from conformance.check import all_checks
 from conformance.contract import catalogue
 from conformance.matrix import Case, Judged
 from conformance.reporting.run import Run
@@ -111,7 +115,29 @@ def judge(case: Case, seed: int, budget: str) -> Judged:
         round(time.monotonic() - started, 2),
         run.requests,
         {row.requirement.id: row.reason for row in run.requirements if row.reason},
+        tuple(
+            _named(check.id, check.requirement)
+            for row in run.requirements
+            for check in row.checks
+            if row.requirement.id == case.requirement and check.status is Status.FAILED
+        ),
     )
+
+
+def _named(check: str, requirement: str) -> str:
+    """The name of a check in proofs: its id, for the judges of every exchange with the requirement."""
+    return f"{check} for {requirement}" if check == universal.EVERY_EXCHANGE else check
+
+
+def every_check() -> tuple[str, ...]:
+    """The names of all checks, of requirements that a server can break."""
+    own = [check.id for check in all_checks() if check.requirement not in matrix.NO_FAULT]
+    return (*own, *(_named(universal.EVERY_EXCHANGE, requirement) for requirement in universal.JUDGES))
+
+
+def proofs() -> matrix.Proofs:
+    """The proofs on record: those that every seed gives. Written from the `proofs.json` of several selftests."""
+    return cast(matrix.Proofs, json.loads((files("conformance") / "proofs.json").read_text(encoding="utf-8")))
 
 
 def judge_all(chosen: list[Case], seed: int, budget: str, workers: int) -> Iterator[Judged]:
@@ -139,7 +165,8 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
             if not judged.good:
                 progress.line(matrix.complaint(judged))
     ordered = [found[case.name] for case in chosen]
-    proof = matrix.Matrix(ordered, round(time.monotonic() - started, 1), complete=not names)
+    seconds = round(time.monotonic() - started, 1)
+    proof = matrix.Matrix(ordered, seconds, complete=not names, proofs=proofs(), checks=every_check())
     console.print(matrix.text(proof), markup=False, soft_wrap=True)
     folder.mkdir(parents=True, exist_ok=True)
     for name, render in matrix.WRITERS.items():

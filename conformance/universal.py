@@ -60,6 +60,8 @@ def _well_formed(answer: Answer) -> bool:
 def _body_is_json(answer: Answer) -> str | None:
     if answer.media_type != "application/json":
         return f"its media type is {shown(answer.header('content-type') or 'missing')}, not application/json"
+    if answer.request.operation is Operation.LIST and answer.listing is not None:
+        return None
     try:
         answer.json  # noqa: B018 - read for its errors
     except NotJson as error:
@@ -156,7 +158,7 @@ def listing_is_array(answer: Answer) -> Finding:
     if not _is_listing(answer):
         return NOT_ABOUT
     problem = _body_is_json(answer)
-    if problem is None and not isinstance(answer.json.value, list):
+    if problem is None and answer.listing is None:
         problem = f"the body is {shown(answer.json.value)}, not an array"
     return problem and f"a listing of which {problem}"
 

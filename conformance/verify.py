@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
-from conformance.contract.validators import Listing
+from conformance.contract.listing import Listing
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Operation, Trouble
 

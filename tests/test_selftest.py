@@ -47,6 +47,37 @@ def test_a_requirement_without_faults_is_not_covered() -> None:
     assert not Matrix([Judged(FAULT, failed=("CANCEL-3",))] * 2, 1.0).good
 
 
+def test_a_check_that_sees_less_than_before_is_told_of() -> None:
+    """Although the fault is caught: by another check of the requirement."""
+    caught = Judged(FAULT, failed=("CANCEL-3",), checks=("one",))
+    proofs = {"one": ["cancels-anything"], "two": ["cancels-anything"], "three": ["not-judged"]}
+    proof = Matrix([caught], 1.0, complete=False, proofs=proofs, checks=("one", "two"))
+    assert proof.lost == ["two no longer fails on cancels-anything"]
+    assert not proof.good
+    assert Matrix([caught], 1.0, False, {"two": ["cancels-anything"]}, ()).lost == [
+        "two is gone, which failed on cancels-anything"
+    ]
+    assert "LOST two no longer" in matrix.text(proof)
+
+
+def test_a_check_that_no_fault_fails_is_told_of() -> None:
+    proof = Matrix([], 1.0, proofs={"one": ["cancels-anything"], "two": []}, checks=("one", "two", "three"))
+    assert proof.unproven == ["two", "three"]
+    assert Matrix([], 1.0, complete=False, checks=("one",)).unproven == []
+    assert "UNPROVEN three" in matrix.text(proof)
+
+
+def test_proofs_are_written_by_check() -> None:
+    judged = [Judged(Case(name, "CANCEL-3", ""), checks=("one",)) for name in ("b", "a")]
+    assert json.loads(matrix.proofs_of(judged)) == {"one": ["a", "b"]}
+
+
+def test_proofs_on_record_are_of_checks_and_faults_that_exist() -> None:
+    on_record = selftest.proofs()
+    assert set(on_record) == set(selftest.every_check())
+    assert all(faults and set(faults) <= set(FAULTS) for faults in on_record.values())
+
+
 def test_every_requirement_has_faults() -> None:
     counted = {row: sum(fault.requirement == row for fault in FAULTS.values()) for row in catalogue.load().requirements}
     assert {row for row, count in counted.items() if count < matrix.LEAST_FAULTS} == set(matrix.NO_FAULT)

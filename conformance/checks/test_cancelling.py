@@ -10,7 +10,8 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import INT64, NotJson
-from conformance.contract.validators import Listing, error_problems
+from conformance.contract.listing import Listing
+from conformance.contract.validators import error_problems
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Allowed

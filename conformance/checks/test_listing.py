@@ -11,7 +11,8 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import INT64, integer
-from conformance.contract.validators import Listing, shown
+from conformance.contract.listing import Listing
+from conformance.contract.validators import shown
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Allowed

@@ -32,7 +32,7 @@ from conformance.check import requirement
 from conformance.checks.test_model import secluded
 from conformance.contract import catalogue
 from conformance.contract.jsontext import INT64
-from conformance.contract.validators import Listing
+from conformance.contract.listing import Listing
 from conformance.target import Mode
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Headers

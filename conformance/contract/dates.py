@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
 
@@ -29,6 +30,17 @@ _RFC3339 = re.compile(
     r"(?P<hour>\d{2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:\.\d+)?(?P<offset>[Zz]|[+-]\d{2}:\d{2})",
     re.ASCII,
 )
+#: A date-time of RFC 3339 on a day that every month has: nearly all, and found with one look.
+_USUAL = re.compile(
+    r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?"
+    r"(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
+    re.ASCII,
+)
+
+
+def all_rfc3339(texts: Sequence[str]) -> bool:
+    """Whether each of `texts`, of which there may be millions, is a date-time by RFC 3339."""
+    return all(map(_USUAL.fullmatch, texts)) or all(map(is_rfc3339, texts))
 
 
 @lru_cache(maxsize=2**16)

@@ -1,4 +1,4 @@
-"""What a body must be: an Order, an Error, a listing (sections 2 and 4.1 of the specification).
+"""What a JSON value must be: an Order, an Error (section 2 of the specification).
 
 Each function takes a value and returns the problems as sentences, none when there is nothing to object to. They demand
 what the specification shows: no field of an Order is required, further fields are allowed anywhere.
@@ -6,17 +6,10 @@ what the specification shows: no field of an Order is required, further fields a
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
 
 from conformance.contract import dates
-from conformance.contract.jsontext import INT64, JsonText, Number, integer, type_name
-
-#: How many problems of one kind a message spells out.
-SHOWN = 3
+from conformance.contract.jsontext import INT64, Number, integer, type_name
 
 
 def shown(value: object, limit: int = 80) -> str:
@@ -95,84 +88,3 @@ def error_problems(value: object) -> list[str]:
         elif (problem := rule(value[name])) is not None:
             problems.append(f"{name} {problem}")
     return problems
-
-
-@dataclass
-class Listing:
-    """A listing as read: its elements in order, by id, and how many have no readable id."""
-
-    elements: list[Any]
-    doubled_names: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, text: JsonText) -> Listing | None:
-        """The listing that a JSON text is, or None where it is no array."""
-        return cls(text.value, text.doubled_names) if isinstance(text.value, list) else None
-
-    @cached_property
-    def by_id(self) -> dict[int, Any]:
-        """The elements that have a readable id; of doubled ids the last."""
-        return {number: element for number, element in self._identified() if number is not None}
-
-    @cached_property
-    def without_id(self) -> int:
-        """How many elements have no id, or one that is no integer."""
-        return sum(number is None for number, _ in self._identified())
-
-    @property
-    def ids(self) -> frozenset[int]:
-        """Every id in the listing."""
-        return frozenset(self.by_id)
-
-    def doubled_ids(self) -> list[int]:
-        """The ids that more than one element carries (LIST-4)."""
-        counts = Counter(number for number, _ in self._identified() if number is not None)
-        return [number for number, count in counts.items() if count > 1]
-
-    def problems(self) -> list[str]:
-        """What is wrong with its elements, at most SHOWN of a kind, with their index (LIST-2)."""
-        return _several(
-            (f"element {index}", problem)
-            for index, element in enumerate(self.elements)
-            for problem in order_problems(element)
-        )
-
-    def unconventional_dates(self) -> list[str]:
-        """The shipDates that are ISO 8601 and not RFC 3339 (LIST-10)."""
-        return _several(
-            (f"element {index}", f"shipDate is {shown(text)}, ISO 8601 but not RFC 3339")
-            for index, element in enumerate(self.elements)
-            if isinstance(element, dict)
-            and isinstance(text := element.get("shipDate"), str)
-            and dates.is_iso8601(text)
-            and not dates.is_rfc3339(text)
-        )
-
-    def unconventional_integers(self) -> list[str]:
-        """The integers written with fraction or exponent, and doubled names (LIST-11)."""
-        written = (
-            (f"element {index}", f"{name} is written {shown(element[name])}")
-            for index, element in enumerate(self.elements)
-            if isinstance(element, dict)
-            for name in ("id", "petId", "quantity")
-            if isinstance(element.get(name), Number) and element[name].integral is not None
-        )
-        doubled = [f"the name {name!r} stands twice in one object" for name in self.doubled_names[:SHOWN]]
-        return _several(written) + doubled
-
-    def _identified(self) -> Iterator[tuple[int | None, Any]]:
-        for element in self.elements:
-            yield integer(element.get("id")) if isinstance(element, dict) else None, element
-
-
-def _several(found: Iterator[tuple[str, str]]) -> list[str]:
-    """Sentences "where what", at most SHOWN that begin with the same word, then how many more there are."""
-    kinds: Counter[str] = Counter()
-    sentences = []
-    for where, what in found:
-        kind = what.partition(" ")[0]
-        kinds[kind] += 1
-        if kinds[kind] <= SHOWN:
-            sentences.append(f"{where}: {what}")
-    more = sum(count - SHOWN for count in kinds.values() if count > SHOWN)
-    return [*sentences, f"and {more} more of these kinds"] if more else sentences

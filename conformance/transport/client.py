@@ -21,7 +21,7 @@ import httpcore
 import httpx
 
 from conformance.contract.jsontext import JsonText, NotJson, parse
-from conformance.contract.validators import Listing
+from conformance.contract.listing import Listing
 from conformance.transport.endpoint import MAX_BODY, USER_AGENT, Endpoint, ServiceGone
 from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
@@ -80,7 +80,7 @@ class Answer:
     def listing(self) -> Listing | None:
         """The body as a listing, None where it is no JSON array."""
         try:
-            return Listing.of(self.json)
+            return Listing.read(self.body)
         except NotJson:
             return None
 

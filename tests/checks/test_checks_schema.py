@@ -12,7 +12,7 @@ from built import session
 
 from conformance.checks.test_schema import BUDGETS, FAR, LONGEST, SOON, Made, Maker, kind, out_of_reach
 from conformance.contract.jsontext import INT64
-from conformance.contract.validators import Listing
+from conformance.contract.listing import Listing
 
 KINDS = ("far_orders", "listings", "queries", "malformed")
 

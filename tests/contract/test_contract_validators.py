@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -14,8 +13,6 @@ from conformance.contract.jsontext import INT64, parse
 from conformance.contract.validators import (
     ERROR_FIELDS,
     ORDER_FIELDS,
-    SHOWN,
-    Listing,
     error_problems,
     order_problems,
     shown,
@@ -55,13 +52,6 @@ NO_OBJECT = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.
 def read(value: Any) -> Any:
     """`value` as it comes out of a body."""
     return parse(json.dumps(value).encode()).value
-
-
-def listing(elements: list[Any] | str) -> Listing:
-    text = elements if isinstance(elements, str) else json.dumps(elements)
-    found = Listing.of(parse(text.encode()))
-    assert found is not None
-    return found
 
 
 @given(ORDERS)
@@ -128,88 +118,9 @@ def test_fields_as_written(field: str, written: str, problem: str | None) -> Non
     assert order_problems(parse(f'{{"{field}": {written}}}'.encode()).value) == ([problem] if problem else [])
 
 
-@given(st.lists(ORDERS | NO_OBJECT, max_size=8))
-def test_every_element_is_judged(elements: list[Any]) -> None:
-    """The number of problems is that of the elements, each judged alone; only SHOWN of a kind are spelled."""
-    found = listing(elements)
-    alone = sum(len(order_problems(element)) for element in found.elements)
-    said = found.problems()
-    if alone <= SHOWN:
-        assert len(said) == alone
-    assert bool(said) == bool(alone)
-
-
-def test_the_last_of_many_elements_is_judged() -> None:
-    assert listing([{}] * 50_000 + [{"complete": 1}]).problems() == [
-        "element 50000: complete is the integer 1, not a boolean"
-    ]
-
-
-def test_problems_of_a_kind_are_counted() -> None:
-    said = listing([{"id": "a", "complete": None}] * 5 + [{"id": 1}]).problems()
-    assert said[:2] == [
-        "element 0: id is the string 'a', not an integer",
-        "element 0: complete is null, not a boolean",
-    ]
-    assert len(said) == 2 * SHOWN + 1
-    assert said[-1] == "and 4 more of these kinds"
-
-
-@given(st.lists(st.fixed_dictionaries({}, optional={"id": st.integers(0, 5)}), max_size=12))
-def test_ids_of_a_listing(elements: list[dict[str, int]]) -> None:
-    found = listing(elements)
-    ids = [element["id"] for element in elements if "id" in element]
-    assert found.ids == set(ids)
-    assert found.without_id == len(elements) - len(ids)
-    assert sorted(found.doubled_ids()) == sorted({number for number in ids if ids.count(number) > 1})
-
-
-def test_ids_are_compared_by_value_and_exactly() -> None:
-    assert listing('[{"id": 3}, {"id": 3.0}, {"id": 3e0}]').doubled_ids() == [3]
-    assert listing([{"id": 2**53}, {"id": 2**53 + 1}]).doubled_ids() == []
-    assert listing([{"id": True}, {"id": 1}]).doubled_ids() == []
-    assert listing([{"id": "1"}, 1, None, [], {"id": None}]).without_id == 5
-
-
-@pytest.mark.parametrize("body", ["{}", '{"orders": []}', "null", "3", '"[]"'])
-def test_what_is_no_array_is_no_listing(body: str) -> None:
-    assert Listing.of(parse(body.encode())) is None
-
-
-def test_unconventional_dates_are_those_that_are_only_iso8601() -> None:
-    elements = [{"shipDate": text} for text in ("2026-11-21T07:00:00Z", "2026-11-21T07:00:00", "soon")] + [
-        {"shipDate": 1},
-        {},
-        3,
-    ]
-    assert listing(elements).unconventional_dates() == [
-        "element 1: shipDate is '2026-11-21T07:00:00', ISO 8601 but not RFC 3339"
-    ]
-
-
-def test_unconventional_integers_and_doubled_names() -> None:
-    body = '[{"id": 3.0, "petId": 4, "further": 5.0}, {"quantity": 6e0, "id": 0.5}, {"id": 1, "id": 1}, 7.0]'
-    assert listing(body).unconventional_integers() == [
-        "element 0: id is written 3.0",
-        "element 1: quantity is written 6e0",
-        "the name 'id' stands twice in one object",
-    ]
-
-
 @given(st.text() | st.integers() | st.lists(st.text()), st.integers(10, 100))
 def test_quotations_are_cut(value: object, limit: int) -> None:
     text = shown(value, limit)
     assert len(text) <= limit + len("… (123456789 characters)")
     if len(repr(value)) <= limit:
         assert text == repr(value)
-
-
-def test_a_large_listing_is_judged_in_good_time() -> None:
-    element = {"id": 1, "petId": 2, "quantity": 3, "shipDate": "2026-11-21T07:00:00Z", "complete": True}
-    body = json.dumps([{**element, "id": number} for number in range(20_000)]).encode()
-    started = time.perf_counter()
-    found = Listing.of(parse(body))
-    assert found is not None
-    assert found.problems() == [] == found.doubled_ids()
-    assert len(found.by_id) == 20_000
-    assert time.perf_counter() - started < 5

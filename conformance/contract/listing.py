@@ -1,0 +1,223 @@
+"""A listing as read from its bytes (section 4.1 of the specification), and what is wrong with it.
+
+Listings may be long and are read hundreds of times in a run, so their usual form goes a fast way: msgspec reads what
+is an array of Orders with nothing odd about any of them, and no element of those is looked at again. What it does not
+take, or might take wrongly, goes the thorough way through `jsontext`; both ways agree on every byte sequence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from conformance.contract import dates
+from conformance.contract.jsontext import INT64, JsonText, NotJson, Number, integer, parse
+from conformance.contract.validators import order_problems, shown
+
+#: How many problems of one kind a message spells out.
+SHOWN = 3
+#: Fewer elements than this are not worth telling apart: the whole listing goes the thorough way if one is odd.
+MANY = 100
+#: So many elements are read at a time where some are odd.
+CHUNK = 1024
+
+
+class Order(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    """An Order without anything odd: only fields of section 2, of the right types."""
+
+    id: int | UnsetType = UNSET
+    pet_id: int | UnsetType = UNSET
+    quantity: int | UnsetType = UNSET
+    ship_date: str | UnsetType = UNSET
+    complete: bool | UnsetType = UNSET
+
+    def fields(self) -> dict[str, Any]:
+        """The JSON object that it is."""
+        return {written: value for name, written in FIELDS.items() if (value := getattr(self, name)) is not UNSET}
+
+
+#: The fields of an Order, with their names in JSON.
+FIELDS = dict(zip(Order.__struct_fields__, Order.__struct_encode_fields__, strict=True))
+_ORDERS, _RAWS = msgspec.json.Decoder(list[Order]), msgspec.json.Decoder(list[msgspec.Raw])
+#: What msgspec raises for bytes that are no JSON text; `parse` then says why.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+@dataclass
+class Listing:
+    """A listing as read: its elements in order, each a plain Order or whatever JSON value else, and the member names
+    that some object held twice."""
+
+    elements: list[Any]
+    doubled_names: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, body: bytes) -> Listing | None:
+        """The listing that `body` is, or None where it is no array. Raises NotJson."""
+        try:
+            orders = _orders(body)
+            if orders is not None:
+                return cls(orders)
+            raws = _RAWS.decode(body)
+            if len(raws) >= MANY and _orders(b"[%b]" % raws[0]) is not None:
+                found = cls([])
+                for start in range(0, len(raws), CHUNK):
+                    found._add(raws[start : start + CHUNK])
+                return found
+        except (*UNREADABLE, NotJson):
+            pass  # said below, with the place in the whole
+        return cls.of(parse(body))
+
+    @classmethod
+    def of(cls, text: JsonText) -> Listing | None:
+        """The listing that a JSON text is, or None where it is no array."""
+        return cls(text.value, text.doubled_names) if isinstance(text.value, list) else None
+
+    def _add(self, raws: list[msgspec.Raw]) -> None:
+        """Read further elements: together if all of them are plain, else by halves, so that only the odd ones among
+        many go the thorough way."""
+        orders = _orders(b"[%b]" % b",".join(raws))
+        if orders is not None:
+            self.elements += orders
+        elif len(raws) > 1:
+            self._add(raws[: len(raws) // 2])
+            self._add(raws[len(raws) // 2 :])
+        else:
+            text = parse(bytes(raws[0]))
+            self.elements.append(text.value)
+            self.doubled_names += text.doubled_names
+
+    @cached_property
+    def by_id(self) -> Mapping[int, Any]:
+        """The elements that have a readable id; of doubled ids the last."""
+        found = dict(zip(self._ids, self.elements, strict=True))
+        found.pop(None, None)
+        return _ById(cast("dict[int, Any]", found))
+
+    @cached_property
+    def without_id(self) -> int:
+        """How many elements have no id, or one that is no integer."""
+        return self._ids.count(None)
+
+    @cached_property
+    def ids(self) -> frozenset[int]:
+        """Every id in the listing."""
+        return frozenset(self.by_id)
+
+    def doubled_ids(self) -> list[int]:
+        """The ids that more than one element carries (LIST-4)."""
+        if len(self.by_id) + self.without_id == len(self.elements):
+            return []
+        return [number for number, count in Counter(self._ids).items() if number is not None and count > 1]
+
+    def problems(self) -> list[str]:
+        """What is wrong with its elements, at most SHOWN of a kind, with their index (LIST-2)."""
+        return _several((f"element {index}", problem) for index, odd in self._odd for problem in order_problems(odd))
+
+    def unconventional_dates(self) -> list[str]:
+        """The shipDates that are ISO 8601 and not RFC 3339 (LIST-10)."""
+        return _several(
+            (f"element {index}", f"shipDate is {shown(text)}, ISO 8601 but not RFC 3339")
+            for index, odd in self._odd
+            if isinstance(odd, dict)
+            and isinstance(text := odd.get("shipDate"), str)
+            and dates.is_iso8601(text)
+            and not dates.is_rfc3339(text)
+        )
+
+    def unconventional_integers(self) -> list[str]:
+        """The integers written with fraction or exponent, and doubled names (LIST-11)."""
+        written = (
+            (f"element {index}", f"{name} is written {shown(odd[name])}")
+            for index, odd in self._odd
+            if isinstance(odd, dict)
+            for name in ("id", "petId", "quantity")
+            if isinstance(odd.get(name), Number) and odd[name].integral is not None
+        )
+        doubled = [f"the name {name!r} stands twice in one object" for name in self.doubled_names[:SHOWN]]
+        return _several(written) + doubled
+
+    @cached_property
+    def _odd(self) -> list[tuple[int, Any]]:
+        """The elements that are not plain Orders, with their index."""
+        if set(map(type, self.elements)) <= {Order}:
+            return []
+        return [(index, element) for index, element in enumerate(self.elements) if type(element) is not Order]
+
+    @cached_property
+    def _ids(self) -> list[int | None]:
+        """The id of each element, None where it has none that is an integer."""
+        if not self._odd:
+            found = list(map(attrgetter("id"), self.elements))
+            if UNSET not in found:
+                return found
+        return [_id(element) for element in self.elements]
+
+
+def _id(element: Any) -> int | None:
+    if type(element) is Order:
+        return None if element.id is UNSET else element.id
+    return integer(element.get("id")) if isinstance(element, dict) else None
+
+
+class _ById(Mapping[int, Any]):
+    """The elements of a listing by id, each as the JSON value that it is."""
+
+    def __init__(self, elements: dict[int, Any]) -> None:
+        self._elements = elements
+
+    def __getitem__(self, number: int) -> Any:
+        element = self._elements[number]
+        return element.fields() if type(element) is Order else element
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._elements
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._elements)
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+
+def _orders(text: bytes) -> list[Order] | None:
+    """The plain Orders that a JSON array consists of; None where anything is odd about one of them that their types
+    leave open: escapes, names that stand twice in one object, ids outside int64, other dates than those of RFC 3339.
+    Raises UNREADABLE where it is no JSON text, or might be none."""
+    try:
+        orders = _ORDERS.decode(text)
+    except msgspec.ValidationError:
+        return None
+    if b"\\" in text:
+        return None
+    for name, written in FIELDS.items():
+        there = list(map(attrgetter(name), orders))
+        if UNSET in there:
+            there = [value for value in there if value is not UNSET]
+        if text.count(b'"%b"' % written.encode()) != len(there):
+            return None
+        if name in ("id", "pet_id") and there and not INT64.start <= min(there) <= max(there) < INT64.stop:
+            return None
+        if name == "ship_date" and not dates.all_rfc3339(there):
+            return None
+    return orders
+
+
+def _several(found: Iterator[tuple[str, str]]) -> list[str]:
+    """Sentences "where what", at most SHOWN that begin with the same word, then how many more there are."""
+    kinds: Counter[str] = Counter()
+    sentences = []
+    for where, what in found:
+        kind = what.partition(" ")[0]
+        kinds[kind] += 1
+        if kinds[kind] <= SHOWN:
+            sentences.append(f"{where}: {what}")
+    more = sum(count - SHOWN for count in kinds.values() if count > SHOWN)
+    return [*sentences, f"and {more} more of these kinds"] if more else sentences

@@ -1,0 +1,177 @@
+"""The listing as read: what is right stays unobjected, what is wrong is named with its index; the fast way and the
+thorough way agree."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_contract_validators import NO_OBJECT, ORDERS
+
+from conformance.contract.jsontext import INT64, NotJson, parse
+from conformance.contract.listing import MANY, SHOWN, Listing, Order
+from conformance.contract.validators import order_problems
+
+
+def listing(elements: list[Any] | str) -> Listing:
+    text = elements if isinstance(elements, str) else json.dumps(elements)
+    found = Listing.read(text.encode())
+    assert found is not None
+    return found
+
+
+PLAIN = {"id": 1, "petId": 2, "quantity": 3, "shipDate": "2026-11-21T07:00:00Z", "complete": True}
+
+
+def told(found: Listing | None) -> Any:
+    """All that a listing tells."""
+    if found is None:
+        return None
+    return (
+        len(found.elements),
+        {number: found.by_id[number] for number in found.by_id},
+        found.ids,
+        found.without_id,
+        found.doubled_ids(),
+        found.problems(),
+        found.unconventional_dates(),
+        found.unconventional_integers(),
+        found.doubled_names,
+    )
+
+
+def agree(body: bytes) -> None:
+    """Both ways say the same of `body`: the same listing, or that it is none."""
+    said = []
+    for way in (lambda: Listing.of(parse(body)), lambda: Listing.read(body)):
+        try:
+            said.append(told(way()))
+        except NotJson as error:
+            said.append(str(error))
+    assert said[0] == said[1]
+
+
+#: What may stand for a value: right, wrong, odd.
+WRITTEN = st.sampled_from(
+    [
+        "1", "-0", "3.0", "1e2", "01", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "1" * 500,
+        "true", "null", '"x"', '"\\ud800"', '"\\u0031"', "[]", "{}", "NaN", '"2026-11-21T07:00:00Z"',
+        '"2026-11-21T07:00:00"', '"2026-02-30T07:00:00Z"', '"2026-12-31T23:59:60Z"', '"2026-12-31t23:59:59z"', '"id"',
+        '"2026-W47-6T07:00:00Z"', '"a\tb"',
+    ]
+)  # fmt: skip
+NAMES = st.sampled_from(["id", "petId", "quantity", "shipDate", "complete", "further", "\\u0069d", ""])
+OBJECTS = st.lists(st.tuples(NAMES, WRITTEN), max_size=6).map(
+    lambda pairs: "{" + ",".join(f'"{name}": {value}' for name, value in pairs) + "}"
+)
+
+
+@given(st.lists(OBJECTS | WRITTEN, max_size=4), st.sampled_from([0, 1, MANY]))
+def test_both_ways_agree_on_whatever_is_written(elements: list[str], before: int) -> None:
+    agree(f"[{','.join([json.dumps(PLAIN)] * before + elements)}]".encode())
+
+
+@given(st.lists(ORDERS | NO_OBJECT, max_size=4), st.data())
+def test_both_ways_agree_on_damaged_bytes(elements: list[Any], data: st.DataObject) -> None:
+    ahead = [PLAIN] * data.draw(st.sampled_from([0, MANY]))
+    body = json.dumps([*ahead, *elements, PLAIN]).encode()
+    place = data.draw(st.integers(max(0, len(body) - 200), len(body) - 1))
+    agree(body[:place] + data.draw(st.binary(max_size=2)) + body[place + 1 :])
+
+
+@given(st.binary(max_size=20))
+@example(b"")
+@example(b"\xef\xbb\xbf[]")
+@example(b"[" * 100_000)
+@example(b"[" + b'{"quantity": ' + b"1" * 5_000 + b"}]")
+def test_both_ways_agree_on_anything(body: bytes) -> None:
+    agree(body)
+
+
+def test_only_what_is_odd_goes_the_thorough_way() -> None:
+    found = listing([PLAIN] * MANY + [{"id": 3, "further": 1}])
+    assert [type(element) for element in found.elements[-2:]] == [Order, dict]
+    assert listing([PLAIN] * 3 + [{"id": INT64.stop}]).problems() == [f"element 3: id is {INT64.stop}, outside int64"]
+
+
+@given(st.lists(ORDERS | NO_OBJECT, max_size=8))
+def test_every_element_is_judged(elements: list[Any]) -> None:
+    """The number of problems is that of the elements, each judged alone; only SHOWN of a kind are spelled."""
+    found = listing(elements)
+    alone = sum(len(order_problems(element)) for element in elements)
+    said = found.problems()
+    if alone <= SHOWN:
+        assert len(said) == alone
+    assert bool(said) == bool(alone)
+
+
+def test_the_last_of_many_elements_is_judged() -> None:
+    assert listing([{}] * 50_000 + [{"complete": 1}]).problems() == [
+        "element 50000: complete is the integer 1, not a boolean"
+    ]
+
+
+def test_problems_of_a_kind_are_counted() -> None:
+    said = listing([{"id": "a", "complete": None}] * 5 + [{"id": 1}]).problems()
+    assert said[:2] == [
+        "element 0: id is the string 'a', not an integer",
+        "element 0: complete is null, not a boolean",
+    ]
+    assert len(said) == 2 * SHOWN + 1
+    assert said[-1] == "and 4 more of these kinds"
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional={"id": st.integers(0, 5)}), max_size=12))
+def test_ids_of_a_listing(elements: list[dict[str, int]]) -> None:
+    found = listing(elements)
+    ids = [element["id"] for element in elements if "id" in element]
+    assert found.ids == set(ids)
+    assert found.without_id == len(elements) - len(ids)
+    assert sorted(found.doubled_ids()) == sorted({number for number in ids if ids.count(number) > 1})
+
+
+def test_ids_are_compared_by_value_and_exactly() -> None:
+    assert listing('[{"id": 3}, {"id": 3.0}, {"id": 3e0}]').doubled_ids() == [3]
+    assert listing([{"id": 2**53}, {"id": 2**53 + 1}]).doubled_ids() == []
+    assert listing([{"id": True}, {"id": 1}]).doubled_ids() == []
+    assert listing([{"id": "1"}, 1, None, [], {"id": None}]).without_id == 5
+
+
+@pytest.mark.parametrize("body", ["{}", '{"orders": []}', "null", "3", '"[]"'])
+def test_what_is_no_array_is_no_listing(body: str) -> None:
+    assert Listing.read(body.encode()) is None
+
+
+def test_unconventional_dates_are_those_that_are_only_iso8601() -> None:
+    elements = [{"shipDate": text} for text in ("2026-11-21T07:00:00Z", "2026-11-21T07:00:00", "soon")] + [
+        {"shipDate": 1},
+        {},
+        3,
+    ]
+    assert listing(elements).unconventional_dates() == [
+        "element 1: shipDate is '2026-11-21T07:00:00', ISO 8601 but not RFC 3339"
+    ]
+
+
+def test_unconventional_integers_and_doubled_names() -> None:
+    body = '[{"id": 3.0, "petId": 4, "further": 5.0}, {"quantity": 6e0, "id": 0.5}, {"id": 1, "id": 1}, 7.0]'
+    assert listing(body).unconventional_integers() == [
+        "element 0: id is written 3.0",
+        "element 1: quantity is written 6e0",
+        "the name 'id' stands twice in one object",
+    ]
+
+
+def test_a_large_listing_is_judged_in_good_time() -> None:
+    element = {"id": 1, "petId": 2, "quantity": 3, "shipDate": "2026-11-21T07:00:00Z", "complete": True}
+    body = json.dumps([{**element, "id": number} for number in range(20_000)]).encode()
+    started = time.perf_counter()
+    found = Listing.read(body)
+    assert found is not None
+    assert found.problems() == [] == found.doubled_ids()
+    assert len(found.by_id) == 20_000
+    assert time.perf_counter() - started < 5

@@ -22,7 +22,9 @@ import httpx
 
 from conformance.contract.jsontext import JsonText, NotJson, parse
 from conformance.contract.validators import Listing
-from conformance.transport.endpoint import MAX_BODY, Endpoint, ServiceGone
+from conformance.target import DEFAULT_MAX_BODY
+from conformance.transport.body import Body, Miscoded, Unreadable
+from conformance.transport.endpoint import Endpoint, ServiceGone
 from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
 
@@ -30,10 +32,12 @@ from conformance.transport.guard import Guard
 MAX_WAIT = 30.0
 #: The least that is waited, also where the service says 0 or names a time that has passed.
 LEAST_WAIT = 0.2
+#: Bytes of a head that httpcore takes in, what h11 says of a longer one, and what we do.
+LONGEST_HEAD = 100 * 1024
+HEAD_TOO_LONG = "Receive buffer too long"
+LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
 #: Independent requests in flight at once.
 TOGETHER = 8
-#: Content codings that are undone; x-gzip is another name of gzip (RFC 9110 section 8.4.1.3).
-CODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 
 
 @dataclass
@@ -162,7 +166,7 @@ class Client:
             outgoing = httpx.Request(request.method, url, headers=list(headers), content=request.body)
             response = self._http.send(outgoing, stream=True)
             try:
-                answer.body = _read(response)
+                answer.body = _read(response, self.endpoint.max_body)
                 answer.headers = tuple(
                     (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
                 )
@@ -178,8 +182,10 @@ class Client:
             exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
         except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
             exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
-        except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.DecodingError) as error:
+        except (httpx.NetworkError, httpx.RemoteProtocolError, Miscoded) as error:
             exchange.trouble, exchange.detail = Trouble.BROKEN, _plain(error, self.endpoint)
+            if HEAD_TOO_LONG in exchange.detail:
+                exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         self.recorder.answer(exchange, answer.headers, answer.body)
         self.recorder.end(exchange)
         return answer
@@ -201,48 +207,11 @@ def retry_after(answer: Answer) -> float | None:
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
 
 
-class Unreadable(Exception):
-    """A body that the suite does not take in, or that is not what its Content-Encoding says."""
-
-
-def decoded(headers: tuple[tuple[str, str], ...], body: bytes) -> bytes:
-    """`body` without the content coding that `headers` name. Raises Unreadable."""
-    coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
-    if not coding:
-        return body
-    _check_coding(coding)
-    try:
-        content = httpx.Response(
-            200, headers={"Content-Encoding": coding.strip().lower().removeprefix("x-")}, content=body
-        ).content
-    except httpx.DecodingError as error:
-        raise Unreadable(f"the body is not {coding}, as its Content-Encoding says: {error}") from None
-    _check_size(len(content))
-    return content
-
-
-def _check_coding(coding: str) -> None:
-    if coding.strip().lower() not in CODINGS:
-        raise Unreadable(f"the body has Content-Encoding {coding!r}, which the request did not ask for")
-
-
-def _check_size(size: int) -> None:
-    if size > MAX_BODY:
-        raise Unreadable(f"the body is larger than the suite takes in ({MAX_BODY} bytes)")
-
-
-def _read(response: httpx.Response) -> bytes:
-    coding = response.headers.get("content-encoding", "")
-    _check_coding(coding)
-    if coding.strip().lower() == "x-gzip":  # httpx does not know it by this name
-        response.headers["content-encoding"] = "gzip"
-    chunks = []
-    size = 0
-    for chunk in response.iter_bytes():
-        size += len(chunk)
-        _check_size(size)
-        chunks.append(chunk)
-    return b"".join(chunks)
+def _read(response: httpx.Response, limit: int) -> bytes:
+    body = Body(response.headers.get("content-encoding", ""), limit)
+    for piece in response.iter_raw():
+        body.take(piece)
+    return body.whole()
 
 
 def _plain(error: Exception, endpoint: Endpoint) -> str:
@@ -336,10 +305,10 @@ class JsonCaller:
         """Status and body of the answer to `message`. Raises OSError where there is none."""
         try:
             with self._http.stream("POST", self._url, json=message) as response:
-                return response.status_code, _read(response)
+                return response.status_code, _read(response, DEFAULT_MAX_BODY)
         except httpx.TimeoutException:
             raise TimeoutError("no answer in time") from None
-        except (httpx.HTTPError, httpx.InvalidURL, Unreadable) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, Unreadable, Miscoded) as error:
             raise ConnectionError(str(error) or type(error).__name__) from None
 
     def close(self) -> None:

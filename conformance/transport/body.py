@@ -14,6 +14,8 @@ from conformance.target import MEGABYTE
 CODINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
 BARE_DEFLATE = -15
 GZIP_MAGIC = b"\x1f\x8b"
+#: Bytes of the limit for each JSON value of a body: "[{},{}," takes ten times the memory of the same bytes as orders.
+BYTES_PER_VALUE = 8
 
 
 class Unreadable(Exception):
@@ -57,9 +59,15 @@ class Body:
             raise Miscoded(f"the body is not {self._coding}, as its Content-Encoding says: {error}") from None
 
     def whole(self) -> bytes:
-        """All of the body, now that its end was received. Raises Miscoded."""
+        """All of the body, now that its end was received. Raises Unreadable and Miscoded."""
         if self._head or (self._inflate is not None and not self._inflate.eof):
             raise Miscoded(f"the body ends in the middle of its {self._coding} coding")
+        if len(self._content) > (most := self._limit // BYTES_PER_VALUE):
+            values = sum(self._content.count(mark) for mark in (b"{", b"[", b","))
+            if values > most:
+                raise Unreadable(
+                    f"the body holds more than {most} JSON values ({BYTES_PER_VALUE} bytes of --max-body each)"
+                )
         return bytes(self._content)
 
     def _decompress(self, piece: bytes) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 import httpcore
 import httpx
@@ -36,8 +37,30 @@ LEAST_WAIT = 0.2
 LONGEST_HEAD = 100 * 1024
 HEAD_TOO_LONG = "Receive buffer too long"
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
+#: Bytes of a body from which on equal ones are kept once: a check may hold the answers to dozens of listings.
+WORTH_SHARING = 64 * 1024
 #: Independent requests in flight at once.
 TOGETHER = 8
+
+
+class Text:
+    """A body, and what there is to read in it."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    @cached_property
+    def json(self) -> JsonText:
+        """The body as JSON. Raises NotJson."""
+        return parse(self.body)
+
+    @cached_property
+    def listing(self) -> Listing | None:
+        """The body as a listing, None where it is no JSON array."""
+        try:
+            return Listing.of(self.json)
+        except NotJson:
+            return None
 
 
 @dataclass
@@ -73,17 +96,19 @@ class Answer:
         return (self.header("content-type") or "").partition(";")[0].strip().lower()
 
     @cached_property
+    def text(self) -> Text:
+        """The body as text; answers of one client with the same large body have it, and read it, together."""
+        return Text(self.body)
+
+    @property
     def json(self) -> JsonText:
         """The body as JSON. Raises NotJson."""
-        return parse(self.body)
+        return self.text.json
 
-    @cached_property
+    @property
     def listing(self) -> Listing | None:
         """The body as a listing, None where it is no JSON array."""
-        try:
-            return Listing.of(self.json)
-        except NotJson:
-            return None
+        return self.text.listing
 
 
 Observer = Callable[[Answer], None]
@@ -103,6 +128,7 @@ class Client:
             trust_env=False,
             follow_redirects=False,
         )
+        self._texts: WeakValueDictionary[str, Text] = WeakValueDictionary()
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
 
     def send(self, request: Request) -> Answer:
@@ -135,6 +161,15 @@ class Client:
             self.guard.saw_listing(answer.listing.ids)
         self._observer(answer)
         self.recorder.exchanges.append(answer.exchange)
+
+    def note(self, answer: Answer) -> None:
+        """Write what came into the exchange of `answer`, now that nothing more will come."""
+        exchange = answer.exchange
+        self.recorder.answer(exchange, answer.headers, answer.body)
+        self.recorder.end(exchange)
+        if len(answer.body) >= WORTH_SHARING:
+            answer.text = self._texts.setdefault(exchange.body_sha256, answer.text)
+            answer.body = answer.text.body
 
     def close(self) -> None:
         """Close what is open."""
@@ -186,8 +221,7 @@ class Client:
             exchange.trouble, exchange.detail = Trouble.BROKEN, _plain(error, self.endpoint)
             if HEAD_TOO_LONG in exchange.detail:
                 exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
-        self.recorder.answer(exchange, answer.headers, answer.body)
-        self.recorder.end(exchange)
+        self.note(answer)
         return answer
 
 

@@ -158,8 +158,7 @@ class Connection:
             except (OSError, h11.RemoteProtocolError, Miscoded) as error:
                 self._trouble(error)
         exchange = answer.exchange
-        self._client.recorder.answer(exchange, answer.headers, answer.body)
-        self._client.recorder.end(exchange)
+        self._client.note(answer)
         self._endpoint.after(answer.request, exchange.trouble, exchange.detail)
         self.served += exchange.status is not None
         if self._closing or exchange.trouble or self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED):

@@ -80,6 +80,15 @@ def test_the_limit_is_exact(coding: str, size: int, limit: int) -> None:
             received(coding, sent, size=10**6, limit=limit)
 
 
+@pytest.mark.parametrize("value", [b"[],", b"{},", b"[[[[[["])
+def test_a_body_of_very_many_values(value: bytes) -> None:
+    """What it takes in memory, once read, is many times its size."""
+    sent = value * (1000 // len(value))
+    assert received("", sent, limit=8 * len(sent)) == sent
+    with pytest.raises(Unreadable, match="holds more than 125 JSON values"):
+        received("", sent, limit=1000)
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_a_bomb_goes_off_nowhere(coding: str) -> None:
     """100 MB in 100 kB, received at once: no more is decompressed than may be."""

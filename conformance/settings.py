@@ -35,7 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--max-body": {
         "type": int,
         "metavar": "MB",
-        "help": "megabytes of an answer, as received and once decompressed (default: 32)",
+        "help": "megabytes of an answer, as received and once decompressed (default: 20)",
     },
     "--ca-bundle": {"metavar": "FILE", "help": "certificate authorities to trust, PEM"},
     "--client-cert": {"metavar": "FILE", "help": "client certificate with its private key, PEM"},

@@ -25,8 +25,8 @@ UNNAMED = "target"
 DEFAULT_BULK_ORDERS = 1100
 DEFAULT_TIMEOUT = 10.0
 MEGABYTE = 1_000_000
-#: Bytes of a body, as received and once decompressed: room for more than 250,000 orders.
-DEFAULT_MAX_BODY = 32 * MEGABYTE
+#: Bytes of a body, as received and once decompressed: room for some 150,000 orders.
+DEFAULT_MAX_BODY = 20 * MEGABYTE
 #: What the option says of the values that it takes.
 MAX_BODY_RANGE = "a whole number of megabytes from 1 to 4096"
 

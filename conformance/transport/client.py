@@ -39,6 +39,9 @@ HEAD_TOO_LONG = "Receive buffer too long"
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
 #: Bytes of a body from which on equal ones are kept once: a check may hold the answers to dozens of listings.
 WORTH_SHARING = 64 * 1024
+#: A service that sent so many bytes in one answer is sent independent requests one by one: their bodies would be held
+#: together, while equal ones that come one after the other are held once.
+HEAVY = 2_000_000
 #: Independent requests in flight at once.
 TOGETHER = 8
 
@@ -129,6 +132,7 @@ class Client:
             follow_redirects=False,
         )
         self._texts: WeakValueDictionary[str, Text] = WeakValueDictionary()
+        self._largest = 0
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
 
     def send(self, request: Request) -> Answer:
@@ -143,8 +147,8 @@ class Client:
         ordered = list(requests)
         for request in ordered:
             self.guard.check(request.method, request.path)
-        if len(ordered) == 1:
-            attempts = [self._attempts(ordered[0])]
+        if len(ordered) == 1 or self._largest > HEAVY:
+            attempts = [self._attempts(request) for request in ordered]
         else:
             attempts = list(self._threads.map(self._attempts, ordered))
         for tries in attempts:
@@ -167,6 +171,7 @@ class Client:
         exchange = answer.exchange
         self.recorder.answer(exchange, answer.headers, answer.body)
         self.recorder.end(exchange)
+        self._largest = max(self._largest, len(answer.body))
         if len(answer.body) >= WORTH_SHARING:
             answer.text = self._texts.setdefault(exchange.body_sha256, answer.text)
             answer.body = answer.text.body
@@ -211,6 +216,7 @@ class Client:
             finally:
                 response.close()
         except Unreadable as error:
+            self._largest = self.endpoint.max_body
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         except httpx.TimeoutException:
             exchange.trouble = Trouble.TIMEOUT

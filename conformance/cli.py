@@ -110,6 +110,7 @@ def parser() -> Parser:
         "--api-key-env",
         "--states-url",
         "--timeout",
+        "--max-body",
         "--ca-bundle",
         "--client-cert",
         "--proxy",

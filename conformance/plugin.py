@@ -199,8 +199,7 @@ class Plugin:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         if call.excinfo is not None and isinstance(call.excinfo.value, verify.Failed):
             # The message says it all; a traceback of the suite would not help, and takes long to make.
-            item.repr_failure = lambda *_, **__: str(failed)  # type: ignore[method-assign]
-            failed = call.excinfo.value
+            item.repr_failure = lambda *_, said=str(call.excinfo.value), **__: said  # type: ignore[method-assign]
         outcome = yield
         report = self._reports.get(item.nodeid)
         if report is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contract import catalogue
-from conformance.target import ConfigError, Options
+from conformance.target import MAX_BODY_RANGE, ConfigError, Options
 
 BUDGETS = ("quick", "standard", "thorough")
 
@@ -32,6 +32,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--seed": {"type": int, "metavar": "N", "help": "repeats the random choices of another run"},
     "--rate-limit": {"metavar": "10/s", "help": "at most so many requests per second (s) or minute (m)"},
     "--timeout": {"type": float, "metavar": "SECONDS", "help": "for one request, answer included (default: 10)"},
+    "--max-body": {
+        "type": int,
+        "metavar": "MB",
+        "help": "megabytes of an answer, as received and once decompressed (default: 20)",
+    },
     "--ca-bundle": {"metavar": "FILE", "help": "certificate authorities to trust, PEM"},
     "--client-cert": {"metavar": "FILE", "help": "client certificate with its private key, PEM"},
     "--proxy": {"metavar": "URL", "help": "forward proxy"},
@@ -65,6 +70,9 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     timeout = values.get("timeout")
     if timeout is not None and not 0 < timeout <= 3600:
         raise ConfigError(f"--timeout {timeout:g}: a number of seconds above 0, up to 3600")
+    max_body = values.get("max_body")
+    if max_body is not None and not 1 <= max_body <= 4096:
+        raise ConfigError(f"--max-body {max_body}: {MAX_BODY_RANGE}")
     seed = values.get("seed")
     if seed is not None and not 0 <= seed < 2**63:
         raise ConfigError(f"--seed {seed}: a whole number from 0 to 2^63 - 1")
@@ -77,6 +85,7 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
         confirm_cancel=tuple(values.get("confirm_cancel") or ()),
         rate_limit=values.get("rate_limit"),
         timeout=timeout,
+        max_body=max_body,
         ca_bundle=values.get("ca_bundle"),
         client_cert=values.get("client_cert"),
         proxy=values.get("proxy"),

@@ -24,6 +24,11 @@ REFERENCE = "reference"
 UNNAMED = "target"
 DEFAULT_BULK_ORDERS = 1100
 DEFAULT_TIMEOUT = 10.0
+MEGABYTE = 1_000_000
+#: Bytes of a body, as received and once decompressed: room for some 150,000 orders.
+DEFAULT_MAX_BODY = 20 * MEGABYTE
+#: What the option says of the values that it takes.
+MAX_BODY_RANGE = "a whole number of megabytes from 1 to 4096"
 
 
 class ConfigError(Exception):
@@ -115,6 +120,7 @@ class Target:
     rate_limit: RateLimit | None = None
     bulk_orders: int = DEFAULT_BULK_ORDERS
     timeout: float = DEFAULT_TIMEOUT
+    max_body: int = DEFAULT_MAX_BODY
     ca_bundle: str | None = None
     client_cert: str | None = None
     proxy: str | None = None
@@ -132,6 +138,7 @@ class Options:
     confirm_cancel: tuple[str, ...] = ()
     rate_limit: str | None = None
     timeout: float | None = None
+    max_body: int | None = None  # in megabytes
     ca_bundle: str | None = None
     client_cert: str | None = None
     proxy: str | None = None
@@ -168,10 +175,12 @@ def resolve(names: tuple[str, ...], options: Options) -> list[Target | None]:
 
 
 def adjusted(target: Target, options: Options) -> Target:
-    """`target` with what the command line says of any target: mode, rate limit, time-out. Raises ConfigError."""
+    """`target` with what the command line says of any target: mode, rate limit, limits. Raises ConfigError."""
     mode = Mode[options.mode.upper()] if options.mode else target.mode
     limit = _rate(options.rate_limit, "--rate-limit") or target.rate_limit
-    return replace(target, mode=mode, rate_limit=limit, timeout=options.timeout or target.timeout)
+    max_body = options.max_body * MEGABYTE if options.max_body else target.max_body
+    timeout = options.timeout or target.timeout
+    return replace(target, mode=mode, rate_limit=limit, timeout=timeout, max_body=max_body)
 
 
 def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
@@ -261,6 +270,9 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
     timeout = reader.take("timeout", int, default=DEFAULT_TIMEOUT)
     if not 0 < timeout <= 3600:
         raise reader.error("timeout", f"is {timeout}; a number of seconds above 0, up to 3600")
+    max_body = reader.take("max_body", int, default=DEFAULT_MAX_BODY // MEGABYTE)
+    if not 1 <= max_body <= 4096:
+        raise reader.error("max_body", f"is {max_body}; {MAX_BODY_RANGE}")
     ca_bundle = reader.take("ca_bundle", str)
     client_cert = reader.take("client_cert", str)
     proxy = reader.take("proxy", str)
@@ -281,6 +293,7 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         ),
         bulk_orders=bulk_orders,
         timeout=options.timeout or float(timeout),
+        max_body=(options.max_body or max_body) * MEGABYTE,
         ca_bundle=_file(options.ca_bundle, ca_bundle, "ca_bundle", reader),
         client_cert=_file(options.client_cert, client_cert, "client_cert", reader),
         proxy=_proxy(options.proxy, proxy, reader),

@@ -35,6 +35,8 @@ LISTED = {Operation.LIST: frozenset({200, 401}), Operation.CANCEL: frozenset({20
 #: The statuses whose body is an Error (section 7).
 ERRORS = frozenset({401, 404})
 
+#: Characters of the answer to a failed request that are searched for what it must not show.
+SEARCHED = 256 * 1024
 _STACK_TRACE = re.compile(
     r"Traceback \(most recent call last\)|File \"[^\"]+\", line \d+"  # Python
     r"|\bat [\w$.<>/]+\([^)\n]*:\d+(?::\d+)?\)|\bat (?:[\w.<>]+ )?\(?(?:file://|node:|/)[^\s)]+:\d+:\d+"  # Java, Node
@@ -114,7 +116,7 @@ def error_reveals(answer: Answer) -> Finding:
         return NOT_ABOUT
     if answer.exchange.revealed_key:
         return f"a {answer.status} that repeats the API key"
-    text = _plain_text(answer)
+    text = _plain_text(answer)[:SEARCHED]
     for pattern, what in ((_STACK_TRACE, "a stack trace"), (_FILE_PATH, "a file path")):
         found = pattern.search(text)
         if found:

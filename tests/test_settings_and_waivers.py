@@ -41,7 +41,7 @@ def test_options_are_handed_on() -> None:
     values: dict[str, Any] = {
         "config": "a.toml", "base_url": "http://h/v1", "api_key_env": "KEY", "states_url": "http://h/s", "mode": "full",
         "confirm_cancel": ["a", "b"], "strict": True, "only": "AUTH", "skip": "AUTH-1", "budget": "quick", "seed": 7,
-        "rate_limit": "1/s", "timeout": 2.5, "ca_bundle": "ca", "client_cert": "cc", "proxy": "http://p",
+        "rate_limit": "1/s", "timeout": 2.5, "max_body": 120, "ca_bundle": "ca", "client_cert": "cc", "proxy": "http://p",
         "waivers": "w", "report_dir": "r",
     }  # fmt: skip
     assert {flag[2:].replace("-", "_") for flag in settings.OPTIONS} == values.keys()
@@ -49,7 +49,7 @@ def test_options_are_handed_on() -> None:
     told = read.options
     assert (told.config, told.base_url, told.api_key_env) == (Path("a.toml"), "http://h/v1", "KEY")
     assert (told.states_url, told.mode, told.confirm_cancel) == ("http://h/s", "full", ("a", "b"))
-    assert (told.rate_limit, told.timeout, told.ca_bundle) == ("1/s", 2.5, "ca")
+    assert (told.rate_limit, told.timeout, told.max_body, told.ca_bundle) == ("1/s", 2.5, 120, "ca")
     assert (told.client_cert, told.proxy) == ("cc", "http://p")
     assert (read.targets, read.strict, read.budget, read.seed) == (("t",), True, "quick", 7)
     assert (read.waivers, read.report_dir) == (Path("w"), Path("r"))
@@ -98,6 +98,8 @@ def test_only_and_skip(only: set[str], skip: set[str]) -> None:
         ({"timeout": float("nan")}, "--timeout nan"),
         ({"timeout": float("inf")}, "--timeout inf"),
         ({"timeout": 3601.0}, "--timeout 3601"),
+        ({"max_body": 0}, "--max-body 0: a whole number of megabytes from 1 to 4096"),
+        ({"max_body": 4097}, "--max-body 4097"),
         ({"seed": -1}, "--seed -1: a whole number from 0 to 2^63 - 1"),
         ({"seed": 2**63}, "--seed 9223372036854775808"),
         ({"api_key_env": "KEY"}, "--api-key-env describes a target, so it needs --base-url or a configured target"),

@@ -82,6 +82,7 @@ def test_a_whole_target(tmp_path: Path) -> None:
             rate_limit='"90/m"',
             bulk_orders="0",
             timeout="3",
+            max_body="120",
             ca_bundle='"ca.pem"',
             client_cert='"ca.pem"',
             proxy='"http://127.0.0.1:3128"',
@@ -90,7 +91,7 @@ def test_a_whole_target(tmp_path: Path) -> None:
     )
     assert target.base_url == "https://api.example.com/v1"
     assert (target.mode, target.protected, target.bulk_orders, target.timeout) == (Mode.OBSERVE, True, 0, 3.0)
-    assert target.rate_limit == RateLimit(90, 60.0)
+    assert (target.rate_limit, target.max_body) == (RateLimit(90, 60.0), 120_000_000)
     assert (target.ca_bundle, target.client_cert, target.proxy) == ("ca.pem", "ca.pem", "http://127.0.0.1:3128")
     assert target.states is not None
     assert target.states.url == "http://127.0.0.1:9000/_states"
@@ -114,6 +115,7 @@ def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
         mode="full",
         rate_limit="2/s",
         timeout=0.5,
+        max_body=64,
         ca_bundle="ca.pem",
         proxy="http://b:1",
     )
@@ -121,7 +123,7 @@ def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
     assert (target.key.reveal(), target.key_variable) == ("states-token", "TOKEN")
     assert target.states == States(url="http://127.0.0.1:1/s")
     assert (target.mode, target.timeout, target.ca_bundle, target.proxy) == (Mode.FULL, 0.5, "ca.pem", "http://b:1")
-    assert target.rate_limit == RateLimit(2, 1.0)
+    assert (target.rate_limit, target.max_body) == (RateLimit(2, 1.0), 64_000_000)
 
 
 def test_an_unnamed_target_without_a_file() -> None:
@@ -278,6 +280,8 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (table(bulk_orders="1.5"), "targets.staging.bulk_orders: is 1.5, and should be a whole number"),
         (table(timeout="0"), "conf.toml: targets.staging.timeout: is 0; a number of seconds above 0"),
         (table(timeout="-5"), "targets.staging.timeout: is -5; a number of seconds above 0"),
+        (table(max_body="0"), "targets.staging.max_body: is 0; a whole number of megabytes from 1 to 4096"),
+        (table(max_body="5000"), "targets.staging.max_body: is 5000; a whole number of megabytes"),
         (table(timeout='"5"'), "targets.staging.timeout: is '5', and should be a"),
         (table(ca_bundle='"none.pem"'), "conf.toml: targets.staging.ca_bundle: none.pem: no such file; check the path"),
         (

@@ -26,6 +26,7 @@ class NotJson(ValueError):
 class Number(float):
     """A number that was not written as a plain integer (`3.0`, `1e3`, `0.5`), with the text it was written as."""
 
+    __slots__ = ("text",)  # there may be millions
     text: str
 
     def __new__(cls, text: str) -> Number:

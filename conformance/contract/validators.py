@@ -15,6 +15,8 @@ from conformance.contract.jsontext import INT64, Number, integer, type_name
 def shown(value: object, limit: int = 80) -> str:
     """`value` as a message quotes it, cut to `limit` characters: a number as it was written, else a Python literal."""
     words = {True: "true", False: "false"}
+    if isinstance(value, str | bytes) and len(value) > limit:  # spelt out no further than needed: it may be megabytes
+        return f"{value[:limit]!r}"[:limit] + f"… ({len(value)} {'characters' if isinstance(value, str) else 'bytes'})"
     text = words[value] if isinstance(value, bool) else value.text if isinstance(value, Number) else repr(value)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 

@@ -16,13 +16,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 import httpcore
 import httpx
 
 from conformance.contract.jsontext import JsonText, NotJson, parse
 from conformance.contract.listing import Listing
-from conformance.transport.endpoint import MAX_BODY, USER_AGENT, Endpoint, ServiceGone
+from conformance.target import DEFAULT_MAX_BODY
+from conformance.transport.body import Body, Miscoded, Unreadable
+from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
 from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
 
@@ -30,13 +33,40 @@ from conformance.transport.guard import Guard
 MAX_WAIT = 30.0
 #: The least that is waited, also where the service says 0 or names a time that has passed.
 LEAST_WAIT = 0.2
+#: Bytes of a head that httpcore takes in, what h11 says of a longer one, and what we do.
+LONGEST_HEAD = 100 * 1024
+HEAD_TOO_LONG = "Receive buffer too long"
+LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
+#: Bytes of a body from which on equal ones are kept once: a check may hold the answers to dozens of listings.
+WORTH_SHARING = 64 * 1024
+#: A service that sent so many bytes in one answer is sent independent requests one by one: their bodies would be held
+#: together, while equal ones that come one after the other are held once.
+HEAVY = 2_000_000
 #: Independent requests in flight at once.
 TOGETHER = 8
 #: A service that answered within so many seconds is sent independent requests one by one: handing them to threads and
 #: back would take longer than waiting for it.
 NEAR = 0.004
-#: Content codings that are undone; x-gzip is another name of gzip (RFC 9110 section 8.4.1.3).
-CODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
+
+
+class Text:
+    """A body, and what there is to read in it."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    @cached_property
+    def json(self) -> JsonText:
+        """The body as JSON. Raises NotJson."""
+        return parse(self.body)
+
+    @cached_property
+    def listing(self) -> Listing | None:
+        """The body as a listing, None where it is no JSON array."""
+        try:
+            return Listing.read(self.body)
+        except NotJson:
+            return None
 
 
 @dataclass
@@ -72,17 +102,19 @@ class Answer:
         return (self.header("content-type") or "").partition(";")[0].strip().lower()
 
     @cached_property
+    def text(self) -> Text:
+        """The body as text; answers of one client with the same large body have it, and read it, together."""
+        return Text(self.body)
+
+    @property
     def json(self) -> JsonText:
         """The body as JSON. Raises NotJson."""
-        return parse(self.body)
+        return self.text.json
 
-    @cached_property
+    @property
     def listing(self) -> Listing | None:
         """The body as a listing, None where it is no JSON array."""
-        try:
-            return Listing.read(self.body)
-        except NotJson:
-            return None
+        return self.text.listing
 
 
 Observer = Callable[[Answer], None]
@@ -100,6 +132,8 @@ class Client:
         # by themselves here.
         self._http = _transport(endpoint)
         self._extensions = {"timeout": httpx.Timeout(endpoint.timeout).as_dict()}
+        self._texts: WeakValueDictionary[str, Text] = WeakValueDictionary()
+        self._largest = 0
         self._near = False
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
 
@@ -117,7 +151,9 @@ class Client:
         for request in ordered:
             self.guard.check(request.method, request.path)
         attempts: list[Sequence[Answer]] = []
-        while len(attempts) < len(ordered) and (len(ordered) == 1 or (self._near and not at_once)):
+        while len(attempts) < len(ordered) and (
+            len(ordered) == 1 or self._largest > HEAVY or (self._near and not at_once)
+        ):
             attempts.append(self._attempts(ordered[len(attempts)]))
         attempts += self._threads.map(self._attempts, ordered[len(attempts) :])
         for tries in attempts:
@@ -134,6 +170,16 @@ class Client:
             self.guard.saw_listing(answer.listing.ids)
         self._observer(answer)
         self.recorder.exchanges.append(answer.exchange)
+
+    def note(self, answer: Answer) -> None:
+        """Write what came into the exchange of `answer`, now that nothing more will come."""
+        exchange = answer.exchange
+        self.recorder.answer(exchange, answer.headers, answer.body)
+        self.recorder.end(exchange)
+        self._largest = max(self._largest, len(answer.body))
+        if len(answer.body) >= WORTH_SHARING:
+            answer.text = self._texts.setdefault(exchange.body_sha256, answer.text)
+            answer.body = answer.text.body
 
     def close(self) -> None:
         """Close what is open."""
@@ -167,7 +213,7 @@ class Client:
             )
             response = self._http.handle_request(outgoing)
             try:
-                answer.body = _read(response)
+                answer.body = _read(response, self.endpoint.max_body)
                 answer.headers = tuple(
                     (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
                 )
@@ -177,16 +223,18 @@ class Client:
             finally:
                 response.close()
         except Unreadable as error:
+            self._largest = self.endpoint.max_body
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         except httpx.TimeoutException:
             exchange.trouble = Trouble.TIMEOUT
             exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
         except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
             exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
-        except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.DecodingError) as error:
+        except (httpx.NetworkError, httpx.RemoteProtocolError, Miscoded) as error:
             exchange.trouble, exchange.detail = Trouble.BROKEN, _plain(error, self.endpoint)
-        self.recorder.answer(exchange, answer.headers, answer.body)
-        self.recorder.end(exchange)
+            if HEAD_TOO_LONG in exchange.detail:
+                exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
+        self.note(answer)
         self._near = exchange.seconds < NEAR
         return answer
 
@@ -207,48 +255,11 @@ def retry_after(answer: Answer) -> float | None:
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
 
 
-class Unreadable(Exception):
-    """A body that the suite does not take in, or that is not what its Content-Encoding says."""
-
-
-def decoded(headers: tuple[tuple[str, str], ...], body: bytes) -> bytes:
-    """`body` without the content coding that `headers` name. Raises Unreadable."""
-    coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
-    if not coding:
-        return body
-    _check_coding(coding)
-    try:
-        content = httpx.Response(
-            200, headers={"Content-Encoding": coding.strip().lower().removeprefix("x-")}, content=body
-        ).content
-    except httpx.DecodingError as error:
-        raise Unreadable(f"the body is not {coding}, as its Content-Encoding says: {error}") from None
-    _check_size(len(content))
-    return content
-
-
-def _check_coding(coding: str) -> None:
-    if coding.strip().lower() not in CODINGS:
-        raise Unreadable(f"the body has Content-Encoding {coding!r}, which the request did not ask for")
-
-
-def _check_size(size: int) -> None:
-    if size > MAX_BODY:
-        raise Unreadable(f"the body is larger than the suite takes in ({MAX_BODY} bytes)")
-
-
-def _read(response: httpx.Response) -> bytes:
-    coding = response.headers.get("content-encoding", "")
-    _check_coding(coding)
-    if coding.strip().lower() == "x-gzip":  # httpx does not know it by this name
-        response.headers["content-encoding"] = "gzip"
-    chunks = []
-    size = 0
-    for chunk in response.iter_bytes() if coding else response.iter_raw():
-        size += len(chunk)
-        _check_size(size)
-        chunks.append(chunk)
-    return b"".join(chunks)
+def _read(response: httpx.Response, limit: int) -> bytes:
+    body = Body(response.headers.get("content-encoding", ""), limit)
+    for piece in response.iter_raw():
+        body.take(piece)
+    return body.whole()
 
 
 def _plain(error: Exception, endpoint: Endpoint) -> str:
@@ -344,12 +355,12 @@ class JsonCaller:
             request = httpx.Request("POST", self._url, headers=self._headers, json=message, extensions=self._extensions)
             response = self._http.handle_request(request)
             try:
-                return response.status_code, _read(response)
+                return response.status_code, _read(response, DEFAULT_MAX_BODY)
             finally:
                 response.close()
         except httpx.TimeoutException:
             raise TimeoutError("no answer in time") from None
-        except (httpx.HTTPError, httpx.InvalidURL, Unreadable) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, Unreadable, Miscoded) as error:
             raise ConnectionError(str(error) or type(error).__name__) from None
 
     def close(self) -> None:

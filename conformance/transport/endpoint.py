@@ -14,8 +14,6 @@ from conformance.transport.evidence import Headers, Request, Trouble
 
 #: Requests to one operation that may fail for want of any answer, one after the other, before the run stops asking.
 GIVE_UP_AFTER = 4
-#: Bytes of a body, as sent and once decompressed, that the suite takes in.
-MAX_BODY = 64 * 1024 * 1024
 USER_AGENT = f"store-orders-conformance/{__version__}"
 
 
@@ -58,6 +56,7 @@ class Endpoint:
         self.authority = parts.netloc
         self.base_path = parts.path
         self.timeout = target.timeout
+        self.max_body = target.max_body
         self.pace = Pace(target.rate_limit, workers)
         self._ssl: ssl.SSLContext | None = None
         self._silent: Counter[str] = Counter()

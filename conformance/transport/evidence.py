@@ -20,6 +20,9 @@ from urllib.parse import quote, unquote
 
 #: Bytes of a body that the evidence keeps; of a longer one it keeps the beginning, the length and the digest.
 RECORDED_BODY = 256 * 1024
+#: Bytes of bodies that one process keeps in all, as JSON writes them; then only so many characters of each further one.
+#: The reports hold them several times over while they are written.
+RECORDED_IN_ALL, LEAST_RECORDED = 40_000_000, 4096
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
 KEY_LABEL = "<key>"
@@ -272,6 +275,8 @@ class Recorder:
         self.redactor = redactor
         self.exchanges: list[Exchange] = []
         self.check = ""
+        self._left = RECORDED_IN_ALL
+        self._texts: dict[str, str] = {}
 
     def begin(self, request: Request, url: str, headers: Headers, via: str) -> Exchange:
         """A new exchange for `request`, with the clock started; `headers` are all that will be sent."""
@@ -299,16 +304,27 @@ class Recorder:
         text = body[:RECORDED_BODY].decode("utf-8", "replace")
         exchange.revealed_key = self.redactor.reveals(text) or any(self.redactor.reveals(v) for _, v in headers)
         exchange.headers = [(self.redactor.clean(name), self.redactor.clean(value)) for name, value in headers]
-        exchange.body = self.redactor.clean(text)
+        cleaned = self.redactor.clean(text)
+        exchange.body = self._kept(cleaned)
         exchange.body_size = len(body)
         exchange.body_sha256 = hashlib.sha256(body).hexdigest()
-        exchange.body_cut = len(body) > RECORDED_BODY
+        exchange.body_cut = len(body) > RECORDED_BODY or len(exchange.body) < len(cleaned)
 
     def end(self, exchange: Exchange) -> None:
         """Stop the clock of `exchange`."""
         exchange.seconds = round(max(0.0, time.time() - exchange.started), 6)
         exchange.reason = self.redactor.clean(exchange.reason)
         exchange.detail = self.redactor.clean(exchange.detail)
+
+    def _kept(self, text: str) -> str:
+        """What is kept of a body: equal ones once, and no more than there is room for."""
+        if len(text) <= LEAST_RECORDED:
+            return text
+        size = len(json.dumps(text))
+        if size > self._left:
+            return text[:LEAST_RECORDED]
+        self._left -= size
+        return self._texts.setdefault(text, text)
 
     def since(self, mark: int) -> list[Exchange]:
         """The exchanges kept after the first `mark` of them."""

@@ -16,8 +16,17 @@ from urllib.parse import urlsplit
 
 import h11
 
-from conformance.transport.client import LEAST_WAIT, MAX_WAIT, Answer, Client, Unreadable, decoded, retry_after
-from conformance.transport.endpoint import MAX_BODY
+from conformance.transport.body import Body, Miscoded, Unreadable
+from conformance.transport.client import (
+    HEAD_TOO_LONG,
+    LEAST_WAIT,
+    LONG_HEAD,
+    LONGEST_HEAD,
+    MAX_WAIT,
+    Answer,
+    Client,
+    retry_after,
+)
 from conformance.transport.evidence import Headers, Request, Trouble
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
@@ -48,7 +57,7 @@ class Connection:
         self._socket: socket.socket | None = None
         self._held = b""
         self._pending: Answer | None = None
-        self._protocol = h11.Connection(h11.CLIENT)
+        self._protocol = h11.Connection(h11.CLIENT)  # replaced for each request
         self._closing = False
         self._fresh = True  # nothing was sent on this connection before the request at hand
         self._heard = False  # some of the answer has arrived
@@ -144,11 +153,12 @@ class Connection:
         if answer.exchange.trouble is None:
             try:
                 self._read(answer)
-            except (OSError, h11.RemoteProtocolError) as error:
+            except Unreadable as error:
+                answer.exchange.trouble, answer.exchange.detail = Trouble.TOO_LARGE, str(error)
+            except (OSError, h11.RemoteProtocolError, Miscoded) as error:
                 self._trouble(error)
         exchange = answer.exchange
-        self._client.recorder.answer(exchange, answer.headers, answer.body)
-        self._client.recorder.end(exchange)
+        self._client.note(answer)
         self._endpoint.after(answer.request, exchange.trouble, exchange.detail)
         self.served += exchange.status is not None
         if self._closing or exchange.trouble or self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED):
@@ -205,14 +215,14 @@ class Connection:
         lines = [f"{request.method} {self._endpoint.path(request)} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in headers]
         # h11 reads a response by the request that it knows of.
-        self._protocol = h11.Connection(h11.CLIENT)
+        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
         self._protocol.send(h11.Request(method=request.method, target="/", headers=[("Host", self._endpoint.host)]))
         self._protocol.send(h11.EndOfMessage())
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
     def _read(self, answer: Answer) -> None:
         exchange = answer.exchange
-        body = bytearray()
+        body = Body("", self._endpoint.max_body)
         while True:
             event = self._protocol.next_event()
             if event is h11.NEED_DATA:
@@ -224,21 +234,14 @@ class Connection:
                 exchange.http_version = f"HTTP/{event.http_version.decode()}"
                 exchange.reason = event.reason.decode("latin-1")
                 status = event.status_code
+                body = Body(answer.header("content-encoding") or "", self._endpoint.max_body)
             elif isinstance(event, h11.Data):
-                body += event.data
-                if len(body) > MAX_BODY:
-                    exchange.trouble = Trouble.TOO_LARGE
-                    exchange.detail = f"the body is larger than the suite takes in ({MAX_BODY} bytes)"
-                    return
+                body.take(event.data)
             elif isinstance(event, h11.EndOfMessage):
                 break
             elif isinstance(event, h11.ConnectionClosed):
                 raise ConnectionResetError("the connection was closed without an answer")
-        try:
-            answer.body = decoded(answer.headers, bytes(body))
-        except Unreadable as error:
-            exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
-            return
+        answer.body = body.whole()
         exchange.status = status
         answer.extra = self._protocol.trailing_data[0]
         if self._closing:
@@ -266,7 +269,7 @@ class Connection:
             pass
         return rest
 
-    def _trouble(self, error: OSError | h11.RemoteProtocolError) -> None:
+    def _trouble(self, error: OSError | h11.RemoteProtocolError | Miscoded) -> None:
         exchange = self._answer.exchange
         if isinstance(error, TimeoutError):
             exchange.trouble = Trouble.TIMEOUT
@@ -276,6 +279,8 @@ class Connection:
             exchange.detail = f"no connection to {self._endpoint.authority}: {error}"
         elif not self._fresh and not self._heard:
             exchange.trouble, exchange.detail = Trouble.CLOSED, "the service closed the connection before this request"
+        elif HEAD_TOO_LONG in str(error):
+            exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         else:
             exchange.trouble, exchange.detail = Trouble.BROKEN, str(error) or type(error).__name__
         exchange.status = None

@@ -250,16 +250,16 @@ def test_a_host_without_an_address() -> None:
     assert len(exchange.detail) > len("no connection to no-such-host.invalid: ")
 
 
-def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_too_large() -> None:
     """Also where it is small on the wire: what counts is what it takes in memory."""
-    monkeypatch.setattr(client, "MAX_BODY", 1000)
-    assert once(answer("200 OK", b" " * 998 + b"[]")).status == 200
+    assert once(answer("200 OK", b" " * 998 + b"[]"), max_body=1000).status == 200
     large = b" " * 999 + b"[]"
-    for reply in (answer("200 OK", large), answer("200 OK", gzip.compress(large), "Content-Encoding: gzip")):
-        found = once(reply)
+    packed = answer("200 OK", gzip.compress(large), "Content-Encoding: gzip")
+    for reply, when in ((answer("200 OK", large), "as received"), (packed, "once decompressed")):
+        found = once(reply, max_body=1000)
         assert found.status is None
         assert found.exchange.trouble == Trouble.TOO_LARGE
-        assert "1000 bytes" in found.exchange.detail
+        assert found.exchange.detail == f"the body {when} is larger than 0.001 MB (--max-body)"
         assert broken(found.exchange) == set()
 
 

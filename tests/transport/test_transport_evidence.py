@@ -172,6 +172,21 @@ def test_a_long_body_is_cut_and_its_digest_kept(monkeypatch: pytest.MonkeyPatch)
     assert not answered(LIST, 200, b"[]").exchange.body_cut
 
 
+def test_bodies_are_kept_as_long_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all bodies together, as they take room in the reports; short ones always."""
+    monkeypatch.setattr(evidence, "RECORDED_IN_ALL", 100_000)
+    kept = recorder()
+    for body, whole in ((b"x" * 50_000, True), (b"\0" * 10_000, False), (b"x" * 49_000, True), (b"y" * 5_000, False)):
+        exchange = kept.begin(LIST, "http://h/v1/store/orders", (), "client")
+        kept.answer(exchange, (), body)
+        assert exchange.body_cut is not whole
+        assert len(exchange.body) == (len(body) if whole else evidence.LEAST_RECORDED)
+        assert exchange.body_size == len(body)
+    kept.answer(exchange, (), b"z" * 4000)
+    assert len(exchange.body) == 4000
+    assert not exchange.body_cut
+
+
 def test_a_key_is_not_cut_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a body is cut within the key, what stays of it is a part of the key."""
     monkeypatch.setattr(evidence, "RECORDED_BODY", 100)

@@ -14,7 +14,7 @@ from built import KEY, LIST, broken, cancel, session
 from raw_service import Conversation, Reply, answer, head, serving
 
 from conformance.target import Mode
-from conformance.transport import client, wire
+from conformance.transport import wire
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Refused
@@ -319,14 +319,15 @@ def test_no_service_is_hammered(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 2 <= len(service.requests) <= 8
 
 
-def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MAX_BODY", 1000)
-    monkeypatch.setattr(client, "MAX_BODY", 1000)
+def test_an_answer_that_is_too_large() -> None:
     large = b" " * 999 + b"[]"
-    for reply in (answer("200 OK", large), answer("200 OK", gzip.compress(large), "Content-Encoding: gzip")):
-        found = once(reply)
+    packed = answer("200 OK", gzip.compress(large), "Content-Encoding: gzip")
+    for reply, when in ((answer("200 OK", large), "as received"), (packed, "once decompressed")):
+        found = once(reply, max_body=1000)
         assert found.status is None
         assert found.exchange.trouble == Trouble.TOO_LARGE
+        assert found.exchange.detail == f"the body {when} is larger than 0.001 MB (--max-body)"
+        assert broken(found.exchange) == set()
 
 
 # --- TLS

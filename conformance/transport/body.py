@@ -1,0 +1,89 @@
+"""The body of an answer as it comes in: undone of its content coding piece by piece, and no further than a limit.
+
+A limit holds twice, for what is received and for what comes of it: a few kilobytes can be a gigabyte once decompressed.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from conformance.target import MEGABYTE
+
+#: Content codings that are undone, with the window bits that zlib knows them by; x-gzip is another name of gzip
+#: (RFC 9110 section 8.4.1.3). "deflate" is the zlib format; bare deflate is common under that name, too.
+CODINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
+BARE_DEFLATE = -15
+GZIP_MAGIC = b"\x1f\x8b"
+#: Bytes of the limit for each JSON value of a body: "[{},{}," takes ten times the memory of the same bytes as orders.
+BYTES_PER_VALUE = 8
+
+
+class Unreadable(Exception):
+    """A body that the suite does not take in: larger than the limit, or in a coding that was not asked for."""
+
+
+class Miscoded(Exception):
+    """A body that is not what its Content-Encoding says."""
+
+
+class Body:
+    """A body that is being received; `limit` is in bytes."""
+
+    def __init__(self, coding: str, limit: int) -> None:
+        """`coding` is the value of Content-Encoding, empty where there is none. Raises Unreadable."""
+        self._coding = coding.strip().lower()
+        if self._coding not in CODINGS:
+            raise Unreadable(f"the body has Content-Encoding {coding!r}, which the request did not ask for")
+        self._limit = limit
+        self._received = 0
+        self._content = bytearray()
+        self._head = b""  # of a compressed body, until there is enough to tell its format
+        self._inflate: zlib._Decompress | None = None
+
+    def take(self, piece: bytes) -> None:
+        """Add what was received. Raises Unreadable and Miscoded."""
+        self._received += len(piece)
+        self._check(self._received, "as received")
+        if not CODINGS[self._coding]:
+            self._content += piece
+            return
+        if self._inflate is None:
+            self._head += piece
+            if len(self._head) < 2:
+                return
+            piece, self._head = self._head, b""
+            self._inflate = zlib.decompressobj(self._window(piece))
+        try:
+            self._decompress(piece)
+        except zlib.error as error:
+            raise Miscoded(f"the body is not {self._coding}, as its Content-Encoding says: {error}") from None
+
+    def whole(self) -> bytes:
+        """All of the body, now that its end was received. Raises Unreadable and Miscoded."""
+        if self._head or (self._inflate is not None and not self._inflate.eof):
+            raise Miscoded(f"the body ends in the middle of its {self._coding} coding")
+        if len(self._content) > (most := self._limit // BYTES_PER_VALUE):
+            values = sum(self._content.count(mark) for mark in (b"{", b"[", b","))
+            if values > most:
+                raise Unreadable(
+                    f"the body holds more than {most} JSON values ({BYTES_PER_VALUE} bytes of --max-body each)"
+                )
+        return bytes(self._content)
+
+    def _decompress(self, piece: bytes) -> None:
+        while piece and self._inflate is not None:
+            # One byte more than may be is enough to know that it is too much.
+            self._content += self._inflate.decompress(piece, self._limit - len(self._content) + 1)
+            self._check(len(self._content), "once decompressed")
+            piece = self._inflate.unconsumed_tail
+            if self._inflate.eof and self._inflate.unused_data.startswith(GZIP_MAGIC):  # RFC 1952 section 2.2: members
+                piece = self._inflate.unused_data
+                self._inflate = zlib.decompressobj(CODINGS["gzip"])
+
+    def _window(self, start: bytes) -> int:
+        zlib_header = start[0] & 0x0F == 8 and int.from_bytes(start[:2]) % 31 == 0  # RFC 1950 section 2.2
+        return BARE_DEFLATE if self._coding == "deflate" and not zlib_header else CODINGS[self._coding]
+
+    def _check(self, size: int, when: str) -> None:
+        if size > self._limit:
+            raise Unreadable(f"the body {when} is larger than {self._limit / MEGABYTE:g} MB (--max-body)")

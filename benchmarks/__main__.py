@@ -1,0 +1,98 @@
+"""Measures the figures: `python -m benchmarks [NAME ...]`. Writes them as JSON and as a table for the documentation.
+
+`--guard` measures the cheap ones and compares them with those on record: a ratio that is half as large again, twice
+in a row, ends with exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks import figures, peers
+from benchmarks.figure import Figure
+
+ON_RECORD = Path(__file__).with_name("figures.json")
+TABLE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+MEASURES: dict[str, Callable[[bool], Figure]] = {
+    "overhead": figures.overhead,
+    "listing": figures.large_listing,
+    "distance": figures.distance,
+    "workers": figures.workers,
+    "peers": peers.peers,
+    "selftest": figures.selftest,
+    "server": figures.reference_server,
+}
+#: Figures that take seconds, and are ratios of things measured in the same minute.
+CHEAP = ("overhead", "listing", "server")
+#: So many times worse than on record is too much.
+TOLERANCE = 1.5
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, print, write. Exit status 1 where the guard finds a figure worse."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(MEASURES)}")
+    parser.add_argument("--guard", action="store_true", help="compare the cheap ones with those on record")
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - set(MEASURES)
+    if unknown:
+        parser.error(f"no figure is called {min(unknown)}; there are {', '.join(MEASURES)}")
+    if options.guard:
+        return guard()
+    known = json.loads(ON_RECORD.read_text(encoding="utf-8")) if ON_RECORD.exists() else {}
+    for name in options.names or MEASURES:
+        figure = MEASURES[name](False)
+        print(line(name, figure), flush=True)
+        known[name] = asdict(figure)
+        known["machine"] = {"processors": os.cpu_count(), "python": platform.python_version()}
+        ON_RECORD.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    text = TABLE.read_text(encoding="utf-8")
+    before, after = text[: text.index(BEGIN)], text[text.index(END) :]
+    TABLE.write_text(f"{before}{BEGIN}\n{table(known)}{after}", encoding="utf-8")
+    return 0
+
+
+def guard() -> int:
+    """Whether a cheap figure has become worse; measured again before anything is said, since machines are shared."""
+    known = json.loads(ON_RECORD.read_text(encoding="utf-8"))
+    worse = 0
+    for name in CHEAP:
+        limit = known[name]["value"] * TOLERANCE
+        measured = [MEASURES[name](True).value]
+        if measured[0] > limit:
+            measured.append(MEASURES[name](True).value)
+        failed = min(measured) > limit
+        worse += failed
+        print(f"{name}: {min(measured)} (on record {known[name]['value']}){', WORSE' if failed else ''}", flush=True)
+    return int(worse > 0)
+
+
+def line(name: str, figure: Figure) -> str:
+    """One figure in a line."""
+    aim = "" if figure.aim is None else f" (aim: {figure.aim}, {'met' if figure.met else 'not met'})"
+    return f"{name}: {figure.says}: {figure.value}{aim} {json.dumps(figure.details)}"
+
+
+def table(known: dict[str, dict[str, object]]) -> str:
+    """The figures as Markdown."""
+    rows = ["| figure | measured | aim | details |", "|---|---|---|---|"]
+    for name in MEASURES:
+        if name in known:
+            each = known[name]
+            details = each["details"]
+            assert isinstance(details, dict)
+            told = "; ".join(f"{key}: {value}" for key, value in details.items())
+            rows.append(f"| {each['says']} | {each['value']} | {each['aim'] or ''} | {told} |")
+    return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

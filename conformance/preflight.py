@@ -38,6 +38,8 @@ def look(session: Session) -> str | None:
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
             f"in ${target.key_variable}). Check that the key belongs to this deployment."
         )
+    if answer.status == 429 and stranger.status == 429:
+        return f"{target.base_url} answers 429 to everything. Try again later, or ask less often (--rate-limit)."
     if answer.status in (502, 503, 504) and stranger.status in (502, 503, 504):
         return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again later."
     if not _is_sign(answer) and not _is_sign(stranger) and not _is_elsewhere(session):

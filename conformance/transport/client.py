@@ -29,10 +29,6 @@ from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
 from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
 
-#: Seconds that one request may spend waiting because the service answered 429 or 503 with Retry-After.
-MAX_WAIT = 30.0
-#: The least that is waited, also where the service says 0 or names a time that has passed.
-LEAST_WAIT = 0.2
 #: Bytes of a head that httpcore takes in, what h11 says of a longer one, and what we do.
 LONGEST_HEAD = 100 * 1024
 HEAD_TOO_LONG = "Receive buffer too long"
@@ -187,7 +183,7 @@ class Client:
         self._http.close()
 
     def _attempts(self, request: Request) -> Sequence[Answer]:
-        deadline = time.monotonic() + MAX_WAIT
+        since = time.monotonic()
         answers: list[Answer] = []
         while True:
             try:
@@ -197,10 +193,8 @@ class Client:
             answer = self._once(request)
             self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
             answers.append(answer)
-            delay = retry_after(answer)
-            if delay is None or time.monotonic() + delay > deadline:
+            if not self.endpoint.waits(retry_after(answer), since):
                 return answers
-            self.endpoint.pace.hold(max(delay, LEAST_WAIT))
 
     def _once(self, request: Request) -> Answer:
         headers = self.endpoint.headers(request, connection="close")

@@ -14,6 +14,9 @@ from conformance.transport.evidence import Headers, Request, Trouble
 
 #: Requests to one operation that may fail for want of any answer, one after the other, before the run stops asking.
 GIVE_UP_AFTER = 4
+#: Seconds that one request, and all of a process together, may spend waiting because the service answered 429 or 503
+#: with Retry-After; and the least that is waited, also where it says 0 or names a time that has passed.
+MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 30.0, 300.0, 0.2
 USER_AGENT = f"store-orders-conformance/{__version__}"
 
 
@@ -27,6 +30,7 @@ class Pace:
     def __init__(self, limit: RateLimit | None, workers: int = 1) -> None:
         self._interval = limit.interval * workers if limit else 0.0
         self._next = 0.0
+        self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
 
     def wait(self) -> None:
@@ -41,7 +45,10 @@ class Pace:
     def hold(self, seconds: float) -> None:
         """Let nothing through for `seconds` from now."""
         with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
+            now = time.monotonic()
+            free = max(self._next, now)
+            self._next = max(free, now + seconds)
+            self.held += self._next - free
 
 
 class Endpoint:
@@ -113,3 +120,16 @@ class Endpoint:
             self.gone = f"not sent: the last {GIVE_UP_AFTER} requests to {request.operation} got no answer ({detail})"
         else:
             self._silent[request.operation] = 0
+
+    def waits(self, delay: float | None, since: float) -> bool:
+        """Whether a request that was first sent at `since` is to be sent again, as the answer asks it to come back in
+        `delay` seconds; until then nothing at all goes out. False if it asks for nothing, or for more than there is
+        patience for."""
+        if delay is None:
+            return False
+        delay = max(delay, LEAST_WAIT)
+        late = time.monotonic() + delay > since + MAX_WAIT
+        if late or self.pace.held + delay > MAX_WAIT_IN_ALL:
+            return False
+        self.pace.hold(delay)
+        return True

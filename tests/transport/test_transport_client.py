@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from raw_service import Conversation, Reply, answer, head, serving
 
 from conformance.target import Mode, RateLimit
-from conformance.transport import client
+from conformance.transport import client, endpoint
 from conformance.transport.client import retry_after
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
 from conformance.transport.evidence import NOBODY, Request, Trouble
@@ -302,17 +302,27 @@ def test_a_date_is_waited_for() -> None:
 
 
 def test_waiting_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_WAIT", 0.9)
+    monkeypatch.setattr(endpoint, "MAX_WAIT", 0.9)
     for text in ("1", "3600", "9" * 30):
         with serving(answer("503 Busy", b"", f"Retry-After: {text}")) as service, session(service.base_url) as opened:
             assert opened.client.send(LIST).status == 503
             assert len(service.requests) == 1
 
 
+def test_a_run_waits_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that answers every request so would otherwise hold a run for hours."""
+    monkeypatch.setattr(endpoint, "MAX_WAIT_IN_ALL", 1.5)
+    busy_each_time = answer("429 Slow down", b"", "Retry-After: 1")
+    with serving(lambda talk: talk.send(OK if talk.number % 2 else busy_each_time)) as service:
+        with session(service.base_url) as opened:
+            assert [opened.client.send(LIST).status for _ in range(3)] == [200, 429, 200]
+            assert opened.endpoint.pace.held == pytest.approx(1.0, abs=0.1)
+
+
 @pytest.mark.parametrize("text", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])
 def test_no_service_is_hammered(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """A service that says "now" again and again is asked a few times, not as fast as the machine can."""
-    monkeypatch.setattr(client, "MAX_WAIT", 0.9)
+    monkeypatch.setattr(endpoint, "MAX_WAIT", 0.9)
     with serving(answer("429 Slow down", b"", f"Retry-After: {text}")) as service, session(service.base_url) as opened:
         assert opened.client.send(LIST).status == 429
         assert 2 <= len(service.requests) <= 8

@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 
 import httpcore
 import httpx
+from h2.exceptions import H2Error
 
 from conformance.contract.jsontext import JsonText, NotJson, parse
 from conformance.contract.listing import Listing
@@ -205,7 +206,9 @@ class Client:
             outgoing = httpx.Request(
                 request.method, url, headers=list(headers), content=request.body, extensions=self._extensions
             )
-            response = self._http.handle_request(outgoing)
+            # Over TLS that may be HTTP/2, which would send several requests down one connection: hence one of its own.
+            http = _transport(self.endpoint) if self.endpoint.scheme == "https" else self._http
+            response = http.handle_request(outgoing)
             try:
                 answer.body = _read(response, self.endpoint.max_body)
                 answer.headers = tuple(
@@ -216,6 +219,8 @@ class Client:
                 exchange.status = response.status_code
             finally:
                 response.close()
+                if http is not self._http:
+                    http.close()
         except Unreadable as error:
             self._largest = self.endpoint.max_body
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
@@ -224,7 +229,9 @@ class Client:
             exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
         except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
             exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
-        except (httpx.NetworkError, httpx.RemoteProtocolError, Miscoded) as error:
+        except (httpx.NetworkError, httpx.ProtocolError, H2Error, Miscoded) as error:
+            if isinstance(error, httpx.LocalProtocolError) and self.endpoint.scheme == "http":
+                raise  # that one is ours; in HTTP/2 it is how httpx reports frames that are none
             exchange.trouble, exchange.detail = Trouble.BROKEN, _plain(error, self.endpoint)
             if HEAD_TOO_LONG in exchange.detail:
                 exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
@@ -268,9 +275,10 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
 
 
 def _transport(endpoint: Endpoint) -> httpx.BaseTransport:
-    verify: ssl.SSLContext | bool = endpoint.ssl_context if endpoint.scheme == "https" else False
+    secure = endpoint.scheme == "https"
     transport = httpx.HTTPTransport(
-        verify=verify,
+        verify=endpoint.ssl_context if secure else False,
+        http2=secure,  # if the service offers it (ALPN)
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
         proxy=endpoint.target.proxy,
     )

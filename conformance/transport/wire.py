@@ -183,7 +183,7 @@ class Connection:
             connected = socket.create_connection((endpoint.host, endpoint.port), self._left())
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if endpoint.scheme == "https":
-            return endpoint.ssl_context.wrap_socket(connected, server_hostname=endpoint.host)
+            return endpoint.raw_ssl_context.wrap_socket(connected, server_hostname=endpoint.host)
         return connected
 
     def _tunnel(self, proxy: str) -> socket.socket:

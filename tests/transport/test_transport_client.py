@@ -313,10 +313,10 @@ def test_a_run_waits_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> N
     """A service that answers every request so would otherwise hold a run for hours."""
     monkeypatch.setattr(endpoint, "MAX_WAIT_IN_ALL", 1.5)
     busy_each_time = answer("429 Slow down", b"", "Retry-After: 1")
-    with serving(lambda talk: talk.send(OK if talk.number % 2 else busy_each_time)) as service:
-        with session(service.base_url) as opened:
-            assert [opened.client.send(LIST).status for _ in range(3)] == [200, 429, 200]
-            assert opened.endpoint.pace.held == pytest.approx(1.0, abs=0.1)
+    reply: Reply = lambda talk: talk.send(OK if talk.number % 2 else busy_each_time)  # noqa: E731
+    with serving(reply) as service, session(service.base_url) as opened:
+        assert [opened.client.send(LIST).status for _ in range(3)] == [200, 429, 200]
+        assert opened.endpoint.pace.held == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize("text", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])

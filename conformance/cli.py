@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -163,18 +164,22 @@ def parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = parser().parse_args(arguments)
+    status = 0
     try:
-        status: int = options.work(options)
+        status = options.work(options)
         sys.stdout.flush()
     except ConfigError as error:
         sys.stderr.write(f"{PROGRAM}: {error}\n")
         return Exit.USAGE
     except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     return status
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt(f"signal {number}")
 
 
 # Each command imports what it needs, so that `--help` does not wait for pytest.
@@ -186,6 +191,8 @@ def _values(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    # From the first moment on: what is imported now takes longer than some pipelines wait.
+    signal.signal(signal.SIGTERM, _interrupt)
     from conformance import planning, running
 
     if options.plan:

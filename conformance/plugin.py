@@ -9,8 +9,9 @@ What crosses from a worker to the controller is plain data in `report.conformanc
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
@@ -31,7 +32,7 @@ from conformance.collect import Collection, Report
 from conformance.reference import Address, ReferenceServer
 from conformance.reporting.run import Run
 from conformance.session import Session
-from conformance.states.leases import Leases
+from conformance.states.leases import Leases, return_left
 from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
@@ -44,6 +45,8 @@ from conformance.writing import write
 PLUGIN = "conformance"
 #: Prefix of the names under which pytest keeps our options, so that they never meet those of others.
 DEST = "conformance_"
+#: The file that tells workers that the run is cut short.
+STOP = "stop"
 #: A failure spells out the requests of so many answers that show it.
 SHOWN = 4
 
@@ -55,8 +58,7 @@ class Shared:
     seed: int
     reference: dict[str, str] | None = None
     dead: dict[str, str] = field(default_factory=dict)
-    lock: str | None = None
-    workers: int = 1
+    folder: str | None = None  # of files by which workers keep together
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -112,6 +114,7 @@ class Plugin:
         self.collections: dict[str, Collection] = {}
         self.runs: list[Run] = []
         self.interrupted = False
+        self.crashed = False  # a worker ended unexpectedly
         self._server: ReferenceServer | None = None
         self._reports: dict[str, Report] = {}
         self._under_way = ""  # the target of the check that is running
@@ -119,13 +122,25 @@ class Plugin:
     # --- before the checks
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self) -> None:
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        if self.is_worker:  # the controller says when it is over, and has what is under way finished first
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
         if self.is_worker or self.config.option.collectonly:
             return
+        try:
+            self._begin()
+        except KeyboardInterrupt:  # pytest itself would end here without a result
+            self.interrupted = True
+            session.shouldstop = "interrupted"
+        except ConfigError as error:  # certificates are not looked at before they are needed
+            raise pytest.UsageError(str(error)) from None
+
+    def _begin(self) -> None:
+        """Start the reference server if need be, and look at each target."""
         workers = getattr(self.config.option, "numprocesses", None)
         if isinstance(workers, int) and workers > 1:
-            self.shared.workers = workers
-            self.shared.lock = os.path.join(tempfile.mkdtemp(prefix="conformance-"), "store.db")
+            self.shared.folder = tempfile.mkdtemp(prefix="conformance-")
         if REFERENCE in self.targets and self.targets[REFERENCE] is None:
             self._server = ReferenceServer()
             address = self._server.address
@@ -146,13 +161,18 @@ class Plugin:
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput[PLUGIN] = dict(vars(self.shared))
 
+    @property
+    def folder(self) -> Path | None:
+        """Where the processes of this run keep what keeps them together, if there are several."""
+        return Path(self.shared.folder) if self.shared.folder else None
+
     def session(self, name: str) -> Session:
         """The session of a target in this process, made when first asked for."""
         if name not in self.sessions:
             target = self.targets[name]
             if target is None:
                 raise RuntimeError("the reference server is not running")
-            self.sessions[name] = Session(target, self.shared.seed, self.shared.workers, self.settings.selected)
+            self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
         return self.sessions[name]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -184,13 +204,16 @@ class Plugin:
         with self._lock(item):
             self._reports[item.nodeid] = Report(check.id, Status.PASSED)
             self._under_way = _target_of(item)
-            return (yield)
+            outcome = yield
+        if self.is_worker and self.folder is not None and (self.folder / STOP).exists():
+            item.session.shouldstop = "the run was cut short"
+        return outcome
 
     def _lock(self, item: pytest.Item) -> AbstractContextManager[Any]:
         """Keeps checks that want the store to themselves apart from those of other workers."""
-        if self.shared.lock is None:
+        if self.folder is None:
             return nullcontext()
-        lock = ReadWriteLock(self.shared.lock)
+        lock = ReadWriteLock(self.folder / "store.db")
         return lock.write_lock() if item.get_closest_marker("alone") else lock.read_lock()
 
     @pytest.hookimpl(wrapper=True)
@@ -253,29 +276,58 @@ class Plugin:
     # --- after the checks
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if self.is_worker:
+            return
         told = getattr(report, "conformance", None)
-        if told is None or self.is_worker:
+        if told is None:
+            self._note_crash(report)
             return
         told = dict(told)
         collection = self.collections.get(told.pop("target"))
         if collection is not None:
             collection.reports[told["check"]] = Report.from_json(told)
 
+    def _note_crash(self, report: pytest.TestReport) -> None:
+        """A worker that is no more leaves its check undecided. xdist says so with a report of no known phase."""
+        found = re.search(r"test_(\w+)\.py::test_(\w+)\[(.+)\]$", report.nodeid)
+        if found is None or report.when in ("setup", "call", "teardown"):
+            return
+        self.crashed = True
+        check, target = f"{found[1]}.{found[2]}", found[3]
+        message = "not finished: the worker that ran this check ended unexpectedly"
+        self.collections[target].reports[check] = Report(check, Status.INCONCLUSIVE, message)
+        self.collections[target].warnings.append(f"check {check}: {message}")
+
     def pytest_keyboard_interrupt(self) -> None:
         self.interrupted = True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        if not self.is_worker and self.folder is not None:
+            (self.folder / STOP).touch()  # to workers in the midst of a check: let it be the last one
         try:
             return (yield)  # pytest tears down what an interruption left open: orders are given back here
         finally:
             self._conclude(session)
+
+    def _gather(self) -> None:
+        """Take in what workers reported while the run was being cut short, and return what dead ones held."""
+        late = getattr(self.config.pluginmanager.get_plugin("dsession"), "queue", None)
+        while late is not None and not late.empty():
+            name, told = late.get()
+            if name == "testreport":
+                self.pytest_runtest_logreport(told["rep"])
+        for name, own in self.sessions.items():
+            if self.folder is not None and own.provider is not None:
+                own.warnings += return_left(own.provider, self.folder, name)
 
     def _conclude(self, session: pytest.Session) -> None:
         for report in self._reports.values():  # the check that an interruption cut short
             report.status, report.message = Status.INCONCLUSIVE, "not finished: the run was cut short"
             if self._under_way in self.collections:
                 self.collections[self._under_way].reports[report.check] = report
+        if not self.is_worker:
+            self._gather()
         for name, own in self.sessions.items():
             if name in self.collections:
                 self.collections[name].warnings += own.warnings
@@ -284,9 +336,9 @@ class Plugin:
             self._server.stop()
         if self.is_worker or not self.collections:
             return
-        if self.shared.lock is not None:
-            shutil.rmtree(os.path.dirname(self.shared.lock), ignore_errors=True)
-        cut_short = self.interrupted or bool(session.shouldfail) or bool(session.shouldstop)
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        cut_short = self.interrupted or self.crashed or bool(session.shouldfail) or bool(session.shouldstop)
         nothing = not any(collection.reports for collection in self.collections.values())
         if nothing and not cut_short:
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from conformance.checks import credentials
 from conformance.session import Session
-from conformance.states.provider import CannotDo, ProviderError, State, setup, teardown
+from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Operation, Trouble
@@ -38,6 +38,8 @@ def look(session: Session) -> str | None:
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
             f"in ${target.key_variable}). Check that the key belongs to this deployment."
         )
+    if answer.status == 429 and stranger.status == 429:
+        return f"{target.base_url} answers 429 to everything. Try again later, or ask less often (--rate-limit)."
     if answer.status in (502, 503, 504) and stranger.status in (502, 503, 504):
         return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again later."
     if not _is_sign(answer) and not _is_sign(stranger) and not _is_elsewhere(session):
@@ -50,13 +52,15 @@ def look(session: Session) -> str | None:
 
 def look_at_provider(session: Session) -> str | None:
     """What is wrong with the state provider: it is asked for one pending order, which is returned."""
-    provider = session.provider
-    if provider is None:
+    if session.provider is None:
         return None
+    leases, _ = session.orders("preflight", session.api("preflight"))
     try:
-        teardown(provider, State.PENDING, setup(provider, State.PENDING, {"count": 1}))
+        leases.take(State.PENDING, 1)
     except (ProviderError, CannotDo) as error:
         return str(error)
+    finally:
+        session.warnings += leases.give_back()
     return None
 
 

@@ -45,7 +45,10 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
         signal.signal(number, watch.interrupt)
     status = pytest.main(command, plugins=[watch])
     runs = watch.runs
-    _conclude(runs, folder, chosen.seed)
+    try:
+        _conclude(runs, folder, chosen.seed)
+    except OSError as error:  # the results are written: whoever does not read this has them there
+        sys.stderr.write(f"the summary could not be printed: {error}\n")
     if not runs and status == pytest.ExitCode.INTERRUPTED:
         sys.stderr.write("interrupted before the first check\n")
         return Exit.INTERRUPTED
@@ -131,7 +134,12 @@ class _Watch:
             self._bar.start()
 
     def interrupt(self, number: int, frame: object) -> None:
-        """Ends the run, as a signal handler. Python drops exceptions in some of its callbacks, hence the note."""
+        """Ends the run, as a signal handler. Python drops exceptions in some of its callbacks, hence the note.
+
+        Pipelines send a second signal soon after the first: it does not keep orders from being given back.
+        """
+        if self._interrupted:
+            return
         self._interrupted = True
         raise KeyboardInterrupt(f"signal {number}")
 

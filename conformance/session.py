@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.api import Api, Observations, Orders
 from conformance.check import Check, all_checks, allot
 from conformance.checks import credentials
 from conformance.contract import catalogue
-from conformance.states.leases import Allotment, Leases
+from conformance.states import leases
+from conformance.states.leases import Allotment
 from conformance.states.provider import Provider, connect
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer, Client
-from conformance.transport.endpoint import Endpoint
+from conformance.transport.endpoint import Endpoint, Pace
 from conformance.transport.evidence import Recorder, Redactor
 from conformance.transport.guard import Guard
 from conformance.transport.wire import Wire
@@ -28,7 +31,7 @@ class Session:
 
     target: Target
     seed: int
-    workers: int = 1
+    shared: Path | None = None  # a folder of all processes of the run, where there are several
     selected: frozenset[str] = frozenset(catalogue.load().requirements)
     warnings: list[str] = field(default_factory=list)
 
@@ -36,7 +39,8 @@ class Session:
         self.key = self.target.key.reveal()
         self.recorder = _recorder(self.key)
         self.guard = Guard(self.target.mode)
-        self.endpoint = Endpoint(self.target, self.workers)
+        pace = self.shared / f"{self.target.name}.pace" if self.shared else None
+        self.endpoint = Endpoint(self.target, Pace(self.target.rate_limit, pace))
         self.client = Client(self.endpoint, self.guard, self.recorder, Judge())
         self.wire = Wire(self.client)
         self.valid = credentials.valid(self.key)
@@ -55,10 +59,11 @@ class Session:
         """The operations for one check, whose random choices derive from the seed and its id."""
         return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"))
 
-    def orders(self, check: str, api: Api) -> tuple[Leases, Orders]:
+    def orders(self, check: str, api: Api) -> tuple[leases.Leases, Orders]:
         """The orders of one check, and the leases to give back when it ends."""
-        leases = Leases(self.provider, self.guard, self.allotments.get(check))
-        return leases, Orders(leases, api)
+        ledger = self.shared / f"{self.target.name}.{os.getpid()}{leases.LEDGER}" if self.shared else None
+        held = leases.Leases(self.provider, self.guard, self.allotments.get(check), ledger)
+        return held, Orders(held, api)
 
     @property
     def allotments(self) -> dict[str, Allotment]:
@@ -77,7 +82,9 @@ class Session:
             answers = []
             for path in (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1"):
                 aside = replace(self.target, base_url=urlunsplit(parts._replace(path=path)), mode=Mode.OBSERVE)
-                client = Client(Endpoint(aside, self.workers), Guard(Mode.OBSERVE), self.recorder, lambda answer: None)
+                client = Client(
+                    Endpoint(aside, self.endpoint.pace), Guard(Mode.OBSERVE), self.recorder, lambda answer: None
+                )
                 answers.append(Api(client, self.valid, random.Random(check)).list())
                 client.close()
             return answers

@@ -39,9 +39,10 @@ ONE_PLACE = {
     "httpx": {"conformance/transport/client.py"},
     "httpcore": {"conformance/transport/client.py"},
     "h11": {"conformance/transport/wire.py"},
+    "h2": {"conformance/transport/client.py"},
     "jinja2": {"conformance/reporting/html.py"},
     "harfile": {"conformance/reporting/har.py"},
-    "filelock": {"conformance/plugin.py"},
+    "filelock": {"conformance/plugin.py", "conformance/transport/endpoint.py"},
 }
 
 

@@ -6,11 +6,17 @@ provider does not take back is kept in a list for the reader; it is never held a
 
 from __future__ import annotations
 
+import glob
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup, teardown
 from conformance.transport.guard import Guard
+
+#: How the name of a ledger ends.
+LEDGER = ".held"
 
 
 @dataclass(frozen=True)
@@ -24,8 +30,12 @@ class Allotment:
 class Leases:
     """The orders that one check holds. With static lists there is no provider, and the allotment is all there is."""
 
-    def __init__(self, provider: Provider | None, guard: Guard, allotment: Allotment | None = None) -> None:
+    def __init__(
+        self, provider: Provider | None, guard: Guard, allotment: Allotment | None = None, ledger: Path | None = None
+    ) -> None:
+        """`ledger` is a file that says what is held, for `return_left` if this process does not live to return it."""
         self._provider = provider
+        self._ledger = ledger
         self._guard = guard
         self._static = {
             State.PENDING: list(allotment.pending if allotment else ()),
@@ -61,16 +71,11 @@ class Leases:
         """Return everything that is held; a sentence for each set of orders that could not be returned."""
         left_behind = []
         for state, ids in self._held:
-            try:
-                if self._provider is not None:
-                    teardown(self._provider, state, ids)
-            except ProviderError as error:
-                left_behind.append(
-                    f"orders left behind ({state}): {', '.join(map(str, ids[:20]))}"
-                    f"{f' and {len(ids) - 20} more' if len(ids) > 20 else ''}: {error}"
-                )
+            if self._provider is not None:
+                left_behind += _returned(self._provider, state, ids)
             self._guard.take_back(ids)
         self._held.clear()
+        self._write_down()
         return left_behind
 
     def _set_up(self, provider: Provider, state: State, params: dict[str, Any]) -> list[int]:
@@ -78,8 +83,45 @@ class Leases:
             ids = setup(provider, state, params)
         except ProviderError as error:
             if error.placed:  # not what was asked for, so nothing is done with them, but they are there
-                self._held.append((state, list(error.placed)))
+                self._hold(state, list(error.placed))
             raise
-        self._held.append((state, ids))
+        self._hold(state, ids)
         self._guard.hand_out(ids)
         return ids
+
+    def _hold(self, state: State, ids: list[int]) -> None:
+        self._held.append((state, ids))
+        self._write_down()
+
+    def _write_down(self) -> None:
+        if self._ledger is None:
+            return
+        if self._held:
+            self._ledger.write_text(json.dumps(self._held), encoding="ascii")
+        else:
+            self._ledger.unlink(missing_ok=True)
+
+
+def return_left(provider: Provider, folder: Path, target: str) -> list[str]:
+    """Return what processes that are no more held of `target`, by their ledgers in `folder`. What could not be returned
+    is said as `Leases.give_back` says it."""
+    left_behind = []
+    for ledger in folder.glob(f"{glob.escape(target)}.*{LEDGER}"):
+        try:
+            held = json.loads(ledger.read_text(encoding="ascii"))
+        except ValueError:  # ended while it was written: of which orders is not known
+            left_behind.append("orders left behind by a worker that ended unexpectedly")
+            continue
+        for state, ids in held:
+            left_behind += _returned(provider, State(state), ids)
+    return left_behind
+
+
+def _returned(provider: Provider, state: State, ids: list[int]) -> list[str]:
+    """Return orders; a sentence if that fails."""
+    try:
+        teardown(provider, state, ids)
+    except ProviderError as error:
+        more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
+        return [f"orders left behind ({state}): {', '.join(map(str, ids[:20]))}{more}: {error}"]
+    return []

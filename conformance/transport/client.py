@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 
 import httpcore
 import httpx
+from h2.exceptions import H2Error
 
 from conformance.contract.jsontext import JsonText, NotJson, parse
 from conformance.contract.listing import Listing
@@ -29,10 +30,6 @@ from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
 from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
 
-#: Seconds that one request may spend waiting because the service answered 429 or 503 with Retry-After.
-MAX_WAIT = 30.0
-#: The least that is waited, also where the service says 0 or names a time that has passed.
-LEAST_WAIT = 0.2
 #: Bytes of a head that httpcore takes in, what h11 says of a longer one, and what we do.
 LONGEST_HEAD = 100 * 1024
 HEAD_TOO_LONG = "Receive buffer too long"
@@ -187,7 +184,7 @@ class Client:
         self._http.close()
 
     def _attempts(self, request: Request) -> Sequence[Answer]:
-        deadline = time.monotonic() + MAX_WAIT
+        since = time.monotonic()
         answers: list[Answer] = []
         while True:
             try:
@@ -197,10 +194,8 @@ class Client:
             answer = self._once(request)
             self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
             answers.append(answer)
-            delay = retry_after(answer)
-            if delay is None or time.monotonic() + delay > deadline:
+            if not self.endpoint.waits(retry_after(answer), since):
                 return answers
-            self.endpoint.pace.hold(max(delay, LEAST_WAIT))
 
     def _once(self, request: Request) -> Answer:
         headers = self.endpoint.headers(request, connection="close")
@@ -211,7 +206,9 @@ class Client:
             outgoing = httpx.Request(
                 request.method, url, headers=list(headers), content=request.body, extensions=self._extensions
             )
-            response = self._http.handle_request(outgoing)
+            # Over TLS that may be HTTP/2, which would send several requests down one connection: hence one of its own.
+            http = _transport(self.endpoint) if self.endpoint.scheme == "https" else self._http
+            response = http.handle_request(outgoing)
             try:
                 answer.body = _read(response, self.endpoint.max_body)
                 answer.headers = tuple(
@@ -222,6 +219,8 @@ class Client:
                 exchange.status = response.status_code
             finally:
                 response.close()
+                if http is not self._http:
+                    http.close()
         except Unreadable as error:
             self._largest = self.endpoint.max_body
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
@@ -230,7 +229,9 @@ class Client:
             exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
         except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
             exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
-        except (httpx.NetworkError, httpx.RemoteProtocolError, Miscoded) as error:
+        except (httpx.NetworkError, httpx.ProtocolError, H2Error, Miscoded) as error:
+            if isinstance(error, httpx.LocalProtocolError) and self.endpoint.scheme == "http":
+                raise  # that one is ours; in HTTP/2 it is how httpx reports frames that are none
             exchange.trouble, exchange.detail = Trouble.BROKEN, _plain(error, self.endpoint)
             if HEAD_TOO_LONG in exchange.detail:
                 exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
@@ -274,9 +275,10 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
 
 
 def _transport(endpoint: Endpoint) -> httpx.BaseTransport:
-    verify: ssl.SSLContext | bool = endpoint.ssl_context if endpoint.scheme == "https" else False
+    secure = endpoint.scheme == "https"
     transport = httpx.HTTPTransport(
-        verify=verify,
+        verify=endpoint.ssl_context if secure else False,
+        http2=secure,  # if the service offers it (ALPN)
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
         proxy=endpoint.target.proxy,
     )

@@ -6,7 +6,13 @@ import ssl
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cached_property
+from pathlib import Path
 from urllib.parse import urlsplit
+
+from filelock import FileLock
 
 from conformance import __version__
 from conformance.target import ConfigError, RateLimit, Target
@@ -14,6 +20,9 @@ from conformance.transport.evidence import Headers, Request, Trouble
 
 #: Requests to one operation that may fail for want of any answer, one after the other, before the run stops asking.
 GIVE_UP_AFTER = 4
+#: Seconds that one request, and all of a process together, may spend waiting because the service answered 429 or 503
+#: with Retry-After; and the least that is waited, also where it says 0 or names a time that has passed.
+MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 30.0, 300.0, 0.2
 USER_AGENT = f"store-orders-conformance/{__version__}"
 
 
@@ -24,30 +33,48 @@ class ServiceGone(Exception):
 class Pace:
     """Lets requests through no faster than a rate limit, and none before a time that the service asked for."""
 
-    def __init__(self, limit: RateLimit | None, workers: int = 1) -> None:
-        self._interval = limit.interval * workers if limit else 0.0
+    def __init__(self, limit: RateLimit | None, shared: Path | None = None) -> None:
+        """`shared` is a file by which several processes keep one pace."""
+        self._interval = limit.interval if limit else 0.0
         self._next = 0.0
+        self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
+        self._file = shared if limit else None
+        self._others = FileLock(f"{shared}.lock", poll_interval=0.001) if self._file else nullcontext()
 
     def wait(self) -> None:
         """Sleep until the next request may go out."""
-        with self._lock:
+        with self._turns():
             now = time.monotonic()
             turn = max(now, self._next)
             self._next = turn + self._interval
         if turn > now:
             time.sleep(turn - now)
 
+    @contextmanager
+    def _turns(self) -> Iterator[None]:
+        """While nobody else does, here and in other processes (which have the same monotonic clock), set `_next`."""
+        with self._lock, self._others:
+            if self._file is not None and self._file.exists():
+                self._next = float(self._file.read_text(encoding="ascii"))
+            yield
+            if self._file is not None:
+                self._file.write_text(repr(self._next), encoding="ascii")
+
     def hold(self, seconds: float) -> None:
         """Let nothing through for `seconds` from now."""
-        with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
+        with self._turns():
+            now = time.monotonic()
+            free = max(self._next, now)
+            self._next = max(free, now + seconds)
+            self.held += self._next - free
 
 
 class Endpoint:
     """A target's address as the transports use it, with the state that all of its connections share."""
 
-    def __init__(self, target: Target, workers: int = 1) -> None:
+    def __init__(self, target: Target, pace: Pace | None = None) -> None:
+        """Without a `pace` that it shares with others, it has one of its own."""
         self.target = target
         parts = urlsplit(target.base_url)
         self.scheme = parts.scheme
@@ -57,25 +84,30 @@ class Endpoint:
         self.base_path = parts.path
         self.timeout = target.timeout
         self.max_body = target.max_body
-        self.pace = Pace(target.rate_limit, workers)
-        self._ssl: ssl.SSLContext | None = None
+        self.pace = pace or Pace(target.rate_limit)
         self._silent: Counter[str] = Counter()
         self.gone = ""  # why the run has stopped asking
 
-    @property
+    @cached_property
     def ssl_context(self) -> ssl.SSLContext:
         """The TLS settings of the target: the system's authorities or its own bundle, and its client certificate."""
-        if self._ssl is None:
-            try:
-                self._ssl = ssl.create_default_context(cafile=self.target.ca_bundle)
-                if self.target.client_cert:
-                    self._ssl.load_cert_chain(self.target.client_cert)
-            except (ssl.SSLError, OSError) as error:
-                raise ConfigError(
-                    f"target {self.target.name!r}: the CA bundle or client certificate cannot be used: {error}; "
-                    "both are PEM files, the client's holding certificate and private key"
-                ) from None
-        return self._ssl
+        try:
+            context = ssl.create_default_context(cafile=self.target.ca_bundle)
+            if self.target.client_cert:
+                context.load_cert_chain(self.target.client_cert)
+        except (ssl.SSLError, OSError) as error:
+            raise ConfigError(
+                f"target {self.target.name!r}: the CA bundle or client certificate cannot be used: {error}; "
+                "both are PEM files, the client's holding certificate and private key"
+            ) from None
+        return context
+
+    @cached_property
+    def raw_ssl_context(self) -> ssl.SSLContext:
+        """The same for raw connections, which speak HTTP/1.1 and offer nothing else."""
+        aside = Endpoint(self.target).ssl_context
+        aside.set_alpn_protocols(["http/1.1"])
+        return aside
 
     def path(self, request: Request) -> str:
         """The request target: base path, path and query."""
@@ -113,3 +145,16 @@ class Endpoint:
             self.gone = f"not sent: the last {GIVE_UP_AFTER} requests to {request.operation} got no answer ({detail})"
         else:
             self._silent[request.operation] = 0
+
+    def waits(self, delay: float | None, since: float) -> bool:
+        """Whether a request that was first sent at `since` is to be sent again, as the answer asks it to come back in
+        `delay` seconds; until then nothing at all goes out. False if it asks for nothing, or for more than there is
+        patience for."""
+        if delay is None:
+            return False
+        delay = max(delay, LEAST_WAIT)
+        late = time.monotonic() + delay > since + MAX_WAIT
+        if late or self.pace.held + delay > MAX_WAIT_IN_ALL:
+            return False
+        self.pace.hold(delay)
+        return True

@@ -19,10 +19,8 @@ import h11
 from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.client import (
     HEAD_TOO_LONG,
-    LEAST_WAIT,
     LONG_HEAD,
     LONGEST_HEAD,
-    MAX_WAIT,
     Answer,
     Client,
     retry_after,
@@ -99,17 +97,15 @@ class Connection:
         With `minimal` no header field but Host and the request's own is sent. What the service asks to wait for (429,
         503) is waited out. A GET that meets a connection closed just then is sent again on a new one, on record.
         """
-        deadline = time.monotonic() + MAX_WAIT
+        since = time.monotonic()
         while True:
             self.prepare(request, last=last, minimal=minimal)
             self.release()
             answer = self.receive()
             if answer.exchange.trouble == Trouble.CLOSED and request.method == "GET":
                 continue  # on a new connection, where it cannot happen again
-            delay = retry_after(answer)
-            if delay is None or time.monotonic() + delay > deadline:
+            if not self._endpoint.waits(retry_after(answer), since):
                 return answer
-            self._endpoint.pace.hold(max(delay, LEAST_WAIT))
 
     def prepare(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
         """Send all of `request` but its last two bytes, so that `release` sets it off at once."""
@@ -187,7 +183,7 @@ class Connection:
             connected = socket.create_connection((endpoint.host, endpoint.port), self._left())
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if endpoint.scheme == "https":
-            return endpoint.ssl_context.wrap_socket(connected, server_hostname=endpoint.host)
+            return endpoint.raw_ssl_context.wrap_socket(connected, server_hostname=endpoint.host)
         return connected
 
     def _tunnel(self, proxy: str) -> socket.socket:

@@ -16,12 +16,14 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from raw_service import Conversation, RawService, answer, head
 
 LISTING = b'[{"id": 101, "petId": 1, "quantity": 1}]'
 JSON = "Content-Type: application/json"
+CHUNKED = head("200 OK", JSON, "Transfer-Encoding: chunked")
 #: What acts on whoever shows it as it is: terminals, browsers, Markdown, XML, the log of a pipeline.
 ACTING = (
     "\x1b[2J\x1b]0;owned\x07\x9b31m<script>alert(1)</script>]]>\"'><img src=x onerror=alert(1)>"
@@ -105,61 +107,71 @@ def key_everywhere(talk: Conversation) -> None:
     cut(answer(f"500 {key}", body, f"X-Key: {key}", f"Set-Cookie: {key}={key}"))(talk)
 
 
-#: Name -> what it does once it has read a request.
-BEHAVIOURS: dict[str, Callable[[Conversation], None]] = {
-    "silent": silence,
-    "head-for-ever": endless(b"HTTP/1.1 200 OK\r\n", b"X-Further: yes\r\n"),
-    "line-for-ever": endless(b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"),
-    "slow-head": trickled(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: yes\r\n" * 999),
-    "slow-body": trickled(head("200 OK", JSON, "Content-Length: 9999") + b" " * 9999),
-    "ten-gigabytes": endless(head("200 OK", JSON, f"Content-Length: {10 * 2**30}"), b" "),
-    "chunks-for-ever": endless(head("200 OK", JSON, "Transfer-Encoding: chunked"), b"1000\r\n" + b" " * 4096 + b"\r\n"),
-    "crumbs-for-ever": endless(head("200 OK", JSON, "Transfer-Encoding: chunked"), b"1\r\n \r\n"),
-    "until-closed-for-ever": endless(head("200 OK", JSON), b"[[[["),
-    "gzip-bomb": bomb("gzip"),
-    "deflate-bomb": bomb("deflate"),
-    "interim-for-ever": endless(b"", head("102 Processing")),
-    "slow-interim": trickled(head("103 Early Hints") * 99),
-    "closes-at-once": cut(b""),
-    "closes-in-status": cut(b"HTTP/1.1 2"),
-    "closes-in-head": cut(b"HTTP/1.1 200 OK\r\nContent-Le"),
-    "closes-in-body": cut(answer("200 OK", LISTING)[:-5]),
-    "closes-in-chunk": cut(head("200 OK", JSON, "Transfer-Encoding: chunked") + b"50\r\n[{"),
-    "two-lengths": cut(head("200 OK", JSON, "Content-Length: 2", "Content-Length: 3") + b"[] "),
-    "negative-length": cut(head("200 OK", JSON, "Content-Length: -1") + b"[]"),
-    "odd-chunk": cut(head("200 OK", JSON, "Transfer-Encoding: chunked") + b"-5\r\n[]\r\n0\r\n\r\n"),
-    "no-status-line": cut(b"[]\r\n\r\n"),
-    "http-0.9": cut(LISTING),
-    "http-9": cut(b"HTTP/9.9 200 OK\r\n\r\n[]"),
-    "status-of-letters": cut(b"HTTP/1.1 OK 200\r\n\r\n[]"),
-    "status-999": cut(answer("999 Odd", LISTING)),
-    "switches-protocols": cut(head("101 Switching Protocols", "Upgrade: x") + b"\0" * 50),
-    "answers-twice": cut(answer("200 OK", LISTING) * 2),
-    "not-gzip": cut(answer("200 OK", LISTING, "Content-Encoding: gzip")),
-    "not-asked-for": cut(answer("200 OK", LISTING, "Content-Encoding: br")),
-    "half-gzip": cut(answer("200 OK", gzip.compress(LISTING)[:-9], "Content-Encoding: gzip")),
-    "deep-arrays": json_body(b"[" * 100_000 + b"]" * 100_000),
-    "deep-objects": json_body(b'[{"id": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}]"),
-    "long-numbers": json_body(b'[{"id": %b, "quantity": 1e%b}]' % (b"9" * 1_000_000, b"9" * 1_000_000)),
-    "long-fraction": json_body(b'[{"id": 0.%b, "petId": -%b.5}]' % (b"1" * 1_000_000, b"7" * 1_000_000)),
-    "long-string": long_string,
-    "wide-string": json_body(b'["' + "🎉".encode() + b"x" * 15_000_000 + b'"]'),
-    "many-values": json_body(b"[" + b"{}," * 5_000_000 + b"{}]"),
-    "invalid-utf-8": json_body(b'[{"id": 101, "note": "\xff\xfe"}]'),
-    "lone-surrogates": json_body(b'[{"id": 101, "shipDate": "\\ud800", "\\udfff": 1}]'),
-    "doubled-names": json_body(b'[{"id": 101, "id": 102, "id": 103}]'),
-    "not-a-number": json_body(b'[{"id": NaN, "petId": Infinity}]'),
-    "nothing-but-nul": json_body(b"\0" * 1000),
-    "redirects": cut(answer("307 Temporary Redirect", b"", "Location: /elsewhere/v1/store/orders")),
-    "busy-for-ever": cut(answer("429 Too Many Requests", b"", "Retry-After: 1")),
-    "busy-for-a-year": cut(answer("503 Service Unavailable", b"", "Retry-After: 31536000")),
-    "acts-in-head": cut(answer(f"500 {ACTING[:60]}", b"", f"X-Acting: {ACTING[:60]}")),
-    "acts-in-raw-body": json_body(ACTING.encode()),
-    "acts-in-200": injected("200"),
-    "acts-in-401": injected("401"),
-    "acts-in-404": injected("404"),
-    "acts-in-500": injected("500"),
-    "key-everywhere": key_everywhere,
+#: What each comes to in the eyes of a run: the words that some check says of it.
+LATE, LARGE, LONG = "(--timeout)", "(--max-body)", "longer than 102400 bytes"
+BROKEN, UNASKED, JUDGED = "no complete HTTP response", "which the request did not ask for", ""
+
+
+class Hostile(NamedTuple):
+    """What a service does once it has read a request, and what that comes to."""
+
+    reply: Callable[[Conversation], None]
+    comes_to: str
+
+
+BEHAVIOURS: dict[str, Hostile] = {
+    "silent": Hostile(silence, LATE),
+    "head-for-ever": Hostile(endless(b"HTTP/1.1 200 OK\r\n", b"X-Further: yes\r\n"), LONG),
+    "line-for-ever": Hostile(endless(b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"), LONG),
+    "slow-head": Hostile(trickled(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: yes\r\n" * 999), LATE),
+    "slow-body": Hostile(trickled(head("200 OK", JSON, "Content-Length: 9999") + b" " * 9999), LATE),
+    "ten-gigabytes": Hostile(endless(head("200 OK", JSON, f"Content-Length: {10 * 2**30}"), b" "), LARGE),
+    "chunks-for-ever": Hostile(endless(CHUNKED, b"1000\r\n" + b" " * 4096 + b"\r\n"), LARGE),
+    "crumbs-for-ever": Hostile(endless(CHUNKED, b"1\r\n \r\n"), LATE),
+    "until-closed-for-ever": Hostile(endless(head("200 OK", JSON), b"[[[["), LARGE),
+    "gzip-bomb": Hostile(bomb("gzip"), LARGE),
+    "deflate-bomb": Hostile(bomb("deflate"), LARGE),
+    "interim-for-ever": Hostile(endless(b"", head("102 Processing")), LATE),
+    "slow-interim": Hostile(trickled(head("103 Early Hints") * 99), LATE),
+    "closes-at-once": Hostile(cut(b""), BROKEN),
+    "closes-in-status": Hostile(cut(b"HTTP/1.1 2"), BROKEN),
+    "closes-in-head": Hostile(cut(b"HTTP/1.1 200 OK\r\nContent-Le"), BROKEN),
+    "closes-in-body": Hostile(cut(answer("200 OK", LISTING)[:-5]), BROKEN),
+    "closes-in-chunk": Hostile(cut(CHUNKED + b"50\r\n[{"), BROKEN),
+    "two-lengths": Hostile(cut(head("200 OK", JSON, "Content-Length: 2", "Content-Length: 3") + b"[] "), BROKEN),
+    "negative-length": Hostile(cut(head("200 OK", JSON, "Content-Length: -1") + b"[]"), BROKEN),
+    "odd-chunk": Hostile(cut(CHUNKED + b"-5\r\n[]\r\n0\r\n\r\n"), BROKEN),
+    "no-status-line": Hostile(cut(b"[]\r\n\r\n"), BROKEN),
+    "http-0.9": Hostile(cut(LISTING), BROKEN),
+    "http-9": Hostile(cut(b"HTTP/9.9 200 OK\r\n\r\n[]"), JUDGED),
+    "status-of-letters": Hostile(cut(b"HTTP/1.1 OK 200\r\n\r\n[]"), BROKEN),
+    "status-999": Hostile(cut(answer("999 Odd", LISTING)), JUDGED),
+    "switches-protocols": Hostile(cut(head("101 Switching Protocols", "Upgrade: x") + b"\0" * 50), BROKEN),
+    "answers-twice": Hostile(cut(answer("200 OK", LISTING) * 2), JUDGED),
+    "not-gzip": Hostile(cut(answer("200 OK", LISTING, "Content-Encoding: gzip")), BROKEN),
+    "not-asked-for": Hostile(cut(answer("200 OK", LISTING, "Content-Encoding: br")), UNASKED),
+    "half-gzip": Hostile(cut(answer("200 OK", gzip.compress(LISTING)[:-9], "Content-Encoding: gzip")), BROKEN),
+    "deep-arrays": Hostile(json_body(b"[" * 100_000 + b"]" * 100_000), JUDGED),
+    "deep-objects": Hostile(json_body(b'[{"id": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}]"), JUDGED),
+    "long-numbers": Hostile(json_body(b'[{"id": %b, "quantity": 1e%b}]' % (b"9" * 10**6, b"9" * 10**6)), LARGE),
+    "long-fraction": Hostile(json_body(b'[{"id": 0.%b, "petId": -%b.5}]' % (b"1" * 10**6, b"7" * 10**6)), LARGE),
+    "long-string": Hostile(long_string, LARGE),
+    "wide-string": Hostile(json_body(b'["' + "🎉".encode() + b"x" * 15_000_000 + b'"]'), LARGE),
+    "many-values": Hostile(json_body(b"[" + b"{}," * 5_000_000 + b"{}]"), LARGE),
+    "invalid-utf-8": Hostile(json_body(b'[{"id": 101, "note": "\xff\xfe"}]'), JUDGED),
+    "lone-surrogates": Hostile(json_body(b'[{"id": 101, "shipDate": "\\ud800", "\\udfff": 1}]'), JUDGED),
+    "doubled-names": Hostile(json_body(b'[{"id": 101, "id": 102, "id": 103}]'), JUDGED),
+    "not-a-number": Hostile(json_body(b'[{"id": NaN, "petId": Infinity}]'), JUDGED),
+    "nothing-but-nul": Hostile(json_body(b"\0" * 1000), JUDGED),
+    "redirects": Hostile(cut(answer("307 Temporary Redirect", b"", "Location: /elsewhere/v1/store/orders")), JUDGED),
+    "busy-for-a-year": Hostile(cut(answer("503 Service Unavailable", b"", "Retry-After: 31536000")), JUDGED),
+    "acts-in-head": Hostile(cut(answer(f"500 {ACTING[:60]}", b"", f"X-Acting: {ACTING[:60]}")), JUDGED),
+    "acts-in-raw-body": Hostile(json_body(ACTING.encode()), JUDGED),
+    "acts-in-200": Hostile(injected("200"), JUDGED),
+    "acts-in-401": Hostile(injected("401"), JUDGED),
+    "acts-in-404": Hostile(injected("404"), JUDGED),
+    "acts-in-500": Hostile(injected("500"), JUDGED),
+    "key-everywhere": Hostile(key_everywhere, JUDGED),
 }  # fmt: skip
 
 
@@ -171,6 +183,8 @@ class HostileService:
         self._served: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._service = RawService(self._reply)
+        for coding in ("gzip", "deflate"):  # takes longer to make than a client waits
+            gigabyte(coding)
 
     def base_url(self, name: str, when: str = "") -> str:
         """The base URL of one; `when` is empty, `after9`, or `cancels`."""
@@ -198,7 +212,7 @@ class HostileService:
         if good:
             self._pass_on(talk, method, path)
         else:
-            BEHAVIOURS[name](talk)
+            BEHAVIOURS[name].reply(talk)
 
     def _pass_on(self, talk: Conversation, method: str, path: str) -> None:
         """What the reference server answers, on a connection that is closed then."""

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from raw_service import Conversation, Reply, answer, head, serving
 
 from conformance.target import Mode, RateLimit
-from conformance.transport import client
+from conformance.transport import client, endpoint
 from conformance.transport.client import retry_after
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
 from conformance.transport.evidence import NOBODY, Request, Trouble
@@ -302,17 +302,27 @@ def test_a_date_is_waited_for() -> None:
 
 
 def test_waiting_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_WAIT", 0.9)
+    monkeypatch.setattr(endpoint, "MAX_WAIT", 0.9)
     for text in ("1", "3600", "9" * 30):
         with serving(answer("503 Busy", b"", f"Retry-After: {text}")) as service, session(service.base_url) as opened:
             assert opened.client.send(LIST).status == 503
             assert len(service.requests) == 1
 
 
+def test_a_run_waits_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that answers every request so would otherwise hold a run for hours."""
+    monkeypatch.setattr(endpoint, "MAX_WAIT_IN_ALL", 1.5)
+    busy_each_time = answer("429 Slow down", b"", "Retry-After: 1")
+    reply: Reply = lambda talk: talk.send(OK if talk.number % 2 else busy_each_time)  # noqa: E731
+    with serving(reply) as service, session(service.base_url) as opened:
+        assert [opened.client.send(LIST).status for _ in range(3)] == [200, 429, 200]
+        assert opened.endpoint.pace.held == pytest.approx(1.0, abs=0.1)
+
+
 @pytest.mark.parametrize("text", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])
 def test_no_service_is_hammered(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """A service that says "now" again and again is asked a few times, not as fast as the machine can."""
-    monkeypatch.setattr(client, "MAX_WAIT", 0.9)
+    monkeypatch.setattr(endpoint, "MAX_WAIT", 0.9)
     with serving(answer("429 Slow down", b"", f"Retry-After: {text}")) as service, session(service.base_url) as opened:
         assert opened.client.send(LIST).status == 429
         assert 2 <= len(service.requests) <= 8
@@ -441,3 +451,65 @@ def test_plain_http_where_tls_is_expected() -> None:
         exchange = opened.client.send(LIST).exchange
     assert exchange.status is None
     assert exchange.trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT)
+
+
+# --- HTTP/2
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """RFC 9113 section 4.1."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+SETTINGS = frame(4, 0, 0)
+OK_HEAD = frame(1, 4, 1, b"\x88")  # :status 200, as HPACK has it
+GOES_AWAY = frame(7, 0, 0, bytes(8))
+
+
+@pytest.fixture
+def http2_context(server_context: ssl.SSLContext) -> ssl.SSLContext:
+    server_context.set_alpn_protocols(["h2", "http/1.1"])
+    return server_context
+
+
+@pytest.mark.parametrize(
+    ("reply", "trouble"),
+    [
+        (lambda talk: talk.send(SETTINGS + OK_HEAD + frame(0, 1, 1, LISTING)), None),
+        (SETTINGS + OK_HEAD + frame(0, 0, 1, LISTING), Trouble.BROKEN),
+        (SETTINGS + OK_HEAD + frame(0, 0, 1, LISTING) + frame(9, 0, 1, b"x"), Trouble.BROKEN),
+        (SETTINGS + OK_HEAD + frame(3, 0, 1, bytes(4)), Trouble.BROKEN),
+        (SETTINGS + frame(1, 4, 1, b"\xff" * 20), Trouble.BROKEN),
+        (SETTINGS + GOES_AWAY, Trouble.BROKEN),
+        (SETTINGS + frame(4, 0, 1), Trouble.BROKEN),
+        (SETTINGS, Trouble.BROKEN),
+        (OK, Trouble.BROKEN),
+        (b"", Trouble.BROKEN),
+        (lambda talk: talk.send(SETTINGS), Trouble.TIMEOUT),
+        (lambda talk: talk.trickle((SETTINGS + OK_HEAD + frame(0, 0, 1, b" ")) * 50, 0.02), Trouble.TIMEOUT),
+        (lambda talk: talk.trickle(SETTINGS * 99, 0.01), Trouble.TIMEOUT),
+        (lambda talk: talk.send(SETTINGS + OK_HEAD + frame(0, 0, 1, b" " * 16_000) * 9), Trouble.TOO_LARGE),
+    ],
+    ids=[
+        "right", "short", "odd frame", "reset", "odd header", "goes away", "odd settings", "only settings", "HTTP/1.1",
+        "hangs up", "silent", "trickles", "settings for ever", "too large",
+    ],
+)  # fmt: skip
+def test_http_2(http2_context: ssl.SSLContext, certificate: Path, reply: Reply | bytes, trouble: str | None) -> None:
+    limits: dict[str, Any] = {"timeout": LIMIT, "max_body": 100_000, "ca_bundle": str(certificate)}
+    with serving(reply, http2_context) as service, session(service.base_url, **limits) as opened:
+        found = opened.client.send(LIST)
+        assert service.requests[0].startswith(b"PRI * HTTP/2.0\r\n")
+    assert found.exchange.trouble == trouble
+    assert (found.status, found.body) == ((200, LISTING) if trouble is None else (None, b""))
+    assert trouble is None or found.exchange.detail
+    assert found.exchange.http_version == ("HTTP/2" if trouble is None else "")
+
+
+def test_http_2_has_a_connection_for_each_request(http2_context: ssl.SSLContext, certificate: Path) -> None:
+    """Also of those that are under way together, so that none inherits the time that another has used up."""
+    reply: Reply = lambda talk: talk.send(SETTINGS + OK_HEAD + frame(0, 1, 1, LISTING))  # noqa: E731
+    with serving(reply, http2_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
+        answers = opened.client.send_all([LIST] * 5, at_once=True)
+        assert [found.status for found in answers] == [200] * 5
+        assert service.connections == 5

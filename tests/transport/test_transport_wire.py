@@ -14,7 +14,7 @@ from built import KEY, LIST, broken, cancel, session
 from raw_service import Conversation, Reply, answer, head, serving
 
 from conformance.target import Mode
-from conformance.transport import wire
+from conformance.transport import endpoint, wire
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Refused
@@ -309,7 +309,7 @@ def test_what_the_service_asks_to_wait_is_waited_out() -> None:
 
 
 def test_no_service_is_hammered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MAX_WAIT", 0.9)
+    monkeypatch.setattr(endpoint, "MAX_WAIT", 0.9)
     with (
         serving(staying(answer("429 Slow down", b"", "Retry-After: 0"))) as service,
         session(service.base_url) as opened,

@@ -1,0 +1,234 @@
+"""Real networks between the suite and the reference server: nginx, TLS of both sides, HTTP/2, proxies, IPv6."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from conformance.reference import ReferenceServer
+
+EVERYTHING = ("--budget", "quick", "--seed", "1")
+SOME = ("--only", "LIST-1,LIST-3,CANCEL-1,CANCEL-2,AUTH-1,AUTH-2,HTTP", *EVERYTHING)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ReferenceServer]:
+    server = ReferenceServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a private authority, a server's certificate for loopback, and a client's with its key."""
+    folder = tmp_path_factory.mktemp("pki")
+
+    def openssl(words: str) -> None:
+        subprocess.run(["openssl", *words.split()], check=True, capture_output=True, cwd=folder)
+
+    key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+    openssl(f"req -x509 {key} -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost\n", encoding="utf-8")
+    for name in ("server", "client"):
+        openssl(f"req {key} -subj /CN={name} -keyout {name}.key -out {name}.csr")
+        openssl(
+            f"x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names -days 2 -out {name}.crt"
+        )
+        (folder / f"{name}.pem").write_bytes(
+            (folder / f"{name}.crt").read_bytes() + (folder / f"{name}.key").read_bytes()
+        )
+    return folder
+
+
+NGINX = """
+daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log; worker_processes 1;
+events {{ worker_connections 256; }}
+http {{
+  access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
+  uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+  server {{
+    listen 127.0.0.1:{tls} ssl http2; listen [::1]:{tls} ssl http2; listen 127.0.0.1:{plain}; listen [::1]:{plain};
+    ssl_certificate {pki}/server.crt; ssl_certificate_key {pki}/server.key;
+    {client}
+    location /shop/eu/v1/ {{ proxy_pass {upstream}/; proxy_http_version 1.1; }}
+    location /v1/ {{ proxy_pass {upstream}/; }}
+  }}
+}}
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@contextlib.contextmanager
+def nginx(folder: Path, pki: Path, reference: ReferenceServer, client: str = "") -> Iterator[tuple[int, int]]:
+    """nginx in front of the reference server: its ports for TLS and for plain HTTP."""
+    program = shutil.which("nginx") or "/usr/sbin/nginx"
+    tls, plain = free_port(), free_port()
+    text = NGINX.format(
+        folder=folder, pki=pki, tls=tls, plain=plain, client=client, upstream=reference.address.base_url
+    )
+    (folder / "nginx.conf").write_text(text, encoding="utf-8")
+    process = subprocess.Popen([program, "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")])
+    try:
+        deadline = time.monotonic() + 10
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", plain), 1):
+                break
+            assert time.monotonic() < deadline, (folder / "error.log").read_text(encoding="utf-8")
+            time.sleep(0.05)
+        yield tls, plain
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory, pki: Path, reference: ReferenceServer) -> Iterator[tuple[int, int]]:
+    with nginx(tmp_path_factory.mktemp("nginx"), pki, reference) as ports:
+        yield ports
+
+
+def judged(folder: Path, reference: ReferenceServer, base_url: str, *words: str) -> tuple[int, dict[str, Any], str]:
+    """Exit status, results and console of a run against `base_url`."""
+    where = ("--base-url", base_url, "--api-key-env", "KEY", "--states-url", reference.address.states_url)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
+    done = subprocess.run(
+        (sys.executable, "-m", "conformance", "run", *where, *words),
+        cwd=folder, env={**inherited, "KEY": reference.address.key}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    result = json.loads((folder / "reports" / "target" / "results.json").read_text(encoding="utf-8"))
+    return done.returncode, result, done.stdout + done.stderr
+
+
+def observed(result: dict[str, Any], topic: str) -> Any:
+    (value,) = [row["value"] for row in result["observations"] if row["topic"] == topic]
+    return value
+
+
+def test_http_2_behind_nginx(tmp_path: Path, pki: Path, reference: ReferenceServer, front: tuple[int, int]) -> None:
+    """Everything, over TLS with a private authority; raw connections speak HTTP/1.1 to the same port."""
+    words = ("--ca-bundle", str(pki / "ca.pem"), *EVERYTHING)
+    status, result, said = judged(tmp_path, reference, f"https://127.0.0.1:{front[0]}/v1", *words)
+    assert status == 0, said
+    assert set(observed(result, "HTTP version")) == {"HTTP/2", "HTTP/1.1"}
+    assert {row["status"] for row in result["requirements"]} == {"passed"}
+
+
+def test_a_base_path_behind_nginx(tmp_path: Path, reference: ReferenceServer, front: tuple[int, int]) -> None:
+    status, _, said = judged(tmp_path, reference, f"http://127.0.0.1:{front[1]}/shop/eu/v1", *SOME)
+    assert status == 0, said
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_ipv6(tmp_path: Path, pki: Path, reference: ReferenceServer, front: tuple[int, int], scheme: str) -> None:
+    port = front[0] if scheme == "https" else front[1]
+    words = ("--ca-bundle", str(pki / "ca.pem"), *SOME)
+    status, _, said = judged(tmp_path, reference, f"{scheme}://[::1]:{port}/v1", *words)
+    assert status == 0, said
+
+
+def test_a_client_certificate(tmp_path: Path, pki: Path, reference: ReferenceServer) -> None:
+    """Without it, nginx answers 400 to everything; that is no Store Orders Service, and says why."""
+    client = f"ssl_client_certificate {pki}/ca.pem; ssl_verify_client on;"
+    folder = tmp_path / "nginx"
+    folder.mkdir()
+    with nginx(folder, pki, reference, client) as (tls, _):
+        words = ("--ca-bundle", str(pki / "ca.pem"), *SOME)
+        base_url = f"https://127.0.0.1:{tls}/v1"
+        status, _, said = judged(tmp_path, reference, base_url, *words, "--client-cert", str(pki / "client.pem"))
+        assert status == 0, said
+        status, _, said = judged(tmp_path, reference, base_url, *words)
+        assert status == 3
+        assert "does not look like a Store Orders Service" in said
+
+
+# --- forward proxies
+
+
+class ForwardProxy(http.server.BaseHTTPRequestHandler):
+    """Passes on requests in absolute form, and opens tunnels."""
+
+    seen: list[str] = []
+
+    def do_CONNECT(self) -> None:
+        self.seen.append(self.requestline)
+        host, _, port = self.path.rpartition(":")
+        with socket.create_connection((host.strip("[]"), int(port)), 10) as there:
+            self.send_response(200)
+            self.end_headers()
+            pump(self.connection, there)
+        self.close_connection = True
+
+    def forward(self) -> None:
+        self.seen.append(self.requestline)
+        parts = urlsplit(self.path)
+        head = f"{self.command} {parts.path}{'?' if parts.query else ''}{parts.query} HTTP/1.1\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
+        with socket.create_connection((parts.hostname or "", parts.port or 80), 10) as there:
+            there.sendall(f"{head}\r\n".encode("latin-1") + self.rfile.read(int(self.headers.get("Content-Length", 0))))
+            while piece := there.recv(65536):  # the client asks for the connection to be closed
+                self.wfile.write(piece)
+        self.close_connection = True
+
+    do_GET = do_DELETE = do_HEAD = do_OPTIONS = forward  # noqa: N815
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+def pump(one: socket.socket, other: socket.socket) -> None:
+    """Pass bytes on in both directions until one side closes."""
+    while True:
+        readable, _, _ = select.select([one, other], [], [], 10)
+        for source in readable:
+            piece = source.recv(65536)
+            if not piece:
+                return
+            (other if source is one else one).sendall(piece)
+        if not readable:
+            return
+
+
+@pytest.fixture
+def proxy() -> Iterator[str]:
+    ForwardProxy.seen = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), ForwardProxy)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_forward_proxy(
+    tmp_path: Path, pki: Path, reference: ReferenceServer, front: tuple[int, int], proxy: str, scheme: str
+) -> None:
+    """Every request to the service goes through it, the raw ones too; of TLS it sees tunnels only."""
+    port = front[0] if scheme == "https" else front[1]
+    words = ("--ca-bundle", str(pki / "ca.pem"), "--proxy", proxy, *SOME)
+    status, result, said = judged(tmp_path, reference, f"{scheme}://localhost:{port}/v1", *words)
+    assert status == 0, said
+    kinds = {line.split(" ")[0] for line in ForwardProxy.seen}
+    assert kinds == ({"CONNECT"} if scheme == "https" else {"CONNECT", "GET", "DELETE", "HEAD", "OPTIONS"})
+    assert len(ForwardProxy.seen) > 0.5 * result["run"]["requests"]

@@ -1,0 +1,199 @@
+"""Runs that are cut short: interrupted, robbed of a worker, out of disk. Results are written, and orders returned."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+from raw_service import answer, serving
+
+from conformance.reference import ReferenceServer
+from conformance.reporting import results
+
+COMMAND = (sys.executable, "-m", "conformance", "run", "--report-dir", "reports")
+KEY = "sk-Harness.Key_42"
+Process = subprocess.Popen[bytes]
+#: So slow that there is time to interfere, and fast enough for a test.
+SLOWLY = ("--only", "CANCEL,LIST-3,AUTH-5", "--budget", "quick", "--rate-limit", "100/s", "--seed", "1")
+
+
+@pytest.fixture
+def reference() -> Iterator[ReferenceServer]:
+    server = ReferenceServer()
+    yield server
+    server.stop()
+
+
+def listed(reference: ReferenceServer) -> set[int]:
+    """The ids that the reference server lists."""
+    address = reference.address
+    headers = {"Authorization": f"Bearer {address.key}"}
+    answered = httpx.get(f"{address.base_url}/store/orders", headers=headers, trust_env=False)
+    return {order["id"] for order in answered.json()}
+
+
+def begin(folder: Path, reference: ReferenceServer, *words: str, stdout: str = "stdout", **how: Any) -> Process:
+    """A run that has begun; what it prints goes to files."""
+    address = reference.address
+    where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
+    environment = {**inherited, "KEY": address.key, **how.pop("environment", {})}
+    with (folder / stdout).open("wb") as out, (folder / "stderr").open("wb") as err:
+        return subprocess.Popen((*COMMAND, *where, *words), cwd=folder, env=environment, stdout=out, stderr=err, **how)
+
+
+def workers_of(process: Process) -> list[int]:
+    """The process ids of the workers of a run."""
+    asked = ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)]
+    lines = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.splitlines()
+    return [int(line.split()[0]) for line in lines if "exec(eval(sys.stdin" in line]
+
+
+def holds_orders(process: Process, workers: int, reference: ReferenceServer, before: set[int]) -> None:
+    """Wait until a run has taken orders for its checks. The look before the run, too, takes one, and before workers."""
+    deadline = time.monotonic() + 30
+    while (workers > 1 and len(workers_of(process)) < workers) or not listed(reference) - before:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def written(folder: Path) -> dict[str, Any]:
+    """The results in `folder`, which the schema admits."""
+    result = json.loads((folder / "reports" / "target" / "results.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(results.schema()).validate(result)
+    return dict(result)
+
+
+def printed(folder: Path) -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in folder.glob("std*"))
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("signals", [(signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM)], ids=["SIGINT", "SIGTERM"])
+def test_interrupted(tmp_path: Path, reference: ReferenceServer, workers: str, signals: tuple[signal.Signals]) -> None:
+    """Twice, too, as pipelines do it: to the whole group, as a terminal does it."""
+    before = listed(reference)
+    process = begin(tmp_path, reference, *SLOWLY, "-n", workers, start_new_session=True)
+    holds_orders(process, int(workers), reference, before)
+    for number in signals:
+        os.killpg(process.pid, number)
+        time.sleep(0.1)
+    assert process.wait(40) == 130, printed(tmp_path)
+    result = written(tmp_path)
+    assert result["run"]["complete"] is False
+    assert result["verdict"] == "incomplete"
+    assert "Traceback" not in printed(tmp_path)
+    assert listed(reference) <= before
+    statuses = [check["status"] for row in result["requirements"] for check in row["checks"]]
+    assert "inconclusive" in statuses
+    assert reference.address.key not in printed(tmp_path)
+
+
+@pytest.mark.parametrize("moment", ["conformance.running", "pytest", "conformance.checks"])
+def test_interrupted_before_anything(tmp_path: Path, moment: str) -> None:
+    """While the command is still being loaded."""
+    script = tmp_path / "early.py"
+    script.write_text(
+        f"""
+import os, signal, sys
+class Killer:
+    def find_spec(self, name, *further):
+        if name == {moment!r} and name not in seen:
+            seen.add(name)
+            os.kill(os.getpid(), signal.SIGTERM)
+seen = set()
+sys.meta_path.insert(0, Killer())
+from conformance import cli
+sys.exit(cli.main(["run", "--only", "LIST-1"]))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_worker_that_dies(tmp_path: Path, reference: ReferenceServer) -> None:
+    """Its check is undecided, so the run is incomplete; the others go on, and what it held is returned."""
+    before = listed(reference)
+    process = begin(tmp_path, reference, *SLOWLY, "-n", "2")
+    holds_orders(process, 2, reference, before)
+    os.kill(workers_of(process)[0], signal.SIGKILL)
+    assert process.wait(60) == 3, printed(tmp_path)
+    result = written(tmp_path)
+    assert result["run"]["complete"] is False
+    assert result["verdict"] == "incomplete"
+    checks = [check for row in result["requirements"] for check in row["checks"]]
+    (lost,) = [check for check in checks if "ended unexpectedly" in check["message"]]
+    assert lost["status"] == "inconclusive"
+    assert sum(check["status"] == "passed" for check in checks) > 10
+    assert any(lost["id"] in warning for warning in result["warnings"])
+    assert listed(reference) <= before
+    assert "Traceback" not in printed(tmp_path)
+
+
+# --- where nothing can be written
+
+
+def limited() -> None:
+    """No file may grow past 20 kB from here on: as good as a full disk. Python gets an error instead of the signal."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+
+def test_a_full_disk(tmp_path: Path, reference: ReferenceServer) -> None:
+    """The results of the run before stay, whole; the status says that this one has left none."""
+    words = ("--only", "LIST-1", "--budget", "quick")
+    assert begin(tmp_path, reference, *words).wait(60) == 0
+    folder = tmp_path / "reports" / "target"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert begin(tmp_path, reference, *words, preexec_fn=limited).wait(60) == 3
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert "the results of target could not be written: [Errno 27] File too large" in printed(tmp_path)
+    assert "Traceback" not in printed(tmp_path)
+
+
+@pytest.mark.parametrize(("in_the_way", "status"), [(False, 0), (True, 3)], ids=["console", "console and folder"])
+def test_nothing_can_be_printed(tmp_path: Path, reference: ReferenceServer, in_the_way: bool, status: int) -> None:
+    """The status is that of the run all the same, unless its results cannot be written either."""
+    if in_the_way:
+        (tmp_path / "reports").mkdir()
+        (tmp_path / "reports" / "target").write_text("in the way", encoding="utf-8")
+    process = begin(tmp_path, reference, "--only", "LIST-1", "--budget", "quick", stdout="/dev/full")
+    assert process.wait(60) == status
+    assert "Traceback" not in printed(tmp_path)
+
+
+def test_a_summary_that_cannot_be_appended(tmp_path: Path, reference: ReferenceServer) -> None:
+    nowhere = {"GITHUB_STEP_SUMMARY": str(tmp_path / "no" / "such" / "folder")}
+    assert begin(tmp_path, reference, "--only", "LIST-1", environment=nowhere).wait(60) == 0
+    assert "No such file or directory" in printed(tmp_path)
+    assert "Traceback" not in printed(tmp_path)
+
+
+# --- together
+
+
+def test_workers_keep_the_rate_limit_together(tmp_path: Path) -> None:
+    with serving(answer("200 OK", b"[]")) as service:
+        words = ("--base-url", service.base_url, "--api-key-env", "KEY", "--mode", "observe", "--rate-limit", "30/s")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+        subprocess.run(
+            (*COMMAND, *words, "-n", "2", "--only", "LIST,HTTP,AUTH-2", "--budget", "quick"),
+            cwd=tmp_path, env={**inherited, "KEY": KEY}, capture_output=True, check=False, timeout=100,
+        )  # fmt: skip
+        times = sorted(service.times)
+    assert len(times) > 40
+    ahead = [later - sooner for sooner, later in zip(times, times[30:], strict=False)]
+    assert min(ahead) > 0.9  # thirty requests on, a second has passed, less what they may be late

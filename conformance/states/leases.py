@@ -41,7 +41,7 @@ class Leases:
             ids, self._static[state] = self._static[state][:count], self._static[state][count:]
             if len(ids) < count:
                 raise ProviderError(f"the static list of {state} has too few ids left for this check")
-            self._guard.hand_out(ids)
+            self._guard.hand_out(ids, _word(state))
             return ids
         return self._set_up(self._provider, state, {"count": count})
 
@@ -81,5 +81,9 @@ class Leases:
                 self._held.append((state, list(error.placed)))
             raise
         self._held.append((state, ids))
-        self._guard.hand_out(ids)
+        self._guard.hand_out(ids, _word(state))
         return ids
+
+
+def _word(state: State) -> str:
+    return state.value.removesuffix(" orders")

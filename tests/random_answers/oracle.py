@@ -162,7 +162,9 @@ def _listing(exchange: Exchange) -> Iterator[Breach]:
     yield from _orders(exchange, "LIST-3")
     for order in orders:
         if isinstance(order, dict) and not wrong:
-            if not str(order.get("shipDate", "Z")).endswith("Z") and not re.search(r"[+-]\d\d:\d\d$", order["shipDate"]):
+            if not str(order.get("shipDate", "Z")).endswith("Z") and not re.search(
+                r"[+-]\d\d:\d\d$", order["shipDate"]
+            ):
                 yield ("LIST-10",)
             if any(isinstance(order.get(name), float) for name in ("id", "petId", "quantity")):
                 yield ("LIST-11",)
@@ -209,8 +211,8 @@ def _cancel(exchange: Exchange) -> Iterator[Breach]:
         if status == 204:
             yield ("CANCEL-6", "CANCEL-7")
     elif exchange.state is Status.PENDING and status != 204:
-        yield ("CANCEL-1",)
+        yield ("CANCEL-1", "AUTH-5") if exchange.touched else ("CANCEL-1",)
     elif exchange.state is Status.SHIPPED and status != 409:
-        yield ("CANCEL-3",)
+        yield ("CANCEL-3", "CANCEL-4", "AUTH-5") if exchange.touched else ("CANCEL-3",)
     elif not exchange.existed and status != 404:
         yield ("CANCEL-5",)

@@ -6,8 +6,9 @@ import contextlib
 import io
 import multiprocessing
 import os
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
@@ -25,19 +26,15 @@ FORK = multiprocessing.get_context("fork")
 
 
 class Found(NamedTuple):
-    """What a run against one seed came to: the status of each requirement, how often each breach was seen."""
+    """What a run against one seed came to: the status of each requirement, how often each breach was answered, and
+    answers that show those breaches of which every requirement that they could be of passed."""
 
     seed: int
     exit_status: int
+    requests: int
     statuses: dict[str, str]
     breaches: Counter[Breach]
-    requests: int
-    shown: dict[Breach, list[str]]  # where a breach that nothing accounts for was seen
-
-    @property
-    def unseen(self) -> list[Breach]:
-        """The breaches of which every requirement that they could be of passed."""
-        return sorted(breach for breach in self.breaches if all(self.statuses[row] == "passed" for row in breach))
+    unseen: dict[Breach, str]
 
 
 class _Keep:
@@ -64,35 +61,37 @@ def judge(seed: int) -> Found:
         asked = {**values, "seed": seed, "budget": "quick"}
         status = int(pytest.main(running.arguments([UNNAMED], asked, None), plugins=[keep]))
     (run,) = keep.runs
-    seen = Counter(breach for exchange in chance.exchanges for breach in breaches(exchange, KEY))
     statuses = {row.requirement.id: str(row.status) for row in run.requirements}
-    found = Found(seed, status, statuses, seen, run.requests, {})
-    ends = {check.id: f"{check.status}: {check.message[:150]}" for row in run.requirements for check in row.checks}
-    for breach in found.unseen:
-        lines = found.shown.setdefault(breach, [])
-        for exchange in chance.exchanges:
-            if breach in set(breaches(exchange, KEY)):
-                asked = f"{exchange.request.method} /v1{exchange.path}"
-                by = {e.check for e in run.exchanges if e.url.endswith(f"/v1{exchange.path}") and e.status == exchange.status and e.method == exchange.request.method}
-                if len(by) > 3: by = {e.check for e in run.exchanges if e.url.endswith(f"/v1{exchange.path}") and e.status == exchange.status and e.method == exchange.request.method and e.body_sha256 == __import__("hashlib").sha256(exchange.body).hexdigest()}
-                lines.append(f"{asked} {exchange.status} {exchange.body[:60]!r} by {[(b, ends.get(b)) for b in by]}")
-    return found
+    seen: Counter[Breach] = Counter()
+    unseen: dict[Breach, str] = {}
+    for exchange in chance.exchanges:
+        for breach in breaches(exchange, KEY):
+            seen[breach] += 1
+            if all(statuses[row] == "passed" for row in breach):
+                request = exchange.request
+                unseen[breach] = f"{request.method} {request.path} {exchange.status} {exchange.body[:100]!r}"
+    return Found(seed, status, run.requests, statuses, seen, unseen)
 
 
-def judge_all(seeds: range, workers: int) -> Iterator[Found]:
+def judge_all(seeds: Iterable[int], workers: int) -> Iterator[Found]:
     """Judge many, in processes forked from this one."""
     with ProcessPoolExecutor(workers, mp_context=FORK) as pool:
         yield from pool.map(judge, seeds)
 
 
-if __name__ == "__main__":
-    import sys
+def main() -> int:
+    """`random_judge.py FIRST LAST`: judge these seeds, a line for each; 1 if a breach of one passed."""
+    first, last = map(int, sys.argv[1:])
+    status = 0
+    for found in judge_all(range(first, last + 1), workers=os.cpu_count() or 1):
+        ended = Counter(found.statuses.values())
+        told = ", ".join(f"{ended[word]} {word}" for word in ("passed", "failed", "inconclusive", "excluded"))
+        print(f"seed {found.seed}: exit status {found.exit_status}, {told}; {found.breaches.total()} breaches")
+        for breach, shown in found.unseen.items():
+            status = 1
+            print(f"    {' or '.join(breach)} passed: {shown}")
+    return status
 
-    first, last = map(int, sys.argv[1:3])
-    for found in judge_all(range(first, last) if len(sys.argv) < 4 else [int(w) for w in sys.argv[3].split(",")], workers=2):
-        ends = Counter(found.statuses.values())
-        print(found.seed, found.exit_status, found.requests, dict(ends), "UNSEEN" if found.unseen else "")
-        for breach in found.unseen:
-            print("    ", breach, found.breaches[breach])
-            for line in found.shown[breach]:
-                print("          ", line)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -27,8 +27,31 @@ CALLERS = ("key", "nobody", "stranger")
 
 STATUSES = (200, 200, 204, 204, 400, 401, 401, 403, 404, 404, 409, 409, 410, 422, 302, 500, 503)
 TYPES = ("application/json", "application/json; charset=utf-8", "text/html", "text/json", "")
-TEXTS = ("UNAUTHORIZED", "Order not found.", "", " ", "Traceback (most recent call last)", "see /var/www/orders.py", "ж")
-VALUES = (None, True, 0, -7, 2**63, 1.5, 3.0, "", "1", "tomorrow", [], {}, "2031-02-03T04:05:06Z", "2031-02-03T04:05:06")
+TEXTS = (
+    "UNAUTHORIZED",
+    "Order not found.",
+    "",
+    " ",
+    "Traceback (most recent call last)",
+    "see /var/www/orders.py",
+    "ж",
+)
+VALUES = (
+    None,
+    True,
+    0,
+    -7,
+    2**63,
+    1.5,
+    3.0,
+    "",
+    "1",
+    "tomorrow",
+    [],
+    {},
+    "2031-02-03T04:05:06Z",
+    "2031-02-03T04:05:06",
+)
 FIELDS = ("id", "petId", "quantity", "shipDate", "complete")
 HEADERS = (
     ("WWW-Authenticate", "Basic realm=orders"),
@@ -55,6 +78,7 @@ class Exchange(NamedTuple):
     order: int | None
     state: Status | None  # what it was handed out as; None where it is not handed out
     existed: bool  # whether there ever was such an order
+    touched: bool  # whether a cancel of it was sent before
     spoiled: bool
     cancelled: bool  # whether cancelling it was answered with 204
     live: frozenset[int]  # all orders that are handed out and not spoiled, and that no cancel was sent for
@@ -124,6 +148,7 @@ class RandomService:
                 "order": order,
                 "state": self._handed.get(order) if order is not None else None,
                 "existed": order in self._ever,
+                "touched": order in self._touched,
                 "spoiled": order in self._spoiled,
                 "cancelled": order in self._cancelled,
                 "live": frozenset(self._handed) - self._spoiled - self._touched,

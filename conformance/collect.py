@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from conformance import __version__, universal
+from conformance import __version__, doubts, universal
 from conformance.check import Check
 from conformance.contract import catalogue
 from conformance.reporting.run import Observed, Run
@@ -85,7 +85,7 @@ def build(
         warnings += report.warnings
         for topic, value, numbers in report.observations:
             facts.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
-    for requirement in universal.JUDGES:
+    for requirement in (*universal.JUDGES, *doubts.ROWS):
         if requirement in settings.selected and not collection.pointless:
             folded = universal.fold(requirement, rows[requirement].sentence, exchanges)
             if folded is not None:

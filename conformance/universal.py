@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from conformance.contract.jsontext import NotJson, integer, values
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
+from conformance.doubts import doubts
 from conformance.transport.client import Answer, retry_after
 from conformance.transport.evidence import Allowed, Exchange, Operation, Trouble
 from conformance.verdict import CheckResult, Failure, Status
@@ -275,6 +276,7 @@ class Judge:
                 exchange.findings[requirement] = finding
         if _well_formed(answer) and answer.status in GATEWAY and retry_after(answer) is None:
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
+        exchange.undecided |= dict(doubts(answer, LISTED.get(answer.request.operation, frozenset())))
 
 
 #: The id of the check that stands for the judges in results.

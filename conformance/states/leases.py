@@ -51,7 +51,7 @@ class Leases:
             ids, self._static[state] = self._static[state][:count], self._static[state][count:]
             if len(ids) < count:
                 raise ProviderError(f"the static list of {state} has too few ids left for this check")
-            self._guard.hand_out(ids)
+            self._guard.hand_out(ids, _word(state))
             return ids
         return self._set_up(self._provider, state, {"count": count})
 
@@ -86,7 +86,7 @@ class Leases:
                 self._hold(state, list(error.placed))
             raise
         self._hold(state, ids)
-        self._guard.hand_out(ids)
+        self._guard.hand_out(ids, _word(state))
         return ids
 
     def _hold(self, state: State, ids: list[int]) -> None:
@@ -125,3 +125,7 @@ def _returned(provider: Provider, state: State, ids: list[int]) -> list[str]:
         more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
         return [f"orders left behind ({state}): {', '.join(map(str, ids[:20]))}{more}: {error}"]
     return []
+
+
+def _word(state: State) -> str:
+    return state.value.removesuffix(" orders")

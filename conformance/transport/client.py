@@ -75,6 +75,8 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     extra: bytes = b""  # what came after the end of the response on its connection (seen by `wire` only)
+    order: str = ""  # what the order of a cancel was before, where that is sure: pending, shipped, absent
+    lacking: tuple[int, ...] = ()  # orders of the suite's own, to which nothing was done, that a listing does not show
     sender: Callable[[Request], Answer] | None = field(default=None, repr=False)
 
     def repeat(self) -> Answer:
@@ -161,10 +163,14 @@ class Client:
         return [tries[-1] for tries in attempts]
 
     def keep(self, answer: Answer) -> None:
-        """Record an answer, learn the ids of a listing, and let the observer see it."""
+        """Record an answer, learn from it what orders there are, and let the observer see it."""
         answer.sender = self.send
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
             self.guard.saw_listing(answer.listing.ids)
+            lacking = self.guard.untouched.keys() - answer.listing.ids
+            answer.lacking = tuple(sorted(lacking)) if len(lacking) > answer.listing.without_id else ()
+        if answer.request.order_id is not None:
+            answer.order = self.guard.touch(answer.request.order_id)
         self._observer(answer)
         self.recorder.exchanges.append(answer.exchange)
 

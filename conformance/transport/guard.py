@@ -92,6 +92,7 @@ class Guard:
         self.listed: set[int] = set()
         self.lists_seen = 0
         self.handed_out: set[int] = set()
+        self.untouched: dict[int, str] = {}  # of these, those that no cancel was sent for, and the state they are in
         self._classes: dict[tuple[str, float], set[int]] = {}
         self._residues: list[float] | None = None  # the "low bits" of all listed ids, sorted when asked for
 
@@ -107,13 +108,26 @@ class Guard:
                 self._classes.setdefault(alias, set()).add(number)
         self._residues = None
 
-    def hand_out(self, ids: Iterable[int]) -> None:
-        """Remember the orders that the state provider gave to the suite."""
-        self.handed_out |= set(ids)
+    def hand_out(self, ids: Iterable[int], state: str = "") -> None:
+        """Remember the orders that the state provider gave to the suite, and what they are: "pending" or "shipped"."""
+        ids = set(ids)
+        self.handed_out |= ids
+        self.untouched.update(dict.fromkeys(ids, state))
 
     def take_back(self, ids: Iterable[int]) -> None:
         """Forget orders that were returned to the provider: whoever gets these ids next is somebody else."""
-        self.handed_out -= set(ids)
+        for number in ids:
+            self.handed_out.discard(number)
+            self.untouched.pop(number, None)
+
+    def touch(self, segment: str) -> str:
+        """Note that a cancel of the order with this path segment was sent, and tell what the order was: "pending" or
+        "shipped" if it was handed out as that and nothing was done to it before, "absent" if there is none; else
+        nothing."""
+        number = _canonical(segment)
+        if number is None or number in self.handed_out:
+            return "" if number is None else self.untouched.pop(number, "")
+        return "absent" if number not in self.listed else ""
 
     def check(self, method: str, path: str) -> None:
         """Raise Refused unless a request with this method and path (relative to the base URL) may be sent."""

@@ -1,0 +1,63 @@
+"""What an answer says of a requirement that it was not asked for. Pure: an answer in, what speaks against a pass out.
+
+A check fails for what it is about and leaves the rest of an answer alone. Another requirement can be broken in it all
+the same, for once, while its own checks met nothing wrong: then that requirement is not failed, since the cause may lie
+elsewhere, but it is not passed either. Only what the contract leaves no doubt about counts: the answer to a well-formed
+request with a status that its operation lists (any other is HTTP-1's), about orders to which nothing was done before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.transport.client import Answer
+from conformance.transport.evidence import Allowed, Operation
+
+#: The requirements that can be doubted, each with the reason why an answer should have been another.
+ROWS = {
+    "AUTH-1": "the key is valid",
+    "AUTH-2": "there is no Authorization header",
+    "AUTH-3": "the key is invalid",
+    "AUTH-4": "there is no bearer token in Authorization",
+    "LIST-3": "nothing was done to it since it was placed",
+    "CANCEL-1": "the order was placed as pending, and nothing was done to it since",
+    "CANCEL-3": "the order was placed as shipped, and nothing was done to it since",
+    "CANCEL-5": "no such order exists",
+}
+#: What a cancel with the key is answered, by what the order is, and the requirement that says so.
+CANCELLING = {"pending": (204, "CANCEL-1"), "shipped": (409, "CANCEL-3"), "absent": (404, "CANCEL-5")}
+
+
+def doubts(answer: Answer, listed: frozenset[int]) -> Iterator[tuple[str, str]]:
+    """Requirement and reason for each requirement that must not pass after this answer, where `listed` are the statuses
+    that its operation lists."""
+    credential = answer.request.credential
+    beside = credential.query or credential.malformed  # no bearer token at all, whatever else is open about it
+    if answer.status not in listed or not (answer.request.allowed is Allowed.LISTED or beside):
+        return
+    row = _credentials(answer)
+    if credential.valid and answer.request.operation is Operation.CANCEL and answer.status != 401:
+        expected, owner = CANCELLING.get(answer.order, (answer.status, ""))
+        row = owner if answer.status != expected else None
+    if row is not None:
+        yield row, f"{answer.exchange.line} answered {answer.exchange.received}, although {ROWS[row]}"
+    if answer.lacking:
+        yield "LIST-3", f"order {answer.lacking[0]} is not in the listing that was answered, although {ROWS['LIST-3']}"
+
+
+def _credentials(answer: Answer) -> str | None:
+    """The requirement that the status of `answer` breaks by who asked, whatever was asked for."""
+    credential = answer.request.credential
+    if credential.valid:
+        return "AUTH-1" if answer.status == 401 else None
+    if answer.status == 401:
+        return None
+    if credential.query or credential.malformed:
+        return "AUTH-4"
+    if not credential.headers:
+        return "AUTH-2"
+    name, value = credential.headers[0]
+    scheme = value.partition(" ")[0] if name == "Authorization" else ""
+    if scheme == "Bearer":
+        return "AUTH-3"
+    return "AUTH-4" if scheme.lower() != "bearer" else None  # the scheme in any case is AUTH-8's

@@ -1,0 +1,111 @@
+"""What speaks against a pass, though no check was asked about it."""
+
+from __future__ import annotations
+
+import pytest
+from built import KEY, LIST, VALID, answered, cancel
+
+from conformance import universal
+from conformance.checks import credentials
+from conformance.doubts import ROWS, doubts
+from conformance.target import Mode
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY, Allowed, Credential, Request
+from conformance.transport.guard import Guard
+from conformance.universal import LISTED, Judge
+from conformance.verdict import Status
+
+WRONG = credentials.near_misses(KEY)[0]
+BARE = credentials.misplaced(KEY)[0]
+IN_QUERY = credentials.in_query(KEY)[0]
+DOUBLED = credentials.malformed(KEY)[1]
+SMALL = credentials.schemes(KEY)[0]
+
+
+def said(answer: Answer) -> list[str]:
+    return [row for row, _ in doubts(answer, LISTED.get(answer.request.operation, frozenset()))]
+
+
+def listing(who: Credential, allowed: Allowed = Allowed.LISTED) -> Request:
+    return Request("GET", "/store/orders", who, allowed=allowed)
+
+
+@pytest.mark.parametrize(
+    ("who", "status", "row"),
+    [
+        (VALID, 401, "AUTH-1"),
+        (VALID, 200, None),
+        (NOBODY, 401, None),
+        (NOBODY, 200, "AUTH-2"),
+        (NOBODY, 403, None),  # HTTP-1 has that
+        (WRONG, 401, None),
+        (WRONG, 200, "AUTH-3"),
+        (BARE, 401, None),
+        (BARE, 200, "AUTH-4"),
+        (SMALL, 401, None),
+        (SMALL, 200, None),
+    ],
+)
+def test_who_asked_decides_whether_a_listing_may_be_given(who: Credential, status: int, row: str | None) -> None:
+    assert said(answered(listing(who), status, b"[]")) == ([row] if row else [])
+
+
+@pytest.mark.parametrize("who", [IN_QUERY, DOUBLED])
+def test_a_key_beside_its_place_opens_nothing(who: Credential) -> None:
+    assert said(answered(listing(who, Allowed.OPEN), 200, b"[]")) == ["AUTH-4"]
+    assert said(answered(listing(who, Allowed.OPEN), 400, b"{}")) == []
+
+
+@pytest.mark.parametrize(
+    ("order", "status", "row"),
+    [
+        ("pending", 204, None),
+        ("pending", 404, "CANCEL-1"),
+        ("pending", 409, "CANCEL-1"),
+        ("pending", 401, "AUTH-1"),
+        ("pending", 500, None),  # HTTP-1 has that
+        ("shipped", 409, None),
+        ("shipped", 204, "CANCEL-3"),
+        ("absent", 404, None),
+        ("absent", 204, "CANCEL-5"),
+        ("", 404, None),
+    ],
+)
+def test_what_the_order_was_decides_what_a_cancel_is_answered(order: str, status: int, row: str | None) -> None:
+    answer = answered(cancel(5), status, b"{}" if status != 204 else b"")
+    answer.order = order
+    assert said(answer) == ([row] if row else [])
+
+
+def test_repeated_and_malformed_cancels_are_open() -> None:
+    for request in (cancel(5, allowed=Allowed.REPEATED), cancel("abc", allowed=Allowed.OPEN)):
+        assert said(answered(request, 401, b"{}")) == []
+
+
+def test_an_order_that_a_listing_lacks() -> None:
+    answer = answered(LIST, 200, b"[]")
+    answer.lacking = (7,)
+    assert list(doubts(answer, LISTED[LIST.operation])) == [
+        ("LIST-3", f"order 7 is not in the listing that was answered, although {ROWS['LIST-3']}")
+    ]
+
+
+def test_the_guard_knows_an_order_until_something_is_done_to_it() -> None:
+    guard = Guard(Mode.FULL)
+    guard.saw_listing([3])
+    guard.hand_out([5, 6], "shipped")
+    assert [guard.touch(segment) for segment in ("5", "5", "3", "8", "x8")] == ["shipped", "", "", "absent", ""]
+    assert guard.untouched == {6: "shipped"}
+    guard.take_back([5, 6])
+    assert guard.untouched == {}
+
+
+def test_a_doubt_withholds_a_pass_and_fails_nothing() -> None:
+    wrong, right = answered(listing(NOBODY), 200, b"[]"), answered(listing(NOBODY), 401, b"{}")
+    for answer in (wrong, right):
+        Judge()(answer)
+    folded = universal.fold("AUTH-2", "401", [right.exchange, wrong.exchange])
+    assert folded is not None
+    assert folded.status is Status.INCONCLUSIVE
+    assert "although there is no Authorization header" in folded.message
+    assert universal.fold("AUTH-2", "401", [right.exchange]) is None

@@ -8,7 +8,7 @@ take, or might take wrongly, goes the thorough way through `jsontext`; both ways
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -59,8 +59,15 @@ class Listing:
     doubled_names: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, body: bytes) -> Listing | None:
-        """The listing that `body` is, or None where it is no array. Raises NotJson."""
+    def read(cls, body: bytes, thoroughly: Callable[[], JsonText] | None = None) -> Listing | None:
+        """The listing that `body` is, or None where it is no array. `thoroughly` parses the body if need be, for those
+        who keep what comes of it. Raises NotJson."""
+        found = cls._fast(body)
+        return found if found is not None else cls.of(thoroughly() if thoroughly else parse(body))
+
+    @classmethod
+    def _fast(cls, body: bytes) -> Listing | None:
+        """The same where few elements are odd, or none; else None."""
         try:
             orders = _orders(body)
             if orders is not None:
@@ -72,8 +79,8 @@ class Listing:
                     found._add(raws[start : start + CHUNK])
                 return found
         except (*UNREADABLE, NotJson):
-            pass  # said below, with the place in the whole
-        return cls.of(parse(body))
+            pass  # the thorough way says where
+        return None
 
     @classmethod
     def of(cls, text: JsonText) -> Listing | None:

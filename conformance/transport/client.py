@@ -61,7 +61,7 @@ class Text:
     def listing(self) -> Listing | None:
         """The body as a listing, None where it is no JSON array."""
         try:
-            return Listing.read(self.body)
+            return Listing.read(self.body, lambda: self.json)
         except NotJson:
             return None
 

@@ -194,6 +194,6 @@ def test_workers_keep_the_rate_limit_together(tmp_path: Path) -> None:
             cwd=tmp_path, env={**inherited, "KEY": KEY}, capture_output=True, check=False, timeout=100,
         )  # fmt: skip
         times = sorted(service.times)
-    assert len(times) > 40
+    assert len(times) > 20
     ahead = [later - sooner for sooner, later in zip(times, times[30:], strict=False)]
     assert min(ahead) > 0.9  # thirty requests on, a second has passed, less what they may be late

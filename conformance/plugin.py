@@ -154,7 +154,7 @@ class Plugin:
                 self.shared.dead[name] = reason
                 self.collections[name].pointless = True
             elif (trouble := preflight.look_at_provider(session)) is not None:
-                self.collections[name].warnings.append(trouble)
+                session.warnings.append(trouble)
             self.collections[name].preflight = session.recorder.exchanges[:]
 
     @pytest.hookimpl(optionalhook=True)
@@ -235,7 +235,7 @@ class Plugin:
         if outcome.when == "teardown":
             session = self.sessions.get(_target_of(item))
             if session is not None:
-                report.warnings += session.warnings
+                report.warnings += map(session.recorder.redactor.clean, session.warnings)
                 session.warnings.clear()
             outcome.conformance = {**report.to_json(), "target": _target_of(item)}  # type: ignore[attr-defined]
             del self._reports[item.nodeid]
@@ -330,7 +330,7 @@ class Plugin:
             self._gather()
         for name, own in self.sessions.items():
             if name in self.collections:
-                self.collections[name].warnings += own.warnings
+                self.collections[name].warnings += map(own.recorder.redactor.clean, own.warnings)
             own.close()
         if self._server is not None:
             self._server.stop()

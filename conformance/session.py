@@ -38,6 +38,8 @@ class Session:
     def __post_init__(self) -> None:
         self.key = self.target.key.reveal()
         self.recorder = _recorder(self.key)
+        if self.target.states is not None and self.target.states.token is not None:
+            self.recorder.redactor.add(self.target.states.token.reveal(), "<the provider's token>")
         self.guard = Guard(self.target.mode)
         pace = self.shared / f"{self.target.name}.pace" if self.shared else None
         self.endpoint = Endpoint(self.target, Pace(self.target.rate_limit, pace))

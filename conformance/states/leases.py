@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import glob
 import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,22 +74,24 @@ class Leases:
     def give_back(self) -> list[str]:
         """Return everything that is held; a sentence for each set of orders that could not be returned."""
         left_behind = []
-        for state, ids in self._held:
-            if self._provider is not None:
-                left_behind += _returned(self._provider, state, ids)
-            self._guard.take_back(ids)
-        self._held.clear()
-        self._write_down()
+        with _undisturbed():
+            for state, ids in self._held:
+                if self._provider is not None:
+                    left_behind += _returned(self._provider, state, ids)
+                self._guard.take_back(ids)
+            self._held.clear()
+            self._write_down()
         return left_behind
 
     def _set_up(self, provider: Provider, state: State, params: dict[str, Any]) -> list[int]:
-        try:
-            ids = setup(provider, state, params)
-        except ProviderError as error:
-            if error.placed:  # not what was asked for, so nothing is done with them, but they are there
-                self._hold(state, list(error.placed))
-            raise
-        self._hold(state, ids)
+        with _undisturbed():  # what was placed meanwhile would be nobody's
+            try:
+                ids = setup(provider, state, params)
+            except ProviderError as error:
+                if error.placed:  # not what was asked for, so nothing is done with them, but they are there
+                    self._hold(state, list(error.placed))
+                raise
+            self._hold(state, ids)
         self._guard.hand_out(ids, _word(state))
         return ids
 
@@ -100,6 +106,25 @@ class Leases:
             self._ledger.write_text(json.dumps(self._held), encoding="ascii")
         else:
             self._ledger.unlink(missing_ok=True)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Lets an interruption wait until the block is done: an answer of the provider is not to be missed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda number, frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for waiting in arrived[:1]:
+            signal.raise_signal(waiting)
 
 
 def return_left(provider: Provider, folder: Path, target: str) -> list[str]:

@@ -11,7 +11,10 @@ Whatever a provider does wrong is a ProviderError that quotes its answer: a faul
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import tempfile
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -21,6 +24,10 @@ from conformance.transport.client import JsonCaller
 
 #: Seconds that a provider may take for one message.
 TIMEOUT = 60.0
+#: After so many messages in a row that took longer than that, a provider is not asked again.
+GIVE_UP_AFTER = 2
+#: Bytes of what a command prints that are read.
+OUTPUT = 1_000_000
 #: What a command exits with, and an HTTP provider answers, to say that it cannot do this at all.
 CANNOT_EXIT, CANNOT_STATUS = 3, 501
 
@@ -42,6 +49,10 @@ class ProviderError(Exception):
         self.placed = placed
 
 
+class ProviderLate(ProviderError):
+    """The provider took longer than it may."""
+
+
 class CannotDo(Exception):
     """The provider says that it cannot set up this state (an exact id, an empty store)."""
 
@@ -58,9 +69,31 @@ class Provider(Protocol):
 
 def connect(states: States) -> Provider:
     """The provider that a target's configuration describes; static lists are no provider to call."""
-    if states.url:
-        return HttpProvider(states)
-    return CommandProvider(states.command)
+    return Patience(HttpProvider(states) if states.url else CommandProvider(states.command))
+
+
+class Patience:
+    """A provider that is given up once it has kept the run waiting several times in a row: every check would wait."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._late = 0
+
+    def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self._late >= GIVE_UP_AFTER:
+            raise ProviderError(
+                f"the state provider is not asked again, since it took longer than {TIMEOUT:g} s {self._late} times"
+            )
+        try:
+            answer = self._provider.call(message)
+        except ProviderLate:
+            self._late += 1
+            raise
+        self._late = 0
+        return answer
+
+    def close(self) -> None:
+        self._provider.close()
 
 
 class HttpProvider:
@@ -75,6 +108,10 @@ class HttpProvider:
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
         try:
             status, body = self._caller.post(message)
+        except TimeoutError:
+            raise ProviderLate(
+                f"the state provider at {self._url} gave no answer to {_brief(message)} within {TIMEOUT:g} s"
+            ) from None
         except OSError as error:
             raise ProviderError(
                 f"the state provider at {self._url} gave no answer to {_brief(message)}: {error}"
@@ -97,22 +134,32 @@ class CommandProvider:
 
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
         name = self._command[0]
-        try:
-            done = subprocess.run(
-                self._command, input=json.dumps(message).encode(), capture_output=True, timeout=TIMEOUT, check=False
-            )
-        except OSError as error:
-            raise ProviderError(f"the state provider {name} cannot be started: {error.strerror}") from None
-        except subprocess.TimeoutExpired:
-            raise ProviderError(
-                f"the state provider {name} took longer than {TIMEOUT:g} s for {_brief(message)}"
-            ) from None
-        if done.returncode == CANNOT_EXIT:
+        # Files and not pipes: what a command leaves running in the background may hold a pipe open for ever. A session
+        # of its own: Ctrl-C is for the run, which then has orders to return.
+        with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            said.write(json.dumps(message).encode())
+            said.seek(0)
+            try:
+                process = subprocess.Popen(self._command, stdin=said, stdout=out, stderr=err, start_new_session=True)
+            except OSError as error:
+                raise ProviderError(f"the state provider {name} cannot be started: {error.strerror}") from None
+            try:
+                status = process.wait(TIMEOUT)
+            except subprocess.TimeoutExpired:
+                raise ProviderLate(
+                    f"the state provider {name} took longer than {TIMEOUT:g} s for {_brief(message)}"
+                ) from None
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+            printed, complained = (os.pread(file.fileno(), OUTPUT, 0) for file in (out, err))
+        if status == CANNOT_EXIT:
             raise CannotDo(f"the state provider exited with 3 at {_brief(message)}")
-        if done.returncode:
-            said = _quote(done.stderr or done.stdout)
-            raise ProviderError(f"the state provider {name} exited with {done.returncode} at {_brief(message)}: {said}")
-        return _object(done.stdout, message)
+        if status:
+            quoted = _quote(complained or printed)
+            raise ProviderError(f"the state provider {name} exited with {status} at {_brief(message)}: {quoted}")
+        return _object(printed, message)
 
     def close(self) -> None:
         pass

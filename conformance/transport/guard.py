@@ -18,8 +18,9 @@ import math
 import random
 import re
 import unicodedata
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from array import array
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from urllib.parse import unquote
@@ -36,6 +37,10 @@ LOW_BITS = 2**31
 LONGEST = 1000
 #: Absent ids are large, or fit into 32 bits if an order sits where large ones would be clamped to.
 DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
+#: So many ids are remembered. A listing of more, or listings with other ids each time, are no ground to cancel on.
+MOST_REMEMBERED = 1_500_000
+#: New ids are sorted in one by one if they are no more than these.
+FEW = 200
 #: A service may clamp an id that is too large for it to one of these.
 RANGES = ((-(2**31), 2**31 - 1), (INT64.start, INT64.stop - 1))
 
@@ -70,13 +75,6 @@ def _number(digits: str) -> int:
     return int(digits)
 
 
-def aliases(number: int) -> Iterator[tuple[str, float]]:
-    """The classes in which `number` falls together with the ids that it could be mistaken for."""
-    for signed in (number, -number):
-        yield "low bits", signed % LOW_BITS  # equal modulo 2^32, or any higher power, implies equal modulo 2^31
-        yield "double", _double(signed)
-
-
 def _double(number: int) -> float:
     try:
         return float(number)
@@ -93,20 +91,31 @@ class Guard:
         self.lists_seen = 0
         self.handed_out: set[int] = set()
         self.untouched: dict[int, str] = {}  # of these, those that no cancel was sent for, and the state they are in
-        self._classes: dict[tuple[str, float], set[int]] = {}
-        self._residues: list[float] | None = None  # the "low bits" of all listed ids, sorted when asked for
+        # The listed ids by value, and by their lowest 31 bits with those bits aside: ids that fall together in some way
+        # stand together in one of the two.
+        self._sorted: list[int] = []
+        self._by_residue: list[int] = []
+        self._residues = array("L")
+        self._forgetful = False  # there were more ids than are remembered
 
     def saw_listing(self, ids: Iterable[int]) -> None:
         """Remember the ids of a listing; an id once seen stays seen."""
         self.lists_seen += 1
-        new = set(ids) - self.listed
-        if not new:
+        new = {number for number in ids if number not in self.listed}
+        if len(self.listed) + len(new) > MOST_REMEMBERED:
+            self._forgetful = True
             return
         self.listed |= new
-        for number in new:
-            for alias in aliases(number):
-                self._classes.setdefault(alias, set()).add(number)
-        self._residues = None
+        if len(new) <= FEW:
+            for number in new:
+                place = bisect_right(self._residues, number % LOW_BITS)
+                self._residues.insert(place, number % LOW_BITS)
+                self._by_residue.insert(place, number)
+                insort(self._sorted, number)
+        else:
+            self._sorted = sorted(self.listed)
+            self._by_residue = sorted(self.listed, key=_residue)
+            self._residues = array("L", map(_residue, self._by_residue))
 
     def hand_out(self, ids: Iterable[int], state: str = "") -> None:
         """Remember the orders that the state provider gave to the suite, and what they are: "pending" or "shipped"."""
@@ -148,6 +157,8 @@ class Guard:
             return
         if not self.lists_seen:
             raise Refused("no listing has been read, so whose order this is cannot be known")
+        if self._forgetful:
+            raise Refused(f"more than {MOST_REMEMBERED} ids were listed, so whose order this is cannot be known")
         spared = self.handed_out if self.mode is Mode.FULL else set()
         hit = self.mistakable(readings(segment)) - spared
         if hit:
@@ -166,8 +177,9 @@ class Guard:
         hit: set[int] = set()
         for number in numbers:
             hit |= {min(max(number, low), high) for low, high in RANGES} & self.listed
-            for alias in aliases(number):
-                hit |= self._classes.get(alias, set())
+            for signed in (number, -number):
+                hit.update(_equal(self._sorted, _double(signed), self._sorted, _double))
+                hit.update(_equal(self._residues, _residue(signed), self._by_residue))
         return hit
 
     def absent_ids(self, count: int, rng: random.Random) -> list[int]:
@@ -188,12 +200,23 @@ class Guard:
         raise Refused("the listing leaves no room for ids that no order could be mistaken for")
 
     def _draw(self, number: int, margin: int) -> int | None:
-        if self._residues is None:
-            self._residues = sorted(value for kind, value in self._classes if kind == "low bits")
-        low = number % LOW_BITS
-        place = bisect_left(self._residues, low - margin)
-        near = place < len(self._residues) and self._residues[place] < low + margin
-        return None if near or not self.permits(str(number)) else number
+        for low in (_residue(number), _residue(-number)):
+            place = bisect_left(self._residues, low - margin)
+            if place < len(self._residues) and self._residues[place] < low + margin:
+                return None
+        return number if self.permits(str(number)) else None
+
+
+def _residue(number: int) -> int:
+    """Its lowest 31 bits: equal modulo 2^32, or any higher power of two, implies equal in these."""
+    return number % LOW_BITS
+
+
+def _equal(
+    keys: Sequence[int], wanted: float, ids: Sequence[int], key: Callable[[int], float] = lambda number: number
+) -> Sequence[int]:
+    """Those of `ids` whose `keys`, which are in order, equal `wanted`."""
+    return ids[bisect_left(keys, wanted, key=key) : bisect_right(keys, wanted, key=key)]
 
 
 def _canonical(segment: str) -> int | None:

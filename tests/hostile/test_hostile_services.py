@@ -285,3 +285,58 @@ def test_no_connection(certificates: Path, certificate: Path, tmp_path: Path) ->
         assert [service.requests for service in served] == [[], [], []]
     assert KEY not in ended.everything
     assert "Traceback" not in ended.everything
+
+
+# --- providers that misbehave, of a service that is correct
+
+
+def handing_out(*ids: int) -> bytes:
+    return answer("200 OK", json.dumps({"orderIds": ids}).encode())
+
+
+PROVIDERS = {
+    "fails": (answer("500 Oops", b"the store is down"), "the state provider answered 500"),
+    "page": (answer("200 OK", b"<html>", media="text/html"), "with no JSON"),
+    "twice": (handing_out(101, 101), "handed out the same order twice"),
+    "other-number": (handing_out(*range(5000, 5050)), "orders and handed out 50"),
+    "none": (handing_out(), "handed out 0"),
+    "hangs-up": (b"", "gave no answer to"),
+}
+COMMANDS = {
+    "exits": ('["sh", "-c", "echo no store >&2; exit 1"]', "exited with 1"),
+    "missing": ('["./no-such-provider"]', "cannot be started"),
+    "not-listed": ('["./not_listed"]', "handed out by the state provider, is not in the listing"),
+}
+NOT_LISTED = """\
+#!/usr/bin/env python3
+import json, sys
+params = json.load(sys.stdin)["params"]
+print(json.dumps({"orderIds": params.get("ids") or [880000 + n for n in range(params.get("count", 0))]}))
+"""
+
+
+def test_providers_that_misbehave(reference: ReferenceServer, tmp_path: Path) -> None:
+    """Each is named, its answer quoted, and nothing is held against the service."""
+    (tmp_path / "not_listed").write_text(NOT_LISTED, encoding="utf-8")
+    (tmp_path / "not_listed").chmod(0o755)
+    base_url = f'base_url = "{reference.address.base_url}"\n'
+    targets = {"static": f'{base_url}[targets."static".states]\npending = [880001, 880002]\nshipped = [880003]\n'}
+    for name, (words, _) in COMMANDS.items():
+        targets[name] = f'{base_url}[targets."{name}".states]\ncommand = {words}\n'
+    with contextlib.ExitStack() as opened:
+        for name, (reply, _) in PROVIDERS.items():
+            service = RawService(always(reply))
+            opened.callback(service.stop)
+            targets[name] = f'{base_url}[targets."{name}".states]\nurl = "http://127.0.0.1:{service.port}/_states"\n'
+        only = ("--only", "CANCEL-1,CANCEL-3,CANCEL-5,LIST-1,LIST-5,AUTH-5", "--timeout", "5")
+        ended = run(tmp_path, targets, reference.address.key, *only)
+    assert ended.status == 3
+    for name in targets:
+        result = ended.results(name)
+        assert result["verdict"] == "incomplete"
+        assert failed(result) == set()
+        by_id = {row["id"]: row["status"] for row in result["requirements"]}
+        assert (by_id["LIST-1"], by_id["CANCEL-1"]) == ("passed", "inconclusive")
+        words = {**PROVIDERS, **COMMANDS, "static": COMMANDS["not-listed"]}[name][1]
+        assert words in said(result), name
+    assert "Traceback" not in ended.everything

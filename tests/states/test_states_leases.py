@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot
 from conformance.contract import catalogue
 from conformance.session import static_allotments
-from conformance.states.leases import Allotment, Leases
+from conformance.states.leases import Allotment, Leases, return_left
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode, States
 from conformance.transport.guard import Guard
@@ -145,6 +147,44 @@ def test_emptying_the_store() -> None:
     held, _ = leases(store)
     held.empty_store()
     assert store.messages == [{"state": "no orders", "action": "setup", "params": {}}]
+
+
+def test_an_interruption_waits_for_the_answer() -> None:
+    """What was placed is held when the run is interrupted, and is returned in peace."""
+    store = Store()
+    held, _ = leases(store)
+    call = store.call
+
+    def interrupted(message: dict[str, Any]) -> dict[str, Any]:
+        signal.raise_signal(signal.SIGINT)
+        return call(message)
+
+    store.call = interrupted  # type: ignore[method-assign]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        held.take(State.PENDING, 2)
+    assert store.placed == {101, 102}
+    with pytest.raises(KeyboardInterrupt):
+        held.give_back()
+    assert store.placed == set()
+
+
+def test_what_a_process_held_that_is_no_more_is_returned(tmp_path: Path) -> None:
+    store = Store()
+    for name, ended in (("a.1.held", True), ("a.2.held", False), ("b.1.held", True)):
+        held = Leases(store, Guard(Mode.FULL), None, tmp_path / name)
+        held.take(State.PENDING, 2)
+        held.take(State.SHIPPED, 1)
+        if not ended:
+            held.give_back()
+    assert return_left(store, tmp_path, "a") == []
+    assert len(store.placed) == 3
+    (tmp_path / "b.1.held").write_text("[[", encoding="ascii")
+    assert return_left(store, tmp_path, "b") == ["orders left behind by a worker that ended unexpectedly"]
+    store.failing = {107}
+    (tmp_path / "c.1.held").write_text('[["pending orders", [107, 108]]]', encoding="ascii")
+    (said,) = return_left(store, tmp_path, "c")
+    assert said.startswith("orders left behind (pending orders): 107, 108: ")
 
 
 # --- static lists

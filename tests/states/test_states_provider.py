@@ -263,6 +263,35 @@ def test_a_command_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.monotonic() - started < 5
 
 
+def test_what_a_command_leaves_running_is_not_waited_for() -> None:
+    started = time.monotonic()
+    made = command("sh", "-c", "sleep 30 & echo '{\"orderIds\": [1]}'")
+    assert setup(made, State.PENDING, {"count": 1}) == [1]
+    assert time.monotonic() - started < 5
+
+
+def test_a_command_that_never_stops_talking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "TIMEOUT", 0.5)
+    with pytest.raises(ProviderError, match="yes took longer than"):
+        setup(command("yes"), State.PENDING, {"count": 1})
+    with pytest.raises(ProviderError, match="with no JSON"):
+        setup(command("head", "-c", "3000000", "/dev/zero"), State.PENDING, {"count": 1})
+
+
+@pytest.mark.parametrize("late", ["http", "command"])
+def test_a_provider_that_is_always_late_is_given_up(monkeypatch: pytest.MonkeyPatch, late: str) -> None:
+    """Else each check would wait for it, an hour in all."""
+    monkeypatch.setattr(provider, "TIMEOUT", 0.2)
+    with serving(lambda talk: None) as service:
+        url = f"http://127.0.0.1:{service.port}/_states"
+        made = connect(States(url=url) if late == "http" else States(command=("sleep", "30")))
+        for said in ("0.2 s", "0.2 s", "is not asked again, since it took longer than 0.2 s 2 times"):
+            with pytest.raises(ProviderError, match=said):
+                setup(made, State.PENDING, {"count": 1})
+        made.close()
+        assert len(service.requests) <= 2
+
+
 def test_the_example_provider_keeps_the_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from conformance import templates
 

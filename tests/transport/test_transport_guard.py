@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import re
 import unicodedata
@@ -14,7 +15,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from conformance.target import Mode
-from conformance.transport.guard import ORDERS, Guard, Refused, aliases
+from conformance.transport import guard as module
+from conformance.transport.guard import ORDERS, Guard, Refused
 
 LOW, HIGH = -(2**63), 2**63 - 1
 IDS = (
@@ -66,6 +68,20 @@ def further_readings(number: int) -> Iterator[int]:
 
 def careless_readings(segment: str) -> set[int]:
     return {further for single in single_readings(unquote(segment)) for further in further_readings(single)}
+
+
+def together(one: int, other: int) -> bool:
+    """Whether two ids fall together: modulo 2^31, as doubles, clamped to a range, each with or without its sign."""
+    return any(
+        signed % 2**31 == other % 2**31
+        or double(signed) == double(other)
+        or any(min(max(one, low), high) == other for low, high in ((-(2**31), 2**31 - 1), (LOW, HIGH)))
+        for signed in (one, -one)
+    )
+
+
+def double(number: int) -> float:
+    return float(number) if abs(number) < 10**300 else number * math.inf
 
 
 # --- segments that are out to be mistaken
@@ -195,7 +211,7 @@ def test_full_permits_what_was_handed_out(listed: list[int], handed: list[int]) 
 @given(IDS, LISTINGS)
 def test_an_alias_is_permitted_if_it_touches_nothing_else(number: int, others: list[int]) -> None:
     allowed = guard(Mode.FULL, [number, *others], [number])
-    touched = {other for other in others if other != number and set(aliases(other)) & set(aliases(number))}
+    touched = {other for other in others if other != number and together(other, number)}
     assume(not touched and not careless_readings(f"{number}abc") & set(others))
     assert allowed.permits(f"{number}abc") or allowed.mistakable([number, 0]) - {number}
 
@@ -259,6 +275,49 @@ def test_nothing_is_known_to_be_absent_before_a_listing_was_read() -> None:
     handed = Guard(Mode.FULL)
     handed.hand_out([5])
     assert handed.permits("5")
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(IDS | st.integers(-(10**30), 10**30), max_size=4), max_size=4), IDS, st.integers(0, 3))
+def test_ids_that_fall_together_are_found(listings: list[list[int]], number: int, few: int) -> None:
+    """However they came: in one listing or several, sorted in one by one or all anew."""
+    careful = Guard(Mode.GUARDED)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "FEW", few)
+        for listing in listings:
+            careful.saw_listing(listing)
+    listed = {other for listing in listings for other in listing}
+    assert careful.listed == listed
+    assert careful.mistakable([number]) == {other for other in listed if together(number, other)}
+
+
+def test_orders_that_appear_between_listing_and_request() -> None:
+    """An id that was drawn is looked at again when it is sent, with all that has been listed in the meantime."""
+    careful = guard(Mode.GUARDED, [1, 2, 3])
+    (drawn,) = careful.absent_ids(1, random.Random(1))
+    assert careful.permits(str(drawn))
+    careful.saw_listing([1, 2, 3, drawn % 2**31])
+    assert not careful.permits(str(drawn))
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=20), st.integers(0, 2**32), st.integers(1, 10_000))
+def test_drawn_ids_are_out_of_reach_of_ids_to_come(listed: list[int], seed: int, more: int) -> None:
+    """A service that counts up from what is listed does not get there while a run lasts."""
+    careful = guard(Mode.GUARDED, listed)
+    (drawn,) = careful.absent_ids(1, random.Random(seed))
+    assert not together(drawn, max(listed) + more)
+
+
+def test_more_ids_than_can_be_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a listing as long, or of listings with others each time: nothing is known to be nobody's then."""
+    monkeypatch.setattr(module, "MOST_REMEMBERED", 10)
+    careful = guard(Mode.FULL, list(range(1, 9)), [5])
+    assert careful.permits(str(2**50))
+    careful.saw_listing(range(100, 103))
+    assert len(careful.listed) == 8
+    assert careful.permits("5")
+    with pytest.raises(Refused, match="more than 10 ids were listed"):
+        careful.check("DELETE", f"{ORDERS}{2**50}")
 
 
 def test_an_id_once_seen_stays_seen() -> None:

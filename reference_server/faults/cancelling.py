@@ -75,6 +75,20 @@ def cancels_and_answers_404(service: Service) -> None:
     amend.after_cancel(service, lambda order_id, outcome: ABSENT if outcome is CANCELLED else None)
 
 
+@fault("CANCEL-1")
+def reports_two_cancels_and_does_the_second(service: Service) -> None:
+    """Answers 204 to the first cancel of a pending order and does nothing; the second cancels it."""
+    asked: set[int] = set()
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or not amend.pending(order) or order_id in asked:
+            return None
+        asked.add(order_id)
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
 # --- CANCEL-3: a shipped order is refused ---
 
 

@@ -290,6 +290,12 @@ def shows_a_file_path(service: Service) -> None:
     _with(service, 401, message="No such key in /etc/store-orders/keys.json")
 
 
+@fault("ERR-4")
+def shows_a_stack_trace_in_409(service: Service) -> None:
+    """Writes a stack trace into the Error of 409."""
+    _with(service, 409, trace=TRACE)
+
+
 # --- ERR-5: 409 as JSON (recommended) ---
 
 

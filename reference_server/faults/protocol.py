@@ -89,7 +89,24 @@ def finds_no_listing_every_fifth_time(service: Service) -> None:
     )
 
 
+@fault("HTTP-1")
+def wants_a_precondition_first(service: Service) -> None:
+    """Answers 428 to the first cancel of a shipped order, and 409 from then on."""
+    asked: set[str] = set()
+
+    def answer(request: Request) -> Response | None:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        if not order or not amend.shipped(order) or request.path in asked:
+            return None
+        asked.add(request.path)
+        return _error(service, 428)
+
+    amend.instead(service, answer)
+
+
 # --- HTTP-2: whole responses ---
+
+LINE = b"<!-- served in 3 ms -->\r\n"
 
 
 def _listing_bytes(service: Service, change: Callable[[bytes], bytes], n: int = 1, close: bool = False) -> None:
@@ -140,7 +157,23 @@ def drops_every_fourth_answer_to_a_cancel(service: Service) -> None:
 @fault("HTTP-2")
 def sends_bytes_past_the_end(service: Service) -> None:
     """Sends a line after the end of every listing."""
-    _listing_bytes(service, lambda data: data + b"<!-- served in 3 ms -->\r\n")
+    _listing_bytes(service, lambda data: data + LINE)
+
+
+def _line_after(service: Service, status: int) -> None:
+    amend.wire(service, lambda _, response, data: data + LINE if response.status == status else data)
+
+
+@fault("HTTP-2")
+def sends_bytes_past_the_end_of_404(service: Service) -> None:
+    """Sends a line after the end of every 404."""
+    _line_after(service, 404)
+
+
+@fault("HTTP-2")
+def sends_bytes_past_the_end_of_409(service: Service) -> None:
+    """Sends a line after the end of every 409."""
+    _line_after(service, 409)
 
 
 @fault("HTTP-2")

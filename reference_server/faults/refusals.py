@@ -54,6 +54,29 @@ def ships_what_strangers_want_cancelled(service: Service) -> None:
     _acts_when(service, MISSING, INVALID, act="ship")
 
 
+def _touches_shipped_orders(service: Service, **fields: object) -> None:
+    """Refuses a cancel of a shipped order without a valid key, but changes fields of the order."""
+
+    def change(request: Request, response: Response) -> None:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        if order and order.status is Status.SHIPPED:
+            service.store.change(order.id, **fields)
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-5")
+def reopens_shipped_orders_for_strangers(service: Service) -> None:
+    """Answers 401 to a cancel of a shipped order without a valid key, after which the order counts as pending."""
+    _touches_shipped_orders(service, status=Status.PENDING)
+
+
+@fault("AUTH-5")
+def empties_shipped_orders_for_strangers(service: Service) -> None:
+    """Answers 401 to a cancel of a shipped order without a valid key, and sets the quantity of the order to 0."""
+    _touches_shipped_orders(service, quantity=0)
+
+
 # --- AUTH-6: each request on its own ---
 
 
@@ -127,6 +150,19 @@ def locks_the_key_out_after_twenty_refusals(service: Service) -> None:
 def gives_way_after_fifteen_refusals(service: Service) -> None:
     """Serves a request without a valid key after fifteen refusals in a row."""
     _after_refusals(service, 15, VALID)
+
+
+@fault("AUTH-6")
+def locks_an_order_that_a_stranger_asked_for(service: Service) -> None:
+    """Answers 401 to the valid key as well once a cancel of the same order was refused."""
+    locked: set[str] = set()
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        if amend.is_cancel(request) and found is not VALID:
+            locked.add(request.path)
+        return INVALID if request.path in locked else found
+
+    amend.credentials(service, judge)
 
 
 # --- AUTH-7, AUTH-8, AUTH-9: recommended ---

@@ -145,6 +145,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield cancel(order_id)
         yield say("GET", LIST)
         yield cancel(order_id)
+    for order_id in (32, 33):
+        yield cancel(order_id, None)
+        yield cancel(order_id)
     for absent in ABSENT:
         yield cancel(absent)
     for order_id in (*SMALL[:-1], *FAR):

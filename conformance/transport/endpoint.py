@@ -18,8 +18,9 @@ from conformance import __version__
 from conformance.target import ConfigError, RateLimit, Target
 from conformance.transport.evidence import Headers, Request, Trouble
 
-#: Requests to one operation that may fail for want of any answer, one after the other, before the run stops asking.
-GIVE_UP_AFTER = 4
+#: Requests to one operation that may fail for want of any answer, one after the other and in all, before the run stops
+#: asking: each costs the whole time-out.
+GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL = 4, 20
 #: Seconds that one request, and all of a process together, may spend waiting because the service answered 429 or 503
 #: with Retry-After; and the least that is waited, also where it says 0 or names a time that has passed.
 MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 30.0, 300.0, 0.2
@@ -86,6 +87,7 @@ class Endpoint:
         self.max_body = target.max_body
         self.pace = pace or Pace(target.rate_limit)
         self._silent: Counter[str] = Counter()
+        self._silent_in_all: Counter[str] = Counter()
         self.gone = ""  # why the run has stopped asking
 
     @cached_property
@@ -134,7 +136,10 @@ class Endpoint:
 
     def before(self, request: Request) -> None:
         """Wait for this request's turn. Raises ServiceGone when the run has stopped asking for its operation."""
-        if self._silent[request.operation] >= GIVE_UP_AFTER:
+        if (
+            self._silent[request.operation] >= GIVE_UP_AFTER
+            or self._silent_in_all[request.operation] >= GIVE_UP_AFTER_IN_ALL
+        ):
             raise ServiceGone(self.gone)
         self.pace.wait()
 
@@ -142,7 +147,10 @@ class Endpoint:
         """Note whether `request` got an answer."""
         if trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
             self._silent[request.operation] += 1
-            self.gone = f"not sent: the last {GIVE_UP_AFTER} requests to {request.operation} got no answer ({detail})"
+            self._silent_in_all[request.operation] += 1
+            last = self._silent[request.operation] >= GIVE_UP_AFTER
+            count = f"the last {GIVE_UP_AFTER}" if last else str(GIVE_UP_AFTER_IN_ALL)
+            self.gone = f"not sent: {count} requests to {request.operation} got no answer ({detail})"
         else:
             self._silent[request.operation] = 0
 

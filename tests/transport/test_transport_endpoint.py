@@ -11,7 +11,7 @@ import pytest
 from built import KEY, LIST, VALID, cancel, target
 
 from conformance.target import ConfigError, RateLimit
-from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, Pace, ServiceGone
+from conformance.transport.endpoint import GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL, Endpoint, Pace, ServiceGone
 from conformance.transport.evidence import NOBODY, Credential, Request, Trouble
 
 
@@ -125,6 +125,16 @@ def test_the_run_stops_asking_after_repeated_silence() -> None:
     ):
         endpoint.before(LIST)
     endpoint.before(cancel(1))  # another operation may be better off
+
+
+def test_a_service_that_answers_now_and_then_does_not_cost_hours() -> None:
+    endpoint = Endpoint(target())
+    for _ in range(GIVE_UP_AFTER_IN_ALL):
+        endpoint.before(LIST)
+        endpoint.after(LIST, Trouble.TIMEOUT, "late")
+        endpoint.after(LIST, None, "")
+    with pytest.raises(ServiceGone, match=r"not sent: 20 requests to listOrders got no answer \(late\)"):
+        endpoint.before(LIST)
 
 
 @pytest.mark.parametrize("trouble", [None, Trouble.BROKEN, Trouble.TOO_LARGE, Trouble.CLOSED])

@@ -358,9 +358,9 @@ class Search:
         with secluded():
             try:
                 # A partial: of a class Hypothesis would read the source first, and parse this whole module for it.
-                machine: Any = partial(_machine(self))
+                machine: Any = _machine(self)
                 seeded: Any = seed(self._seed)
-                run_state_machine_as_test(seeded(machine), settings=chosen)
+                run_state_machine_as_test(seeded(partial(machine)), settings=chosen)
             except Exception:
                 # Whatever Hypothesis makes of a service that answers otherwise the next time: what was seen was seen.
                 if self.wrong is None:

@@ -103,7 +103,9 @@ class Leases:
         if self._ledger is None:
             return
         if self._held:
-            self._ledger.write_text(json.dumps(self._held), encoding="ascii")
+            draft = self._ledger.with_suffix(".draft")  # whole at any moment
+            draft.write_text(json.dumps(self._held), encoding="ascii")
+            draft.replace(self._ledger)
         else:
             self._ledger.unlink(missing_ok=True)
 
@@ -132,12 +134,7 @@ def return_left(provider: Provider, folder: Path, target: str) -> list[str]:
     is said as `Leases.give_back` says it."""
     left_behind = []
     for ledger in folder.glob(f"{glob.escape(target)}.*{LEDGER}"):
-        try:
-            held = json.loads(ledger.read_text(encoding="ascii"))
-        except ValueError:  # ended while it was written: of which orders is not known
-            left_behind.append("orders left behind by a worker that ended unexpectedly")
-            continue
-        for state, ids in held:
+        for state, ids in json.loads(ledger.read_text(encoding="ascii")):
             left_behind += _returned(provider, State(state), ids)
     return left_behind
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import struct
 import threading
 import time
 from collections import Counter
@@ -41,6 +42,8 @@ class Pace:
         self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
         self._file = shared if limit else None
+        if self._file is not None:
+            self._file.touch()
         self._others = FileLock(f"{shared}.lock", poll_interval=0.001) if self._file else nullcontext()
 
     def wait(self) -> None:
@@ -56,11 +59,15 @@ class Pace:
     def _turns(self) -> Iterator[None]:
         """While nobody else does, here and in other processes (which have the same monotonic clock), set `_next`."""
         with self._lock, self._others:
-            if self._file is not None and self._file.exists():
-                self._next = float(self._file.read_text(encoding="ascii"))
-            yield
-            if self._file is not None:
-                self._file.write_text(repr(self._next), encoding="ascii")
+            if self._file is None:
+                yield
+                return
+            with self._file.open("r+b", buffering=0) as file:
+                written = file.read(8)
+                self._next = struct.unpack("d", written)[0] if written else 0.0
+                yield
+                file.seek(0)
+                file.write(struct.pack("d", self._next))  # in one step, since a worker may die at any moment
 
     def hold(self, seconds: float) -> None:
         """Let nothing through for `seconds` from now."""

@@ -92,6 +92,7 @@ def test_processes_share_the_pace(tmp_path: Path) -> None:
     assert time.monotonic() - started >= 5 / 20
     paces[0].hold(0.3)
     assert took(paces[1], 1) >= 0.29
+    assert (tmp_path / "pace").stat().st_size == 8  # written in one step: who dies meanwhile leaves no half of it
 
 
 def test_the_pace_is_kept_by_threads_together() -> None:

@@ -49,6 +49,11 @@ _FILE_PATH = re.compile(
 )
 _CHALLENGE = re.compile(r"(?:^|,)\s*Bearer(?=\s|,|$)", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Between the commas of WWW-Authenticate, strings emptied: a scheme, alone, with a token68 or its first parameter; or a
+# further parameter (RFC 9110 section 11.6.1). Elements may be empty (section 5.6.1).
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PARAMETER = rf'{_TOKEN}[ \t]*=[ \t]*(?:{_TOKEN}|"")'
+_ELEMENT = re.compile(rf"(?:{_TOKEN}(?:[ \t]+(?:[0-9A-Za-z._~+/-]+=*|{_PARAMETER}))?|{_PARAMETER})?")
 _DEPRECATION = re.compile(r"@-?[0-9]{1,15}")
 _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
 
@@ -143,13 +148,17 @@ def conflict_body(answer: Answer) -> Finding:
 
 
 def challenge(answer: Answer) -> Finding:
-    """AUTH-7: a 401 carries WWW-Authenticate with a Bearer challenge (RFC 9110 section 11.6.1)."""
+    """AUTH-7: a 401 carries WWW-Authenticate, well-formed, with a Bearer challenge (RFC 9110 section 11.6.1)."""
     if not _well_formed(answer) or answer.status != 401:
         return NOT_ABOUT
     header = answer.header("www-authenticate")
     if header is None:
         return "a 401 without WWW-Authenticate"
-    return None if _CHALLENGE.search(_QUOTED.sub('""', header)) else f"a 401 with WWW-Authenticate: {shown(header)}"
+    plain = _QUOTED.sub('""', header)
+    if not _CHALLENGE.search(plain):
+        return f"a 401 with WWW-Authenticate: {shown(header)}"
+    broken = next((part for part in plain.split(",") if not _ELEMENT.fullmatch(part.strip(" \t"))), None)
+    return broken and f"a 401 with WWW-Authenticate: {shown(header)}, which is no list of challenges"
 
 
 def _is_listing(answer: Answer) -> bool:

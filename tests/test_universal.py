@@ -39,6 +39,15 @@ CASES: list[tuple[str, Answer, str]] = [
     ("AUTH-7", answered(STRANGER, 401, error(), ("www-authenticate", 'bearer realm="a, b"')), "met"),
     ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", 'Basic realm="x", Bearer')), "met"),
     ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", "Negotiate"), BEARER), "met"),
+    ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", "Bearer ,Negotiate YWJj==, Bearer")), "met"),
+    (
+        "AUTH-7",
+        answered(STRANGER, 401, error(), ("WWW-Authenticate", 'Bearer realm = "a\\"b,", error=x , scope="",')),
+        "met",
+    ),
+    ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", 'Bearer realm="x" error="y"')), "no list of"),
+    ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", 'Bearer realm="x"None')), "no list of challenges"),
+    ("AUTH-7", answered(STRANGER, 401, error(), ("WWW-Authenticate", 'Bearer realm="x')), "no list of challenges"),
     ("AUTH-7", answered(STRANGER, 401, error()), "a 401 without WWW-Authenticate"),
     (
         "AUTH-7",

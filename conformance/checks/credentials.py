@@ -48,7 +48,7 @@ NEAR_MISSES = (
     NearMiss("the key without its last character", lambda key: key[:-1], "${KEY%?}"),
     NearMiss("the key without its first character", lambda key: key[1:], "${KEY#?}"),
     NearMiss("the key and one character more", lambda key: key + "x", "${KEY}x"),
-    NearMiss("one character and the key", lambda key: "x" + key, "x${KEY}"),
+    NearMiss("one character and the key", lambda key: "X" + key, "X${KEY}"),
     NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
     NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
     NearMiss("the key with another character in the middle", _middle),

@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from urllib.parse import quote
 
+import pytest
+
 from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
@@ -20,6 +22,8 @@ from conformance.transport.wire import Wire
 #: Seconds after which a service should not have forgotten that an order was cancelled.
 MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
+#: So close to the ends of int64 only one check places orders: its ids could be mistaken for any other there.
+ENDS = 2**12
 
 
 # --- CANCEL-1: a pending order is cancelled
@@ -91,7 +95,17 @@ def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observa
 def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -> None:
     """Cancels pending orders with ids above 2^31, above 2^53 and near 2^63: 204."""
     draw = api.rng.randrange
-    wanted = [2**31 + draw(10**6), 2**53 + 1 + 2 * draw(10**6), INT64.stop - 1 - draw(10**4)]
+    wanted = [2**31 + draw(10**6), 2**53 + 1 + 2 * draw(10**6), INT64.stop - ENDS - draw(10**4)]
+    for order in api.unmistakable(wanted):
+        orders.place([order], looked_for=False)
+        cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
+def test_pending_orders_with_negative_ids_are_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels pending orders with ids below zero, some near -2^63, where the provider places such: 204."""
+    draw = api.rng.randrange
+    wanted = [-draw(10**6, 10**7), -(2**53) - 1 - 2 * draw(10**6), INT64.start + ENDS + draw(10**4)]
     for order in api.unmistakable(wanted):
         orders.place([order], looked_for=False)
         cancels(api, orders, order)
@@ -357,7 +371,7 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
     """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, or that only agree with
     it in the low 32 bits: the order is still pending afterwards, as another is to which nothing was done."""
     draw = api.rng.randrange
-    wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - 1 - 2 * draw(1, 200), 2**33 + 2**20 + draw(2**20)]
+    wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]
     placed = orders.place(api.unmistakable(wanted)).pending
     (control,) = orders.take(pending=1, looked_for=False).pending
     tried = []
@@ -366,6 +380,19 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
         aliases = [alias for alias in dict.fromkeys(near) if alias in INT64 and alias not in (*placed, control)]
         tried.append(cancel_aliases(api, aliases, Allowed.LISTED))
     exact(api, placed, control, tried)
+
+
+@requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
+@pytest.mark.alone
+def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
+    """Cancels numbers beyond int64 while orders have the ids at its ends, where a number may be clamped to or come out
+    after an overflow: the orders are still pending afterwards, as another is to which nothing was done."""
+    ends = api.unmistakable([INT64.stop - 1, INT64.stop - 2, INT64.start])
+    placed = orders.place(ends).pending
+    (control,) = orders.take(pending=1, looked_for=False).pending
+    beyond = [str(INT64.stop), str(INT64.stop + 1), str(10**30), "9" * 200, str(INT64.start - 1), str(-(10**30))]
+    tried = cancel_aliases(api, beyond, Allowed.OPEN)
+    exact(api, placed, control, [tried] * len(placed))
 
 
 def doubles(order: int) -> list[int]:

@@ -263,7 +263,7 @@ def test_ids_beyond_a_double(api: Api, orders: Orders) -> None:
         2**32 + 10**7 + draw(10**6),
         2**53 + 2 * 10**7 + 1 + 2 * draw(10**6),
         2**60 + 4 * 10**7 + 1 + 2 * draw(10**6),
-        INT64.stop - 1 - 2 * draw(1, 10**4),
+        INT64.stop - 2**12 - 1 - 2 * draw(10**4),
     ]
     exactly(api, orders, wanted)
 

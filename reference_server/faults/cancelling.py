@@ -49,6 +49,12 @@ def finds_no_pending_order_with_an_even_id(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def finds_no_pending_order_with_a_negative_id(service: Service) -> None:
+    """Answers 404 for a pending order whose id is below zero, as a path pattern of digits does."""
+    amend.outcomes(service, ABSENT, lambda order: amend.pending(order) and order.id < 0)
+
+
+@fault("CANCEL-1")
 def cancels_at_the_third_attempt(service: Service) -> None:
     """Answers 409 to the first two cancels of a pending order, and cancels with the third."""
     asked: Counter[int] = Counter()

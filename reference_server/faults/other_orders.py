@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
-from ..orders import Order, Outcome, Status
+from ..orders import INT64_MAX, INT64_MIN, Order, Outcome, Status
 from .registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
@@ -197,6 +197,23 @@ def reads_ids_through_a_double(service: Service) -> None:
 def reads_ids_without_sign(service: Service) -> None:
     """Cancels the order 5 when asked for -5."""
     amend.find(service, lambda asked: [-asked])
+
+
+@fault("CANCEL-9")
+def clamps_ids_to_int64(service: Service) -> None:
+    """Cancels the order at the end of int64 when asked for a number beyond it."""
+    inner = service.read_id
+
+    def read_id(text: str) -> int | None:
+        return inner(text) if inner(text) is None else min(max(int(text), INT64_MIN), INT64_MAX)
+
+    service.read_id = read_id
+
+
+@fault("CANCEL-9")
+def lets_ids_overflow(service: Service) -> None:
+    """Cancels the order whose id is the lower 64 bits of the one asked for, taken with sign."""
+    amend.find(service, lambda asked: [(asked + 2**63) % 2**64 - 2**63])
 
 
 @fault("CANCEL-9")

@@ -198,6 +198,13 @@ def sends_no_challenge_to_a_wrong_key(service: Service) -> None:
     service.refuse = refuse
 
 
+@fault("AUTH-7")
+def leaves_the_comma_out_of_the_challenge(service: Service) -> None:
+    """Sends WWW-Authenticate with two parameters and no comma between them."""
+    garbled = 'Bearer realm="store-orders" error="invalid_token"'
+    amend.refusals(service, lambda _, response: response.headers.update({"WWW-Authenticate": garbled}))
+
+
 @fault("AUTH-8")
 def wants_the_scheme_spelled_bearer(service: Service) -> None:
     """Takes the scheme as "Bearer" only, not in small letters or capitals."""

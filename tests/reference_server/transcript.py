@@ -145,6 +145,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield cancel(order_id)
         yield say("GET", LIST)
         yield cancel(order_id)
+    for beyond in (2**63, -(10**30)):
+        store.place_ids([-(2**63)], Status.PENDING)
+        yield cancel(beyond)
     for order_id in (32, 33):
         yield cancel(order_id, None)
         yield cancel(order_id)

@@ -49,6 +49,16 @@ examples:
 exit status: 0 no regression · 1 a regression · 2 unreadable input
 """
 
+AUDIT_HELP = """\
+The checks run again, with the same random choices, on the recorded answers; nothing is sent.
+
+examples:
+  store-orders-conformance audit reports/staging
+
+exit status: 0 every status and figure follows from the evidence · 1 something stated does not ·
+2 unreadable, or made by another version of the suite
+"""
+
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong and where help is, on two lines instead of a page."""
@@ -152,6 +162,14 @@ def parser() -> Parser:
     compare.add_argument("results", nargs="+", metavar="RESULTS", help="a results.json, or the folder that holds it")
     compare.add_argument("--report-dir", metavar="DIR", help="write comparison.html and comparison.md there")
 
+    proven = command(
+        "audit",
+        "re-derive the verdict of a written run from its evidence, without the service",
+        _audit,
+        AUDIT_HELP,
+    )
+    proven.add_argument("folder", metavar="DIR", help="the folder of one target: reports/staging")
+
     again = command("report", "render the reports of a saved result anew", _report)
     again.add_argument("results", metavar="RESULTS", help="a results.json, or the folder that holds it")
     again.add_argument("--report-dir", metavar="DIR", help="where to (default: the folder of the result)")
@@ -244,6 +262,12 @@ def _compare(options: argparse.Namespace) -> int:
 
     folder = Path(options.report_dir) if options.report_dir else None
     return saved.compare([Path(name) for name in options.results], folder)
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from conformance.audit import command
+
+    return command.audit(Path(options.folder))
 
 
 def _report(options: argparse.Namespace) -> int:

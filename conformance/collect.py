@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 from conformance import __version__, doubts, universal
 from conformance.check import Check
 from conformance.contract import catalogue
-from conformance.reporting.run import Observed, Run
+from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.settings import Settings
 from conformance.target import Target
 from conformance.transport.evidence import Exchange, curl
 from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, unneeded_waivers, verdict
 
+#: The process of the command itself; workers have names of their own.
+OWN_PROCESS = "main"
+#: Why a check did not come to its end.
+UNFINISHED = "not finished: the run was cut short"
+CRASHED = "not finished: the worker that ran this check ended unexpectedly"
+#: What makes requests up: another version of it makes up others.
+TOOLS = ("hypothesis", "schemathesis")
+
 
 @dataclass
 class Report:
-    """What one check reported, with its exchanges; numbers in it count within the check."""
+    """What one check reported, with its exchanges; numbers in it count within the check. `process` ran it, as the one
+    numbered `place`."""
 
     check: str
     status: Status
+    process: str = OWN_PROCESS
+    place: int = 0
     message: str = ""
     seconds: float = 0.0
     failure: dict[str, Any] | None = None
     owners: list[str] = field(default_factory=list)
     certain: bool = False
     exchanges: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
     observations: list[tuple[str, Any, list[int]]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def cut_short(self, reason: str = UNFINISHED) -> None:
+        """Note that the check did not come to its end: whatever it had found is not its result."""
+        self.status, self.message, self.failure = Status.INCONCLUSIVE, reason, None
+        self.owners, self.certain = [], False
+
+    @classmethod
+    def crashed(cls, check: str, process: str) -> Report:
+        """Of a check whose process was lost while it ran: there is nothing but that."""
+        lost = cls(check, Status.INCONCLUSIVE, process=process, place=sys.maxsize)
+        lost.cut_short(CRASHED)
+        lost.warnings = [f"check {check}: {CRASHED}"]
+        return lost
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, to cross from a worker to the run that collects it."""
@@ -50,8 +77,25 @@ class Collection:
     started: datetime
     reports: dict[str, Report] = field(default_factory=dict)
     preflight: list[Exchange] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    wrong_keys: tuple[str, ...] = ()
     pointless: bool = False  # the look before the run found no service to judge
+
+    def add(self, report: Report) -> None:
+        """Take in what a check reported. Equal bodies are kept once."""
+        for exchange in report.exchanges:
+            exchange["body"] = sys.intern(exchange["body"])
+        self.reports[report.check] = report
+
+    @property
+    def order(self) -> tuple[tuple[str, ...], ...]:
+        """For each process the checks in the order in which they ran there, the command's own process first."""
+        found: dict[str, list[Report]] = {OWN_PROCESS: []}
+        for report in self.reports.values():
+            found.setdefault(report.process, []).append(report)
+        ordered = (sorted(reports, key=lambda report: report.place) for reports in found.values())
+        return tuple(tuple(report.check for report in reports) for reports in ordered)
 
 
 def build(
@@ -71,6 +115,7 @@ def build(
     results: list[CheckResult] = []
     facts: dict[str, list[Observed]] = {}
     warnings = list(collection.warnings)
+    messages = list(collection.messages)
     for check in checks:
         report = collection.reports.get(check.id)
         if report is None:
@@ -83,6 +128,7 @@ def build(
         exchanges += _number([Exchange.from_json(data) for data in report.exchanges], first)
         results.append(_result(check, report, first))
         warnings += report.warnings
+        messages += report.messages
         for topic, value, numbers in report.observations:
             facts.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
     for requirement in (*universal.JUDGES, *doubts.ROWS):
@@ -117,7 +163,27 @@ def build(
         command=command,
         observations=tuple(_merged(facts[topic]) for topic in catalogue.load().observations if topic in facts),
         warnings=tuple(dict.fromkeys(warnings)),
+        circumstances=_circumstances(collection, settings, waivers),
         exchanges=tuple(exchanges),
+        messages=tuple(messages),
+    )
+
+
+def _circumstances(collection: Collection, settings: Settings, waivers: Mapping[str, Waiver]) -> Circumstances:
+    target, states = collection.target, collection.target.states
+    kind = "none" if states is None else "lists" if states.static else "url" if states.url else "command"
+    return Circumstances(
+        selected=tuple(row for row in catalogue.load().requirements if row in settings.selected),
+        order=collection.order,
+        wrong_keys=collection.wrong_keys,
+        key_variable=target.key_variable,
+        states=kind,
+        pending=states.pending if states else (),
+        shipped=states.shipped if states else (),
+        bulk_orders=target.bulk_orders,
+        proxied=target.proxy is not None,
+        tools=tuple((tool, version(tool)) for tool in TOOLS),
+        waivers=tuple(waivers.values()),
     )
 
 

@@ -4,11 +4,13 @@
     item ─▶ excluded? target dead? ─▶ check ─▶ Report ──▶ Collection ─▶ Run ─▶ reports, exit status
 
 With `-n` the controller starts the reference server, looks at the targets and collects; the workers run the checks.
-What crosses from a worker to the controller is plain data in `report.conformance`.
+What a check reported is plain data in `report.conformance`; it crosses from a worker as JSON, since xdist's own channel
+takes no number above 2^31 and no text that is not UTF-8.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -28,10 +30,11 @@ from conformance import check as checks_of
 from conformance import collect, preflight, settings, verify, waivers
 from conformance.api import Api, Observations, Orders
 from conformance.check import Check
-from conformance.collect import Collection, Report
+from conformance.collect import OWN_PROCESS, Collection, Report
 from conformance.reference import Address, ReferenceServer
 from conformance.reporting.run import Run
 from conformance.session import Session
+from conformance.settings import Settings
 from conformance.states.leases import Leases, return_left
 from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
 from conformance.transport.client import Answer
@@ -73,8 +76,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "alone: runs while no other check does")
+    if config.pluginmanager.has_plugin(PLUGIN):  # an audit's, which runs the checks on a record
+        return
     try:
-        config.pluginmanager.register(Plugin(config), PLUGIN)
+        config.pluginmanager.register(Plugin.of(config), PLUGIN)
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
 
@@ -93,31 +98,49 @@ def runs(config: pytest.Config) -> list[Run]:
 class Plugin:
     """One pytest process of the suite: the only one, the controller, or a worker."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        shared: Shared,
+        targets: dict[str, Target | None],
+        waivers: dict[str, Waiver],
+    ) -> None:
+        """`targets` are by name; the reference is None until its server runs."""
         self.config = config
-        told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PLUGIN)
-        self.is_worker = told is not None
-        values = {
-            name.removeprefix(DEST): value for name, value in vars(config.option).items() if name.startswith(DEST)
-        }
-        if told is not None:
-            values["seed"] = told["seed"]
-        self.settings = settings.read(tuple(values["target"]), values)
-        self.waivers = self._waivers()
-        self.shared = Shared(**told) if told is not None else Shared(self.settings.seed)
-        self._resolved = resolve(self.settings.targets, self.settings.options)
-        #: Target by name; the reference is None until its server runs.
-        self.targets: dict[str, Target | None] = {t.name if t else REFERENCE: t for t in self._resolved}
-        if self.shared.reference is not None:
-            self.targets[REFERENCE] = adjusted(Address(**self.shared.reference).target(), self.settings.options)
+        self.settings = settings
+        self.shared = shared
+        self.targets = targets
+        self.waivers = waivers
+        self.is_worker = hasattr(config, "workerinput")
         self.sessions: dict[str, Session] = {}
         self.collections: dict[str, Collection] = {}
         self.runs: list[Run] = []
         self.interrupted = False
         self.crashed = False  # a worker ended unexpectedly
+        self._process = str(getattr(config, "workerinput", {}).get("workerid", OWN_PROCESS))
+        self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
         self._reports: dict[str, Report] = {}
         self._under_way = ""  # the target of the check that is running
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Plugin:
+        """As the options say, and in a worker the controller. Raises ConfigError."""
+        told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PLUGIN)
+        values = {
+            name.removeprefix(DEST): value for name, value in vars(config.option).items() if name.startswith(DEST)
+        }
+        if told is not None:
+            values["seed"] = told["seed"]
+        chosen = settings.read(tuple(values["target"]), values)
+        today = datetime.now(UTC).date()
+        accepted = waivers.read(chosen.waivers, today) if chosen.waivers is not None else {}
+        shared = Shared(**told) if told is not None else Shared(chosen.seed)
+        targets = {target.name if target else REFERENCE: target for target in resolve(chosen.targets, chosen.options)}
+        if shared.reference is not None:
+            targets[REFERENCE] = adjusted(Address(**shared.reference).target(), chosen.options)
+        return cls(config, chosen, shared, targets, accepted)
 
     # --- before the checks
 
@@ -148,14 +171,23 @@ class Plugin:
             self.targets[REFERENCE] = adjusted(address.target(), self.settings.options)
         for name in self.targets:
             session = self.session(name)
-            self.collections[name] = Collection(session.target, datetime.now(UTC))
+            self.collections[name] = Collection(session.target, datetime.now(UTC), wrong_keys=session.wrong_keys)
+            self.look(name)
+
+    def look(self, name: str) -> None:
+        """Look at a target before the first check, and take down what was seen."""
+        session, collection = self.session(name), self.collections[name]
+        try:
             reason = preflight.look(session)
             if reason:
                 self.shared.dead[name] = reason
-                self.collections[name].pointless = True
+                collection.pointless = True
             elif (trouble := preflight.look_at_provider(session)) is not None:
                 session.warnings.append(trouble)
-            self.collections[name].preflight = session.recorder.exchanges[:]
+        finally:
+            collection.preflight = session.recorder.exchanges[:]
+            collection.messages = session.recorder.messages[:]
+            session.recorder.messages.clear()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -181,15 +213,15 @@ class Plugin:
         kept: list[pytest.Item] = []
         dropped: list[pytest.Item] = []
         for item in items:
-            check = _check(item)
+            check = check_of(item)
             chosen = check is None or check.requirement in self.settings.selected
             (kept if chosen else dropped).append(item)
 
         def place(item: pytest.Item) -> tuple[int, bool, int]:
-            check = _check(item)
+            check = check_of(item)
             if check is None:
                 return (0, False, -1)
-            return (names.index(_target_of(item)), item.get_closest_marker("alone") is not None, order[check.id])
+            return (names.index(target_of(item)), item.get_closest_marker("alone") is not None, order[check.id])
 
         items[:] = sorted(kept, key=place)
         if dropped:
@@ -199,11 +231,12 @@ class Plugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        if (check := _check(item)) is None:
+        if (check := check_of(item)) is None:
             return (yield)
         with self._lock(item):
-            self._reports[item.nodeid] = Report(check.id, Status.PASSED)
-            self._under_way = _target_of(item)
+            self._count += 1
+            self._reports[item.nodeid] = Report(check.id, Status.PASSED, self._process, self._count)
+            self._under_way = target_of(item)
             outcome = yield
         if self.is_worker and self.folder is not None and (self.folder / STOP).exists():
             item.session.shouldstop = "the run was cut short"
@@ -233,11 +266,12 @@ class Plugin:
             if isinstance(call.excinfo.value, verify.Failed):
                 outcome.longrepr = f"{report.message}\n{report.failure and report.failure['curl']}"
         if outcome.when == "teardown":
-            session = self.sessions.get(_target_of(item))
+            session = self.sessions.get(target_of(item))
             if session is not None:
                 report.warnings += map(session.recorder.redactor.clean, session.warnings)
                 session.warnings.clear()
-            outcome.conformance = {**report.to_json(), "target": _target_of(item)}  # type: ignore[attr-defined]
+            told: Any = {**report.to_json(), "target": target_of(item)}
+            outcome.conformance = json.dumps(told) if self.is_worker else told  # type: ignore[attr-defined]
             del self._reports[item.nodeid]
         return outcome
 
@@ -245,7 +279,7 @@ class Plugin:
         if isinstance(error, verify.Failed):
             report.status = Status.FAILED
             report.certain = error.certain
-            session = self.session(_target_of(item))
+            session = self.session(target_of(item))
             clean = session.recorder.redactor.clean
             report.message = clean(str(error))
             report.failure = {
@@ -269,46 +303,43 @@ class Plugin:
             report.status = Status.INCONCLUSIVE
             report.message = f"the suite itself failed here, which says nothing of the service: {kind}: {error}"
             report.warnings.append(f"check {report.check}: {report.message}; please report this")
-        known = self.sessions.get(_target_of(item))
+        known = self.sessions.get(target_of(item))
         if known is not None:
             report.message = known.recorder.redactor.clean(report.message)
 
     # --- after the checks
 
+    @pytest.hookimpl(tryfirst=True)  # others find it decoded
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if self.is_worker:
-            return
         told = getattr(report, "conformance", None)
-        if told is None:
-            self._note_crash(report)
+        if told is None or self.is_worker:
             return
-        told = dict(told)
-        collection = self.collections.get(told.pop("target"))
+        if isinstance(told, str):
+            report.conformance = told = json.loads(told)  # type: ignore[attr-defined]
+        collection = self.collections.get(told["target"])
         if collection is not None:
-            collection.reports[told["check"]] = Report.from_json(told)
+            collection.add(Report.from_json({name: value for name, value in told.items() if name != "target"}))
 
-    def _note_crash(self, report: pytest.TestReport) -> None:
-        """A worker that is no more leaves its check undecided. xdist says so with a report of no known phase."""
-        found = re.search(r"test_(\w+)\.py::test_(\w+)\[(.+)\]$", report.nodeid)
-        if found is None or report.when in ("setup", "call", "teardown"):
-            return
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
+        """xdist has lost the worker that ran `crashitem`. Its check has a result all the same."""
+        match = re.fullmatch(r".*test_(\w+)\.py::test_(\w+)\[(.*)\]", crashitem)
         self.crashed = True
-        check, target = f"{found[1]}.{found[2]}", found[3]
-        message = "not finished: the worker that ran this check ended unexpectedly"
-        self.collections[target].reports[check] = Report(check, Status.INCONCLUSIVE, message)
-        self.collections[target].warnings.append(f"check {check}: {message}")
+        if match is not None and match[3] in self.collections:
+            lost = Report.crashed(f"{match[1]}.{match[2]}", report.node.gateway.id)
+            report.conformance = {**lost.to_json(), "target": match[3]}
 
     def pytest_keyboard_interrupt(self) -> None:
         self.interrupted = True
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
         if not self.is_worker and self.folder is not None:
             (self.folder / STOP).touch()  # to workers in the midst of a check: let it be the last one
         try:
             return (yield)  # pytest tears down what an interruption left open: orders are given back here
         finally:
-            self._conclude(session)
+            self._conclude(session, failed=exitstatus == pytest.ExitCode.INTERNAL_ERROR)
 
     def _gather(self) -> None:
         """Take in what workers reported while the run was being cut short, and return what dead ones held."""
@@ -321,11 +352,11 @@ class Plugin:
             if self.folder is not None and own.provider is not None:
                 own.warnings += return_left(own.provider, self.folder, name)
 
-    def _conclude(self, session: pytest.Session) -> None:
+    def _conclude(self, session: pytest.Session, *, failed: bool) -> None:
         for report in self._reports.values():  # the check that an interruption cut short
-            report.status, report.message = Status.INCONCLUSIVE, "not finished: the run was cut short"
+            report.cut_short()
             if self._under_way in self.collections:
-                self.collections[self._under_way].reports[report.check] = report
+                self.collections[self._under_way].add(report)
         if not self.is_worker:
             self._gather()
         for name, own in self.sessions.items():
@@ -338,7 +369,7 @@ class Plugin:
             return
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
-        cut_short = self.interrupted or self.crashed or bool(session.shouldfail) or bool(session.shouldstop)
+        cut_short = self.interrupted or self.crashed or failed or bool(session.shouldfail) or bool(session.shouldstop)
         nothing = not any(collection.reports for collection in self.collections.values())
         if nothing and not cut_short:
             return
@@ -366,10 +397,6 @@ class Plugin:
         lost = unwritten and outcome.exit_status is Exit.CONFORMANT
         session.exitstatus = Exit.INCOMPLETE if lost else outcome.exit_status
 
-    def _waivers(self) -> dict[str, Waiver]:
-        path = self.settings.waivers
-        return waivers.read(path, datetime.now(UTC).date()) if path is not None else {}
-
 
 # --- what checks are given
 
@@ -383,12 +410,12 @@ def session(request: pytest.FixtureRequest) -> Session:
 @pytest.fixture(autouse=True)
 def recorded(request: pytest.FixtureRequest) -> Iterator[None]:
     """Sees to it that a check which cannot run is not run, and that what it sends is kept as its evidence."""
-    check = _check(request.node)
+    check = check_of(request.node)
     if check is None:
         yield
         return
     plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
-    name = _target_of(request.node)
+    name = target_of(request.node)
     if name in plugin.shared.dead:
         raise verify.Inconclusive(plugin.shared.dead[name])
     session = plugin.session(name)
@@ -409,6 +436,8 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[None]:
     ]
     if report.failure is not None and report.failure["exchange"] is not None:
         report.failure["exchange"] = place.get(report.failure["exchange"])
+    report.messages = session.recorder.messages[:]
+    session.recorder.messages.clear()
     del session.recorder.exchanges[mark:]
 
 
@@ -482,11 +511,13 @@ def elsewhere(recorded: None, session: Session) -> Callable[[], list[Answer]]:
 # --- small things
 
 
-def _check(item: Any) -> Check | None:
+def check_of(item: Any) -> Check | None:
+    """The check that a test item runs, or None."""
     return checks_of.of(getattr(item, "function", None))
 
 
-def _target_of(item: Any) -> str:
+def target_of(item: Any) -> str:
+    """The name of the target that a test item is about."""
     return str(item.callspec.params["session"])
 
 

@@ -13,14 +13,16 @@ from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Operation, Trouble
 from conformance.transport.guard import Refused
 
+#: What stands in the place of a check for what is sent here.
+NAME = "preflight"
 #: The key may be refused by fault (AUTH-1) rather than be wrong; so often is it tried.
 TRIES = 3
 
 
 def look(session: Session) -> str | None:
     """Why running the checks would be pointless, and what to do about it; None where it is not."""
-    session.recorder.check = "preflight"
-    api = session.api("preflight")
+    session.recorder.check = NAME
+    api = session.api(NAME)
     target = session.target
     endpoint = f"{session.endpoint.base_path}/store/orders"
     for _ in range(TRIES):
@@ -67,14 +69,14 @@ def look_at_provider(session: Session) -> str | None:
 def _takes_key_otherwise(session: Session) -> bool:
     """Whether the key is right, though listing refuses it: listing takes it in another place, or cancelling takes it
     (AUTH-1)."""
-    listings = session.api("preflight")
+    listings = session.api(NAME)
     elsewhere = [*credentials.misplaced(session.key, proxied=True), *credentials.in_query(session.key)]
     if any(answer.status == 200 for answer in listings.send_all(map(listings.ask_list, elsewhere))):
         return True
     if session.target.mode is not Mode.FULL:
         return False
-    api = session.api("preflight")
-    leases, _ = session.orders("preflight", api)
+    api = session.api(NAME)
+    leases, _ = session.orders(NAME, api)
     try:
         (order,) = leases.take(State.PENDING, 1)
         return api.cancel(order).status not in (None, 401, 403)
@@ -98,7 +100,7 @@ def _is_sign(answer: Answer) -> bool:
 
 def _is_elsewhere(session: Session) -> bool:
     """Whether the listing answers next to the base URL, which BASE-1 is about."""
-    return any(answer.listing is not None and answer.status == 200 for answer in session.elsewhere("preflight")())
+    return any(answer.listing is not None and answer.status == 200 for answer in session.elsewhere(NAME)())
 
 
 def _seen(answer: Answer) -> str:

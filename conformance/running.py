@@ -38,9 +38,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
     command = arguments(names, {**values, "seed": chosen.seed}, workers)
-    # A project's own pytest settings and plugins have no part in this, here and in the workers.
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    os.environ.pop("PYTEST_ADDOPTS", None)
+    seclude()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, watch.interrupt)
     status = pytest.main(command, plugins=[watch])
@@ -57,24 +55,34 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     return int(status)
 
 
+def seclude() -> None:
+    """See to it that a project's own pytest settings and plugins have no part in this, here and in the workers."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ.pop("PYTEST_ADDOPTS", None)
+
+
+def words(*options: str) -> list[str]:
+    """The command line for pytest that runs the suite with `options`."""
+    package = files("conformance")
+    own = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "--noconftest", "-p", "conformance.plugin"]
+    return [*own, *options, "--pyargs", "conformance.checks"]
+
+
 def arguments(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
     """The command line for pytest that runs the suite against the targets `names`, with the options in `values`."""
-    package = files("conformance")
-    words = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "--noconftest", "-p", "conformance.plugin"]
-    if workers not in (None, "1"):
-        words += ["-p", "xdist.plugin", "-n", str(workers)]
+    options = ["-p", "xdist.plugin", "-n", str(workers)] if workers not in (None, "1") else []
     for name in names:
-        words += ["--target", name]
+        options += ["--target", name]
     for flag, described in settings.OPTIONS.items():
         value = values.get(flag[2:].replace("-", "_"))
         ours = f"--conformance-{flag[2:]}"
         if described.get("action") == "store_true":
-            words += [ours] if value else []
+            options += [ours] if value else []
         elif isinstance(value, list):
-            words += [f"{ours}={one}" for one in value]
+            options += [f"{ours}={one}" for one in value]
         elif value is not None:
-            words.append(f"{ours}={value}")
-    return [*words, "--pyargs", "conformance.checks"]
+            options.append(f"{ours}={value}")
+    return words(*options)
 
 
 def _check_writable(folder: Path) -> None:

@@ -18,8 +18,8 @@ def load(path: Path) -> Run:
     file = path / "results.json" if path.is_dir() else path
     evidence = file.parent / "evidence.har"
     try:
-        exchanges = har.read(evidence.read_bytes()) if evidence.exists() else []
-        return results.read(file.read_bytes(), exchanges)
+        kept = har.read(evidence.read_bytes()) if evidence.exists() else har.Evidence("", [], [])
+        return results.read(file.read_bytes(), kept.exchanges, kept.messages)
     except OSError as error:
         raise ConfigError(f"{error.filename}: cannot be read ({error.strerror})") from None
     except (results.ResultsError, har.HarError) as error:

@@ -15,9 +15,9 @@ from conformance.checks import credentials
 from conformance.contract import catalogue
 from conformance.states import leases
 from conformance.states.leases import Allotment
-from conformance.states.provider import Provider, connect
-from conformance.target import Mode, Target
-from conformance.transport.client import Answer, Client
+from conformance.states.provider import Provider, Recorded, connect
+from conformance.target import Mode, States, Target
+from conformance.transport.client import Answer, Client, Observer
 from conformance.transport.endpoint import Endpoint, Pace
 from conformance.transport.evidence import Recorder, Redactor
 from conformance.transport.guard import Guard
@@ -43,8 +43,8 @@ class Session:
         self.guard = Guard(self.target.mode)
         pace = self.shared / f"{self.target.name}.pace" if self.shared else None
         self.endpoint = Endpoint(self.target, Pace(self.target.rate_limit, pace))
-        self.client = Client(self.endpoint, self.guard, self.recorder, Judge())
-        self.wire = Wire(self.client)
+        self.client = self.client_of(self.endpoint, self.guard, Judge())
+        self.wire = self.wire_of(self.client)
         self.valid = credentials.valid(self.key)
         self._provider: Provider | None = None
         self._allotments: dict[str, Allotment] | None = None
@@ -54,8 +54,24 @@ class Session:
         """The state provider, connected when first asked for; None for static lists and where there is none."""
         states = self.target.states
         if self._provider is None and states is not None and not states.static:
-            self._provider = connect(states)
+            self._provider = Recorded(self.provider_of(states), self.recorder.message)
         return self._provider
+
+    # What an audit puts its record in the place of.
+
+    def client_of(self, endpoint: Endpoint, guard: Guard, observer: Observer) -> Client:
+        """A client of `endpoint`, whose answers are judged by `observer`."""
+        return Client(endpoint, guard, self.recorder, observer)
+
+    def wire_of(self, client: Client) -> Wire:
+        """Raw connections to the target of `client`."""
+        return Wire(client)
+
+    def provider_of(self, states: States) -> Provider:
+        """The state provider that `states` describe."""
+        return connect(states)
+
+    # What checks work with.
 
     def api(self, check: str) -> Api:
         """The operations for one check, whose random choices derive from the seed and its id."""
@@ -66,6 +82,11 @@ class Session:
         ledger = self.shared / f"{self.target.name}.{os.getpid()}{leases.LEDGER}" if self.shared else None
         held = leases.Leases(self.provider, self.guard, self.allotments.get(check), ledger)
         return held, Orders(held, api)
+
+    @property
+    def wrong_keys(self) -> tuple[str, ...]:
+        """The labels of the invalid keys that there are of the key: which of them coincide depends on its form."""
+        return tuple(wrong.label for wrong in credentials.invalid_keys(self.key, random.Random(0)))
 
     @property
     def allotments(self) -> dict[str, Allotment]:
@@ -84,9 +105,7 @@ class Session:
             answers = []
             for path in (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1"):
                 aside = replace(self.target, base_url=urlunsplit(parts._replace(path=path)), mode=Mode.OBSERVE)
-                client = Client(
-                    Endpoint(aside, self.endpoint.pace), Guard(Mode.OBSERVE), self.recorder, lambda answer: None
-                )
+                client = self.client_of(Endpoint(aside, self.endpoint.pace), Guard(Mode.OBSERVE), lambda answer: None)
                 answers.append(Api(client, self.valid, random.Random(check)).list())
                 client.close()
             return answers

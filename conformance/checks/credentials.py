@@ -91,7 +91,9 @@ def near_misses(key: str) -> list[Credential]:
 
 def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
     """The whole battery of AUTH-3: near misses of `key`, common words, and a random string of its length."""
-    chance = "".join(rng.choices(string.ascii_letters + string.digits, k=max(16, len(key))))
+    # One draw, so that what is drawn later does not depend on how long the key is.
+    letters = random.Random(rng.getrandbits(64)).choices(string.ascii_letters + string.digits, k=max(16, len(key)))
+    chance = "".join(letters)
     others = [*STRANGERS, chance]
     return near_misses(key) + [
         bearer(word, f"the word {word!r}" if word in STRANGERS else "a random key") for word in others if word != key

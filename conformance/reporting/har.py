@@ -2,13 +2,19 @@
 
 The format is that of w3c.github.io/web-performance/specs/HAR; browsers, proxies and editors open it. What
 it has no name for stands in fields of our own, which begin with an underscore as the format demands. A
-request that got no answer has the status 0, as browsers write it.
+request that got no answer has the status 0, as browsers write it. A long body that came before is not written
+again: `_body_of` has the number of the exchange that shows it. One entry stands on each line.
+
+The messages to the state provider are evidence too: they stand in `_messages`, before the entries.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl
@@ -39,28 +45,63 @@ _OWN = (
 )
 
 
+#: Likewise, and written only where there is something to say.
+_SPARE = ("undecided", "extra", "kept_open", "waited")
+_USUAL = {
+    own.name: own.default if own.default_factory is MISSING else own.default_factory()
+    for own in fields(Exchange)
+    if own.name in _SPARE
+}
+#: Characters of a body from which on it is written once.
+_LONG = 4096
+
+
 class HarError(ValueError):
     """What was given is not an `evidence.har` that this suite wrote; the message says why."""
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What is in an `evidence.har`: exchanges in the order of their numbers, messages to the state provider."""
+
+    suite_version: str
+    exchanges: list[Exchange]
+    messages: list[dict[str, Any]]
+
+
 def render(run: Run) -> str:
-    """The exchanges of `run` as the text of a HAR file, in printable ASCII, in the order of their numbers."""
+    """The evidence of `run` as the text of a HAR file, in printable ASCII."""
+    log = document(run)["log"]
+    entries = ",\n".join(json.dumps(entry) for entry in log.pop("entries"))
+    head = json.dumps(log)[:-1]
+    return f'{{"log": {head}, "entries": [\n{entries}\n]}}}}\n'.replace("\x7f", "\\u007f")
+
+
+def document(run: Run) -> dict[str, Any]:
+    """The evidence of `run` as the content of a HAR file."""
     written = io.StringIO()
     creator = harfile.Creator("store-orders-conformance", run.suite_version)
+    first: dict[str, int] = {}  # long bodies, and which exchange shows each
     with harfile.HarFile.open(written, creator=creator, comment=f"{run.target}: {run.base_url}") as har:
         for exchange in run.exchanges:
-            _add(har, exchange)
-    document = json.loads(written.getvalue())
-    for entry, exchange in zip(document["log"]["entries"], run.exchanges, strict=True):
+            _add(har, exchange, first)
+    made: dict[str, Any] = json.loads(written.getvalue())
+    for entry, exchange in zip(made["log"]["entries"], run.exchanges, strict=True):
         entry.update({f"_{name}": getattr(exchange, name) for name in _OWN})
-    return json.dumps(document, indent=1).replace("\x7f", "\\u007f") + "\n"
+        entry.update({f"_{name}": value for name in _SPARE if (value := getattr(exchange, name)) != _USUAL[name]})
+        if (shown_by := first.get(exchange.body, exchange.number)) != exchange.number:
+            entry["response"]["content"]["_body_of"] = shown_by
+    made["log"]["_messages"] = list(run.messages)
+    return made
 
 
-def read(text: str | bytes) -> list[Exchange]:
-    """The exchanges in a HAR file that `render` wrote, in the order of their numbers. Raises HarError."""
+def read(text: str | bytes) -> Evidence:
+    """What is in a HAR file that `render` wrote. Raises HarError."""
     try:
-        entries = json.loads(text)["log"]["entries"]
-        return sorted((_exchange(entry) for entry in entries), key=lambda exchange: exchange.number)
+        log = json.loads(text)["log"]
+        exchanges = sorted((_exchange(entry) for entry in log["entries"]), key=lambda exchange: exchange.number)
+        _fill_in(exchanges, log["entries"])
+        return Evidence(log["creator"]["version"], exchanges, list(log.get("_messages", ())))
     except (ValueError, RecursionError) as error:
         raise HarError(f"not JSON: {error}") from error
     except KeyError as error:
@@ -69,13 +110,22 @@ def read(text: str | bytes) -> list[Exchange]:
         raise HarError(f"not a HAR file: {error}") from error
 
 
-def _add(har: harfile.HarFile, exchange: Exchange) -> None:
+def _fill_in(exchanges: Iterable[Exchange], entries: Iterable[dict[str, Any]]) -> None:
+    """Give the exchanges whose body was written with another one theirs."""
+    by_number = {exchange.number: exchange for exchange in exchanges}
+    for entry in entries:
+        shown_by = entry["response"]["content"].get("_body_of")
+        if shown_by is not None:
+            by_number[entry["_number"]].body = by_number[shown_by].body
+
+
+def _add(har: harfile.HarFile, exchange: Exchange, first: dict[str, int]) -> None:
     milliseconds = round(exchange.seconds * 1000, 3)
     har.add_entry(
         startedDateTime=datetime.fromtimestamp(exchange.started, UTC),
         time=milliseconds,
         request=_request(exchange),
-        response=_response(exchange),
+        response=_response(exchange, first),
         timings=harfile.Timings(send=0, wait=milliseconds, receive=0),
         comment=f"{exchange.check}: {exchange.line} -> {exchange.received}",
     )
@@ -97,22 +147,40 @@ def _request(exchange: Exchange) -> harfile.Request:
     )
 
 
-def _response(exchange: Exchange) -> harfile.Response:
-    kept = len(exchange.body.encode("utf-8", "surrogatepass"))
-    note = f"the first {kept:,} of {exchange.body_size:,} bytes, sha256 of all {exchange.body_sha256}"
+def _response(exchange: Exchange, first: dict[str, int]) -> harfile.Response:
     return harfile.Response(
         status=exchange.status or 0,
         statusText=exchange.reason,
         httpVersion=exchange.http_version,
         headers=_records(exchange.headers),
-        content=harfile.Content(
-            size=exchange.body_size,
-            mimeType=_field(exchange.headers, "content-type"),
-            text=exchange.body,
-            comment=note if exchange.body_cut else None,
-        ),
+        content=_content(exchange, first),
         redirectURL=_field(exchange.headers, "location"),
         comment=exchange.received if exchange.status is None else None,
+    )
+
+
+def _content(exchange: Exchange, first: dict[str, int]) -> harfile.Content:
+    body: str | None = exchange.body
+    encoding = note = None
+    if (
+        len(exchange.body) >= _LONG
+        and (shown_by := first.setdefault(exchange.body, exchange.number)) != exchange.number
+    ):
+        body, note = None, f"the same body as in exchange {shown_by}"
+    elif not exchange.body.isascii():
+        try:
+            exchange.body.encode()
+        except UnicodeEncodeError:  # no UTF-8: other readers could make nothing of it as text
+            body, encoding = base64.b64encode(exchange.raw_body).decode(), "base64"
+    if exchange.body_cut:
+        kept = len(exchange.body.encode("utf-8", "surrogateescape"))
+        note = f"the first {kept:,} of {exchange.body_size:,} bytes, sha256 of all {exchange.body_sha256}"
+    return harfile.Content(
+        size=exchange.body_size,
+        mimeType=_field(exchange.headers, "content-type"),
+        text=body,
+        encoding=encoding,
+        comment=note,
     )
 
 
@@ -127,8 +195,12 @@ def _field(headers: list[tuple[str, str]], name: str) -> str:
 def _exchange(entry: dict[str, Any]) -> Exchange:
     request, response = entry["request"], entry["response"]
     content, posted = response["content"], request.get("postData")
+    body = content.get("text", "")
+    if content.get("encoding") == "base64":
+        body = base64.b64decode(body, validate=True).decode("utf-8", "surrogateescape")
     return Exchange(
         **{name: entry[f"_{name}"] for name in _OWN},
+        **{name: entry[f"_{name}"] for name in _SPARE if f"_{name}" in entry},
         method=request["method"],
         url=request["url"],
         request_headers=[(record["name"], record["value"]) for record in request["headers"]],
@@ -137,6 +209,6 @@ def _exchange(entry: dict[str, Any]) -> Exchange:
         reason=response["statusText"],
         http_version=response["httpVersion"],
         headers=[(record["name"], record["value"]) for record in response["headers"]],
-        body=content.get("text", ""),
+        body=body,
         body_size=content["size"],
     )

@@ -6,8 +6,10 @@ rely on it: what it demands changes only with the number at the end of SCHEMA.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cache
 from importlib.resources import files as package_files
 from typing import Any
@@ -16,7 +18,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from conformance.contract.catalogue import Level, Requirement
-from conformance.reporting.run import Observed, Run
+from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, Failure, RequirementResult, Status, Verdict, Waiver, counts
 
@@ -38,7 +40,7 @@ def schema() -> dict[str, Any]:
 def to_json(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
     """`run` as plain data that the schema admits; `files` are the other files of the run with their digests
     (`sha256:…`). The exchanges are not in it: they are `evidence.har`, referred to by number."""
-    return {
+    data = {
         "schema": SCHEMA,
         "suite": {
             "version": run.suite_version,
@@ -68,8 +70,18 @@ def to_json(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
             for seen in run.observations
         ],
         "warnings": list(run.warnings),
+        "circumstances": _circumstances(run.circumstances),
         "files": dict(sorted(files.items())),
     }
+    return {**data, "digest": digest(data)}
+
+
+def digest(data: Mapping[str, Any]) -> str:
+    """The digest of `data`, the content of a `results.json`, but for the one it carries: anybody can make it, so it
+    shows that something was changed since, and not by whom."""
+    rest = {name: value for name, value in data.items() if name != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def render(run: Run, files: Mapping[str, str]) -> str:
@@ -77,17 +89,17 @@ def render(run: Run, files: Mapping[str, str]) -> str:
     return json.dumps(to_json(run, files), indent=1, allow_nan=False).replace("\x7f", "\\u007f") + "\n"
 
 
-def read(text: str | bytes, exchanges: Iterable[Exchange] = ()) -> Run:
+def read(text: str | bytes, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[str, Any]] = ()) -> Run:
     """The run that the text of a `results.json` tells of. Raises ResultsError."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ResultsError(f"not JSON: {error}") from error
-    return from_json(data, exchanges)
+    return from_json(data, exchanges, messages)
 
 
-def from_json(data: Any, exchanges: Iterable[Exchange] = ()) -> Run:
-    """The run that `data`, the content of a `results.json`, tells of; `exchanges` are those of
+def from_json(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[str, Any]] = ()) -> Run:
+    """The run that `data`, the content of a `results.json`, tells of; `exchanges` and `messages` are those of
     `evidence.har`.
 
     Raises ResultsError, naming the place, for anything that the schema does not admit.
@@ -122,8 +134,31 @@ def from_json(data: Any, exchanges: Iterable[Exchange] = ()) -> Run:
             Observed(row["topic"], row["value"], tuple(row.get("exchanges", ()))) for row in data["observations"]
         ),
         warnings=tuple(data.get("warnings", ())),
+        circumstances=_read_circumstances(data.get("circumstances")),
+        messages=tuple(messages),
         exchanges=tuple(sorted(exchanges, key=lambda exchange: exchange.number)),
     )
+
+
+def _circumstances(made: Circumstances | None) -> dict[str, Any] | None:
+    if made is None:
+        return None
+    data = dict(vars(made))
+    data["tools"] = dict(made.tools)
+    data["waivers"] = [_present(vars(waiver)) for waiver in made.waivers]
+    return dict(_plain(data))
+
+
+def _read_circumstances(data: dict[str, Any] | None) -> Circumstances | None:
+    if data is None:
+        return None
+    known: dict[str, Any] = {field.name: data[field.name] for field in fields(Circumstances)}
+    for name in ("selected", "wrong_keys", "pending", "shipped"):
+        known[name] = tuple(known[name])
+    known["order"] = tuple(map(tuple, data["order"]))
+    known["tools"] = tuple(data["tools"].items())
+    known["waivers"] = tuple(Waiver(**waiver) for waiver in data["waivers"])
+    return Circumstances(**known)
 
 
 def _requirement(result: RequirementResult) -> dict[str, Any]:

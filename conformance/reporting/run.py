@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.transport.evidence import Exchange
-from conformance.verdict import RequirementResult, Verdict
+from conformance.verdict import RequirementResult, Verdict, Waiver
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,34 @@ class Observed:
 
 
 @dataclass(frozen=True)
+class Circumstances:
+    """What a run depended on besides the answers of the service: with it, `audit` runs the same checks again.
+
+    `order` has the checks of each process as they ran, those of the command's own process first. `wrong_keys` are the
+    labels of the invalid keys that there are of the key. `states` is "url", "command", "lists" or "none".
+    """
+
+    selected: tuple[str, ...]
+    order: tuple[tuple[str, ...], ...]
+    wrong_keys: tuple[str, ...]
+    key_variable: str
+    states: str
+    pending: tuple[int, ...]
+    shipped: tuple[int, ...]
+    bulk_orders: int
+    proxied: bool
+    tools: tuple[tuple[str, str], ...]
+    waivers: tuple[Waiver, ...] = ()
+
+
+@dataclass(frozen=True)
 class Run:
     """Everything that is known when a run against one target has ended.
 
     `started` and `finished` are RFC 3339 in UTC, `requests` counts what was sent to the service, state provider
     excluded, `exchanges` are in the order of their numbers and hold no secrets, `command` is how the run was started.
+    `messages` are those to the state provider, each with its answer, in the order of the checks that they were sent
+    for.
     """
 
     target: str
@@ -44,4 +67,6 @@ class Run:
     command: str = ""
     observations: tuple[Observed, ...] = ()
     warnings: tuple[str, ...] = ()
+    circumstances: Circumstances | None = None
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
+    messages: tuple[dict[str, Any], ...] = field(default=(), repr=False)

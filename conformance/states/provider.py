@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -163,6 +164,29 @@ class CommandProvider:
 
     def close(self) -> None:
         pass
+
+
+class Recorded:
+    """A provider whose messages go on record, each with the answer to it, or why there was none."""
+
+    def __init__(self, provider: Provider, keep: Callable[[dict[str, Any]], None]) -> None:
+        self._provider = provider
+        self._keep = keep
+
+    def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        try:
+            answer = self._provider.call(message)
+        except ProviderError as error:
+            self._keep({**message, "failed": str(error)})
+            raise
+        except CannotDo as refusal:
+            self._keep({**message, "cannot": str(refusal)})
+            raise
+        self._keep({**message, "answer": answer})
+        return answer
+
+    def close(self) -> None:
+        self._provider.close()
 
 
 def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]:

@@ -177,11 +177,15 @@ class Client:
     def note(self, answer: Answer) -> None:
         """Write what came into the exchange of `answer`, now that nothing more will come."""
         exchange = answer.exchange
-        self.recorder.answer(exchange, answer.headers, answer.body)
+        self.recorder.answer(exchange, answer.headers, answer.body, answer.extra)
         self.recorder.end(exchange)
         self._largest = max(self._largest, len(answer.body))
+        self.share(answer)
+
+    def share(self, answer: Answer) -> None:
+        """Have `answer` use the body of another one, and what was read in it, if that is the same and a large one."""
         if len(answer.body) >= WORTH_SHARING:
-            answer.text = self._texts.setdefault(exchange.body_sha256, answer.text)
+            answer.text = self._texts.setdefault(answer.exchange.body_sha256, answer.text)
             answer.body = answer.text.body
 
     def close(self) -> None:
@@ -200,8 +204,10 @@ class Client:
             answer = self._once(request)
             self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
             answers.append(answer)
-            if not self.endpoint.waits(retry_after(answer), since):
+            delay = retry_after(answer)
+            if not self.endpoint.waits(delay, since):
                 return answers
+            answer.exchange.waited = delay
 
     def _once(self, request: Request) -> Answer:
         headers = self.endpoint.headers(request, connection="close")

@@ -18,11 +18,12 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, unquote
 
-#: Bytes of a body that the evidence keeps; of a longer one it keeps the beginning, the length and the digest.
-RECORDED_BODY = 256 * 1024
-#: Bytes of bodies that one process keeps in all, as JSON writes them; then only so many characters of each further one.
-#: The reports hold them several times over while they are written.
-RECORDED_IN_ALL, LEAST_RECORDED = 40_000_000, 4096
+#: Bytes of a body that the evidence keeps whole: a listing of some 10,000 orders. Of a longer one it keeps the
+#: beginning, the length and the digest.
+RECORDED_BODY, BEGINNING = 1024 * 1024, 4096
+#: Bytes of bodies that one process keeps in all, as JSON writes them, equal ones counted once; then only the beginning
+#: of each further one. The reports hold them several times over while they are written.
+RECORDED_IN_ALL = 40_000_000
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
 KEY_LABEL = "<key>"
@@ -129,7 +130,8 @@ class Exchange:
     """One request and what came back, without secrets; the unit of evidence.
 
     `number` is its place in the run, given when the run's exchanges are brought together. `status` is None where there
-    was no complete answer, and `trouble` with `detail` says why.
+    was no complete answer, and `trouble` with `detail` says why. `body` is what was received, with what is no UTF-8 as
+    Python's `surrogateescape` has it, so that the bytes can be told from it.
     """
 
     method: str
@@ -152,6 +154,9 @@ class Exchange:
     body_size: int = 0
     body_sha256: str = ""
     body_cut: bool = False
+    extra: str = ""  # what followed the response on its connection, a character for each byte
+    kept_open: bool | None = None  # whether the service left the connection open, where a check asked
+    waited: float | None = None  # seconds after which the same was asked again, as the service had it (Retry-After)
     trouble: str | None = None
     detail: str = ""
     revealed_key: bool = False
@@ -178,6 +183,11 @@ class Exchange:
         if self.status is None:
             return f"no answer ({self.detail or self.trouble})"
         return f"{self.status} {self.reason}".strip()
+
+    @property
+    def raw_body(self) -> bytes:
+        """The bytes of `body`."""
+        return self.body.encode("utf-8", "surrogateescape")
 
     @property
     def line(self) -> str:
@@ -269,11 +279,13 @@ def _base64_forms(value: str) -> list[str]:
 
 
 class Recorder:
-    """Keeps the exchanges of one process for one target, in the order in which their answers were complete."""
+    """Keeps what one process sent for one target: its exchanges with the service, in the order in which requests were
+    made, and the messages to the state provider."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor = redactor
         self.exchanges: list[Exchange] = []
+        self.messages: list[dict[str, Any]] = []
         self.check = ""
         self._left = RECORDED_IN_ALL
         self._texts: dict[str, str] = {}
@@ -299,16 +311,17 @@ class Recorder:
             check=self.check,
         )
 
-    def answer(self, exchange: Exchange, headers: Headers, body: bytes) -> None:
-        """Write header fields and body of the answer into `exchange`, cleaned and cut."""
-        text = body[:RECORDED_BODY].decode("utf-8", "replace")
+    def answer(self, exchange: Exchange, headers: Headers, body: bytes, extra: bytes = b"") -> None:
+        """Write header fields, body, and what followed it into `exchange`, cleaned and cut."""
+        text = body[:RECORDED_BODY].decode("utf-8", "surrogateescape")
         exchange.revealed_key = self.redactor.reveals(text) or any(self.redactor.reveals(v) for _, v in headers)
         exchange.headers = [(self.redactor.clean(name), self.redactor.clean(value)) for name, value in headers]
         cleaned = self.redactor.clean(text)
-        exchange.body = self._kept(cleaned)
+        exchange.body = self._kept(cleaned, whole=len(body) <= RECORDED_BODY)
         exchange.body_size = len(body)
         exchange.body_sha256 = hashlib.sha256(body).hexdigest()
         exchange.body_cut = len(body) > RECORDED_BODY or len(exchange.body) < len(cleaned)
+        exchange.extra = self.redactor.clean(extra.decode("latin-1"))
 
     def end(self, exchange: Exchange) -> None:
         """Stop the clock of `exchange`."""
@@ -316,15 +329,29 @@ class Recorder:
         exchange.reason = self.redactor.clean(exchange.reason)
         exchange.detail = self.redactor.clean(exchange.detail)
 
-    def _kept(self, text: str) -> str:
+    def _kept(self, text: str, *, whole: bool) -> str:
         """What is kept of a body: equal ones once, and no more than there is room for."""
-        if len(text) <= LEAST_RECORDED:
-            return text
+        if len(text) <= BEGINNING or text in self._texts:
+            return self._texts.get(text, text)
         size = len(json.dumps(text))
-        if size > self._left:
-            return text[:LEAST_RECORDED]
+        if size > self._left or not whole:
+            return text[:BEGINNING]
         self._left -= size
         return self._texts.setdefault(text, text)
+
+    def message(self, message: dict[str, Any]) -> None:
+        """Keep a message to the state provider with what came of it, cleaned."""
+        self.messages.append({"check": self.check, **self._cleaned(message)})
+
+    def _cleaned(self, value: Any) -> Any:
+        """Plain data without secrets."""
+        if isinstance(value, dict):
+            return {self.redactor.clean(name): self._cleaned(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._cleaned(item) for item in value]
+        text = str(value)
+        clean = self.redactor.clean(text)
+        return value if clean == text else clean
 
     def since(self, mark: int) -> list[Exchange]:
         """The exchanges kept after the first `mark` of them."""

@@ -72,7 +72,13 @@ class Connection:
 
     @property
     def open(self) -> bool:
-        """Whether the service has left the connection open for another request."""
+        """Whether the service has left the connection open for another request; what is found goes on record."""
+        found = self._is_open()
+        if self._pending is not None:
+            self._pending.exchange.kept_open = found
+        return found
+
+    def _is_open(self) -> bool:
         if self._socket is None:
             return False
         if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
@@ -104,17 +110,22 @@ class Connection:
             answer = self.receive()
             if answer.exchange.trouble == Trouble.CLOSED and request.method == "GET":
                 continue  # on a new connection, where it cannot happen again
-            if not self._endpoint.waits(retry_after(answer), since):
+            if not self._waits(answer, since):
                 return answer
+
+    def _waits(self, answer: Answer, since: float) -> bool:
+        """Whether the request, first sent at `since`, is to be sent again as `answer` has it; waits until then."""
+        delay = retry_after(answer)
+        if not self._endpoint.waits(delay, since):
+            return False
+        answer.exchange.waited = delay
+        return True
 
     def prepare(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
         """Send all of `request` but its last two bytes, so that `release` sets it off at once."""
         self._client.guard.check(request.method, request.path)
         self._endpoint.before(request)
-        headers = self._endpoint.headers(request, connection="close" if last else "keep-alive")
-        if minimal:
-            kept = {"host", *(name.lower() for name, _ in request.credential.headers)}
-            headers = tuple((name, value) for name, value in headers if name.lower() in kept)
+        headers = self._headers(request, last=last, minimal=minimal)
         self._closing = last
         self._deadline = time.monotonic() + self._endpoint.timeout
         recorder = self._client.recorder
@@ -122,7 +133,7 @@ class Connection:
         head = self._head(request, headers)
         message = head + (request.body or b"")
         self._held = message[-2:]
-        if self._socket is not None and not self.open:
+        if self._socket is not None and not self._is_open():
             self.close()
         self._fresh = self._socket is None
         self._heard = False
@@ -162,6 +173,11 @@ class Connection:
         if keep:
             self._client.keep(answer)
         return answer
+
+    def _headers(self, request: Request, *, last: bool, minimal: bool) -> Headers:
+        headers = self._endpoint.headers(request, connection="close" if last else "keep-alive")
+        kept = {"host", *(name.lower() for name, _ in request.credential.headers)}
+        return tuple((name, value) for name, value in headers if not minimal or name.lower() in kept)
 
     @property
     def _answer(self) -> Answer:

@@ -45,7 +45,7 @@ def exchange(
         "reason": reason,
         "http_version": "HTTP/1.1",
         "headers": [("Content-Type", "application/json"), ("Content-Length", str(len(raw)))] if body else [],
-        "body": body,
+        "body": raw.decode("utf-8", "surrogateescape"),
         "body_size": len(raw),
         "body_sha256": hashlib.sha256(raw).hexdigest(),
         "check": "test_listing",

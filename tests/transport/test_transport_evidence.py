@@ -161,8 +161,9 @@ def test_an_exchange_is_recorded() -> None:
 
 
 def test_a_long_body_is_cut_and_its_digest_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert evidence.RECORDED_BODY >= 64 * 1024
-    monkeypatch.setattr(evidence, "RECORDED_BODY", 100)
+    assert evidence.RECORDED_BODY >= 1024 * 1024 > evidence.BEGINNING >= 4096
+    monkeypatch.setattr(evidence, "RECORDED_BODY", 200)
+    monkeypatch.setattr(evidence, "BEGINNING", 100)
     body = b"[" + b"0," * 100 + b"0]"
     exchange = answered(LIST, 200, body).exchange
     assert exchange.body_cut
@@ -180,16 +181,24 @@ def test_bodies_are_kept_as_long_as_there_is_room(monkeypatch: pytest.MonkeyPatc
         exchange = kept.begin(LIST, "http://h/v1/store/orders", (), "client")
         kept.answer(exchange, (), body)
         assert exchange.body_cut is not whole
-        assert len(exchange.body) == (len(body) if whole else evidence.LEAST_RECORDED)
+        assert len(exchange.body) == (len(body) if whole else evidence.BEGINNING)
         assert exchange.body_size == len(body)
     kept.answer(exchange, (), b"z" * 4000)
     assert len(exchange.body) == 4000
     assert not exchange.body_cut
 
 
+@given(st.binary(max_size=40))
+def test_the_bytes_of_a_body_can_be_told_from_it(body: bytes) -> None:
+    exchange = answered(LIST, 200, body).exchange
+    assert exchange.raw_body == body
+    assert Exchange.from_json(exchange.to_json()) == exchange
+
+
 def test_a_key_is_not_cut_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a body is cut within the key, what stays of it is a part of the key."""
     monkeypatch.setattr(evidence, "RECORDED_BODY", 100)
+    monkeypatch.setattr(evidence, "BEGINNING", 100)
     for left in range(evidence.SECRET_PART, len(KEY) + 1):
         body = b" " * (100 - left) + KEY.encode()
         exchange = answered(LIST, 500, body).exchange

@@ -1,0 +1,168 @@
+"""`audit`: re-derives the verdict of a written run from its evidence, without the service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from conformance import __version__
+from conformance.audit import comparison
+from conformance.audit.record import LABEL
+from conformance.check import all_checks
+from conformance.collect import TOOLS
+from conformance.contract import catalogue
+from conformance.reporting import har, outline, results
+from conformance.reporting.run import Circumstances, Run
+from conformance.reporting.text import plural, visible
+from conformance.target import ConfigError
+from conformance.transport.evidence import Exchange
+from conformance.writing import WRITERS
+
+#: Sentences that are printed; of more there is the number.
+_MOST = 20
+#: By so much may the clock of the run have been set while it ran.
+_CLOCK = timedelta(seconds=2)
+
+
+def audit(folder: Path) -> int:
+    """Say whether the evidence in `folder` bears out the result there: 0 if it does, else 1.
+
+    Raises ConfigError for what cannot be read, and for the result of another version of the suite.
+    """
+    data, evidence = _read(folder)
+    stated = results.from_json(data, evidence.exchanges, evidence.messages)
+    made = _auditable(folder, stated, evidence.suite_version)
+    problems = list(dict.fromkeys([*_files(folder, data, stated), *_plausible(stated, made)]))
+    cut = [exchange.number for exchange in stated.exchanges if exchange.body_cut]
+    if cut:
+        numbers = ", ".join(map(str, cut[:5]))
+        problems.append(
+            f"the evidence has only the beginning of {plural(len(cut), 'body')} (exchanges {numbers}…): what rests on "
+            "them cannot be derived again"
+        )
+    else:
+        problems += _rerun(data, stated, made)
+    _say(stated, problems)
+    return 1 if problems else 0
+
+
+def _read(folder: Path) -> tuple[Any, har.Evidence]:
+    try:
+        text, archive = ((folder / name).read_bytes() for name in ("results.json", "evidence.har"))
+        data = json.loads(text)
+        results.from_json(data)
+        return data, har.read(archive)
+    except OSError as error:
+        raise ConfigError(f"{error.filename}: cannot be read ({error.strerror})") from None
+    except har.HarError as error:
+        raise ConfigError(f"{folder / 'evidence.har'}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{folder / 'results.json'}: {error}") from None
+
+
+def _auditable(folder: Path, stated: Run, archive: str) -> Circumstances:
+    """What the run depended on. Raises ConfigError where this suite is not the one that made it."""
+    for file, made_by in (("results.json", stated.suite_version), ("evidence.har", archive)):
+        if made_by != __version__:
+            raise ConfigError(
+                f"{folder / file} is of version {made_by} of the suite, and this is {__version__}: "
+                f"audit it with that (pip install store-orders-conformance=={made_by})"
+            )
+    if stated.catalogue != catalogue.load().digest:
+        raise ConfigError(f"{folder / 'results.json'} is of a suite with other requirements: audit it with that suite")
+    if stated.circumstances is None:
+        raise ConfigError(f"{folder / 'results.json'} does not say under which circumstances the run was made")
+    others = [f"{tool}=={told}" for tool, told in stated.circumstances.tools if tool in TOOLS and told != version(tool)]
+    if others:
+        raise ConfigError(
+            f"{folder / 'results.json'}: the run made its requests up with {' and '.join(others)}, another version of "
+            f"which makes up others: pip install {' '.join(others)}, and audit it again"
+        )
+    return stated.circumstances
+
+
+def _files(folder: Path, data: dict[str, Any], stated: Run) -> Iterator[str]:
+    """What is wrong with the files as files: not those that the run wrote."""
+    if data.get("digest") != results.digest(data):
+        yield "results.json was changed after the run had written it: its digest is that of another content"
+    named = data.get("files", {})
+    for name, render in WRITERS.items():
+        path = folder / name
+        if name != "evidence.har" and not path.exists():
+            continue  # nothing rests on it
+        content = path.read_bytes()
+        if named.get(name) != "sha256:" + sha256(content).hexdigest():
+            yield f"{name} is not the file that results.json names: its digest is another"
+        if content != render(stated).encode():
+            yield f"{name} does not say what results.json and evidence.har say"
+
+
+def _plausible(stated: Run, made: Circumstances) -> Iterator[str]:
+    """What is wrong with the record by itself."""
+    if [exchange.number for exchange in stated.exchanges] != list(range(len(stated.exchanges))):
+        yield "evidence.har does not have the exchanges from 0 on, each once"
+    for exchange in stated.exchanges:
+        yield from _body(exchange)
+    started, finished = (datetime.fromisoformat(moment) for moment in (stated.started, stated.finished))
+    if abs((finished - started).total_seconds() - stated.seconds) > 0.01:
+        yield f"run, seconds: {stated.seconds} s, while {started} to {finished} is {finished - started}"
+    for exchange in stated.exchanges:
+        moment = datetime.fromtimestamp(exchange.started, started.tzinfo)
+        if not started - _CLOCK <= moment <= finished + _CLOCK:
+            yield f"exchange {exchange.number} is of {moment}, which is not within the run"
+            break
+    for waiver in made.waivers:
+        if waiver.expires < stated.started[:10] or not waiver.reason.strip():
+            yield f"the waiver for {waiver.requirement} had expired on {waiver.expires}, or has no reason"
+    ran = [check for checks in made.order for check in checks]
+    if len(set(ran)) != len(ran):
+        yield "a check ran in more than one process"
+    left_out = [check.id for check in all_checks() if check.requirement in made.selected and check.id not in ran]
+    if stated.complete and left_out:
+        yield f"{plural(len(left_out), 'check')} of selected requirements did not run: {', '.join(left_out[:5])}"
+
+
+def _body(exchange: Exchange) -> Iterator[str]:
+    """The digest of a body is that of its bytes as they came; what was taken out of it as secret cannot be checked."""
+    raw = exchange.raw_body
+    if exchange.body_cut or LABEL.search(exchange.body):
+        return
+    if exchange.body_sha256 != sha256(raw).hexdigest() or exchange.body_size != len(raw):
+        yield f"the body of exchange {exchange.number} is not the one that came: its size or its digest is another"
+
+
+def _rerun(data: dict[str, Any], stated: Run, made: Circumstances) -> Iterator[str]:
+    """What is wrong with the result, going by the same checks on the evidence."""
+    from conformance.audit.replay import replay
+    from conformance.audit.standin import stand_in
+
+    key = stand_in(made.wrong_keys)
+    if key is None:
+        yield "no key has just these invalid keys beside it: " + ", ".join(made.wrong_keys)
+        return
+    derived = replay(stated, made, key)
+    for check, problem in derived.problems:
+        yield f"{check}: {problem}"
+    again = json.loads(results.render(derived.run, {}))
+    yield from comparison.disagreements(data, again)
+    yield from comparison.exchanges(list(stated.exchanges), list(derived.run.exchanges))
+
+
+def _say(stated: Run, problems: list[str]) -> None:
+    if not problems:
+        checks = plural(sum(map(len, stated.circumstances.order)) if stated.circumstances else 0, "check")
+        recorded = plural(len(stated.exchanges), "recorded exchange")
+        print(f"{visible(stated.target)}: {outline.headline(stated)}")
+        print(f"Borne out: {checks} run again on {recorded} come to every status and figure of results.json.")
+        return
+    print(f"{visible(stated.target)}: stated as {outline.headline(stated)}")
+    print(f"Not borne out by the evidence, in {plural(len(problems), 'place')}:")
+    for problem in problems[:_MOST]:
+        print(f"- {visible(problem)}")
+    if problems[_MOST:]:
+        print(f"- and {len(problems) - _MOST} more")

@@ -1,0 +1,87 @@
+"""What a run states against what its evidence amounts to. Pure: two contents of a `results.json` in, sentences out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.audit.record import alike
+from conformance.transport.evidence import Exchange
+
+#: What an audit cannot tell from the evidence, and what is named otherwise.
+_TAKEN_AS_STATED = {"verdict", "requirements", "files", "digest", "warnings"}
+_TEXT = 300
+
+
+def disagreements(stated: dict[str, Any], derived: dict[str, Any]) -> Iterator[str]:
+    """Where the result as `stated` is not the one `derived` from the evidence, what matters most first."""
+    if stated["verdict"] != derived["verdict"]:
+        yield f"the verdict is stated as {stated['verdict']}; the evidence amounts to {derived['verdict']}"
+    own = {row["id"]: row for row in derived["requirements"]}
+    rows = {row["id"]: row for row in stated["requirements"]}
+    for id_ in [*own, *(id_ for id_ in rows if id_ not in own)]:
+        if id_ not in rows or id_ not in own:
+            yield f"{id_} is {'not in the result' if id_ in own else 'no requirement'}"
+        else:
+            yield from _requirement(id_, rows[id_], own[id_])
+    if set(stated.get("warnings", ())) != set(derived["warnings"]):
+        yield from _values("warnings", sorted(stated.get("warnings", ())), sorted(derived["warnings"]))
+    yield from _values("", _rest(stated), _rest(derived))
+
+
+def _rest(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name not in _TAKEN_AS_STATED}
+
+
+def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any]) -> Iterator[str]:
+    if stated["status"] != derived["status"]:
+        yield f"{id_} is stated as {stated['status']}; the evidence has it {derived['status']}"
+    checks = {check["id"]: check for check in derived["checks"]}
+    told = {check["id"]: check for check in stated["checks"]}
+    for name in [*checks, *(name for name in told if name not in checks)]:
+        where = f"{id_}, check {name}"
+        if name not in told:
+            yield f"{where}: has no result; the evidence has it {checks[name]['status']}"
+        elif name not in checks:
+            yield f"{where}: is stated as {told[name]['status']}, and the run had no such check"
+        elif told[name]["status"] != checks[name]["status"]:
+            found = checks[name]
+            why = f": {_brief(found.get('message', ''))}" if found.get("message") else ""
+            yield f"{where}: is stated as {told[name]['status']}; the evidence has it {found['status']}{why}"
+        else:
+            yield from _values(where, told[name], checks[name])
+    rest = (
+        {name: value for name, value in row.items() if name not in ("status", "checks")} for row in (stated, derived)
+    )
+    yield from _values(id_, *rest)
+
+
+def exchanges(stated: list[Exchange], derived: list[Exchange]) -> Iterator[str]:
+    """Where what is noted of an exchange is not what the judges find in it."""
+    for old, new in zip(stated, derived, strict=False):
+        for name, value in vars(new).items():
+            noted = getattr(old, name)
+            if noted != value:
+                yield f"exchange {old.number} has {name} {_brief(noted)}; the evidence has it {_brief(value)}"
+
+
+def _values(where: str, stated: Any, derived: Any) -> Iterator[str]:
+    """The places below `where` in which two values differ."""
+    if isinstance(stated, dict) and isinstance(derived, dict):
+        for name in [*derived, *(name for name in stated if name not in derived)]:
+            inner = f"{where}, {name}" if where else str(name)
+            yield from _values(inner, stated.get(name), derived.get(name))
+    elif isinstance(stated, list) and isinstance(derived, list) and len(stated) == len(derived):
+        for place, (one, other) in enumerate(zip(stated, derived, strict=True)):
+            yield from _values(f"{where} {place}", one, other)
+    elif isinstance(stated, str) and isinstance(derived, str):
+        if not alike(stated, derived):
+            yield f"{where}: is stated as {_brief(stated)}; the evidence has it {_brief(derived)}"
+    elif stated != derived or isinstance(stated, bool) is not isinstance(derived, bool):
+        yield f"{where}: is stated as {_brief(stated)}; the evidence has it {_brief(derived)}"
+
+
+def _brief(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"

@@ -1,0 +1,115 @@
+"""The record of a run, from which the same checks are answered again: by check, in the order in which they asked.
+
+What a check sends follows from the seed, from the circumstances of the run and from the answers so far. So the request
+that it makes must be the next one on record, and its answer is the one on record; nothing else needs to be found.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from conformance.reporting.run import Run
+from conformance.transport.evidence import Exchange
+
+#: What the evidence has in the place of a secret.
+LABEL = re.compile(r"<[^<>]*\bkey\b[^<>]*>")
+#: What must be the same of a request as sent now and on record; texts up to what was taken out as secret.
+_EXACTLY = ("method", "credential", "operation", "allowed", "shell_headers", "via", "check")
+_ALIKE = ("url", "order_id", "request_body")
+
+
+class Unsupported(BaseException):
+    """The check does what the record does not show: it cannot go on. No Exception, so that no check takes it for an
+    outcome of its own."""
+
+
+class CutShort(Unsupported):
+    """The record ends in the middle of the check that an interruption cut short, as it should."""
+
+
+def alike(recorded: str, now: str) -> bool:
+    """Whether a text on record is this one, but for what was taken out of it: the key may coincide with other text."""
+    if recorded == now:
+        return True
+    parts = LABEL.split(recorded)
+    return len(parts) > 1 and re.fullmatch(".*".join(map(re.escape, parts)), now, re.DOTALL) is not None
+
+
+class Record:
+    """What is left of a run's evidence while its checks run again; `unfinished` are those that were cut short."""
+
+    def __init__(self, run: Run, unfinished: Iterable[str]) -> None:
+        self.unfinished = frozenset(unfinished)
+        self.problems: list[tuple[str, str]] = []  # with each the check that it came up in
+        self._exchanges: dict[str, deque[Exchange]] = {}
+        for exchange in run.exchanges:
+            self._exchanges.setdefault(exchange.check, deque()).append(exchange)
+        self._messages: dict[str, deque[dict[str, Any]]] = {}
+        for message in run.messages:
+            self._messages.setdefault(str(message.get("check")), deque()).append(message)
+
+    def exchange(self, asked: Exchange) -> Exchange | None:
+        """What is on record of the request that has just been made, not judged yet; None where another one is next, or
+        none."""
+        left = self._exchanges.get(asked.check)
+        if not left or not _same(left[0], asked):
+            return None
+        return replace(left.popleft(), findings={}, undecided={})
+
+    def missing(self, asked: Exchange) -> Unsupported:
+        """What to raise where a request is not the next one on record."""
+        left = self._exchanges.get(asked.check)
+        there = f"exchange {left[0].number} is {left[0].line}" if left else "the evidence ends"
+        return self._off(asked.check, f"{there}, where the check sends {asked.line}")
+
+    def message(self, check: str, asked: dict[str, Any]) -> dict[str, Any] | None:
+        """What is on record of a message to the state provider; None where another one is next, or none."""
+        left = self._messages.get(check)
+        told = json.dumps(asked, sort_keys=True)
+        if not left or not alike(json.dumps({name: left[0].get(name) for name in asked}, sort_keys=True), told):
+            return None
+        return left.popleft()
+
+    def unasked(self, check: str, asked: dict[str, Any]) -> Unsupported:
+        """What to raise where a message to the state provider is not the next one on record."""
+        return self._off(check, f"the state provider was not asked on record for {_brief(asked)}, as the check does")
+
+    def _off(self, check: str, problem: str) -> Unsupported:
+        if check in self.unfinished:
+            return CutShort()
+        # Noted here, since what drives the check may make something else of what is raised.
+        if check not in dict(self.problems):
+            self.problems.append((check, problem))
+        return Unsupported(problem)
+
+    def close(self) -> None:
+        """Note what no check asked for."""
+        for check, left in self._exchanges.items():
+            if left:
+                more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+                self.problems.append(
+                    (check, f"the check does not send exchange {left[0].number}, {left[0].line}{more}")
+                )
+        for check, messages in self._messages.items():
+            if messages:
+                self.problems.append((check, f"the check does not ask the state provider for {_brief(messages[0])}"))
+
+
+def _brief(message: dict[str, Any]) -> str:
+    return json.dumps(message)[:200]
+
+
+def _same(recorded: Exchange, now: Exchange) -> bool:
+    if any(getattr(recorded, name) != getattr(now, name) for name in _EXACTLY):
+        return False
+    if not all(alike(str(getattr(recorded, name)), str(getattr(now, name))) for name in _ALIKE):
+        return False
+    if len(recorded.request_headers) != len(now.request_headers):
+        return False
+    pairs = zip(recorded.request_headers, now.request_headers, strict=True)
+    return all(alike(old[0], new[0]) and alike(old[1], new[1]) for old, new in pairs)

@@ -1,0 +1,224 @@
+"""The checks of a run once more, under pytest as ever, on its record instead of a service.
+
+Each process of the run becomes a target of its own here: what its guard had seen, and the search that its checks
+shared, are its own again. Its checks run in the order in which they ran.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from conformance import check as checks_of
+from conformance import collect, plugin, preflight, running
+from conformance.audit.record import Record, Unsupported
+from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
+from conformance.collect import OWN_PROCESS, Collection, Report
+from conformance.plugin import Shared
+from conformance.reporting.run import Circumstances, Run
+from conformance.session import Session
+from conformance.settings import Settings
+from conformance.states.provider import Provider
+from conformance.target import Mode, Options, Secret, States, Target
+from conformance.transport.client import Client, Observer
+from conformance.transport.endpoint import Endpoint
+from conformance.transport.evidence import Redactor
+from conformance.transport.guard import Guard
+from conformance.transport.wire import Wire
+from conformance.verdict import CheckResult, Status
+
+#: What there was in the place of an address that no audit needs.
+NOWHERE = "http://127.0.0.1:9"
+
+
+@dataclass
+class Replayed:
+    """What came of it: the run that the evidence amounts to, and where it did not answer what the checks asked."""
+
+    run: Run
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+
+def replay(stated: Run, made: Circumstances, key: str) -> Replayed:
+    """Run the checks of `stated` again on its evidence, with `key` standing in for the one of the run."""
+    bench = _Bench(stated, made, key)
+    running.seclude()
+    pytest.main(running.words(), plugins=[bench, _Quiet()])
+    if bench.replay is None or not bench.replay.runs:
+        raise RuntimeError("the checks could not be run")
+    run = replace(
+        bench.replay.runs[0],
+        started=stated.started,
+        finished=stated.finished,
+        seconds=stated.seconds,
+        command=stated.command,
+    )
+    return Replayed(run, bench.replay.record.problems)
+
+
+class _Bench:
+    """Puts the plugin of the audit in the place of the suite's own."""
+
+    def __init__(self, stated: Run, made: Circumstances, key: str) -> None:
+        self._of = (stated, made, key)
+        self.replay: Replay | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        self.replay = Replay(config, *self._of)
+        config.pluginmanager.register(self.replay, plugin.PLUGIN)
+
+    def pytest_internalerror(self, excrepr: object) -> None:
+        raise RuntimeError(f"the suite itself failed; please report this:\n{excrepr}")
+
+
+class _Quiet:
+    """Has nothing printed."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.pluginmanager.unregister(name="terminalreporter")
+
+
+class Replay(plugin.Plugin):
+    """The suite's plugin, with a record in the place of the target."""
+
+    def __init__(self, config: pytest.Config, stated: Run, made: Circumstances, key: str) -> None:
+        chosen = Settings(
+            targets=(),
+            options=Options(),
+            selected=frozenset(made.selected),
+            strict=stated.strict,
+            budget=stated.budget,
+            seed=stated.seed,
+            waivers=None,
+            report_dir=None,
+        )
+        target = _target(stated, made, key)
+        processes = [OWN_PROCESS, *(f"worker {number}" for number in range(1, len(made.order)))]
+        waivers = {waiver.requirement: waiver for waiver in made.waivers}
+        super().__init__(config, chosen, Shared(stated.seed), dict.fromkeys(processes, target), waivers)
+        self._target = target
+        self._complete = stated.complete
+        self._places = {
+            (process, check): (number, place)
+            for number, (process, checks) in enumerate(zip(processes, made.order, strict=False))
+            for place, check in enumerate(checks)
+        }
+        results = {check.id: check for row in stated.requirements for check in row.checks}
+        self._crashed = {check.id for check in results.values() if check.message == collect.CRASHED}
+        self._seconds = {check.id: check.seconds for check in results.values()}
+        unfinished = [checks[-1] for checks in made.order if checks and _unfinished(results.get(checks[-1]), stated)]
+        # Before the first check there may be nothing at all.
+        early = [preflight.NAME] if not stated.complete and not any(made.order) else []
+        self.record = Record(stated, [*unfinished, *early])
+
+    def session(self, name: str) -> Session:
+        if name not in self.sessions:
+            self.sessions[name] = ReplayedSession(
+                self._target, self.settings.seed, selected=self.settings.selected, record=self.record
+            )
+        return self.sessions[name]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        collection = Collection(self._target, datetime.now(UTC), wrong_keys=self.session(OWN_PROCESS).wrong_keys)
+        self.collections = dict.fromkeys(self.targets, collection)
+        with suppress(Unsupported):  # it is noted in the record
+            self.look(OWN_PROCESS)
+        self.shared.dead.update(dict.fromkeys(self.targets, self.shared.dead[OWN_PROCESS]) if self.shared.dead else {})
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        def place(item: pytest.Item) -> tuple[int, int] | None:
+            check = plugin.check_of(item)
+            return self._places.get((plugin.target_of(item), check.id)) if check else None
+
+        kept = [(where, item) for item in items if (where := place(item)) is not None]
+        items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told: dict[str, Any] | None = getattr(report, "conformance", None)
+        if told is None:
+            return
+        process = told.pop("target")
+        made = Report.from_json({**told, "process": process, "seconds": self._seconds.get(told["check"], 0.0)})
+        if made.check in self.record.unfinished:
+            if made.check in self._crashed:
+                made = Report.crashed(made.check, process)
+            else:
+                made.cut_short()
+        self.collections[process].add(made)
+
+    def _classify(self, report: Report, error: BaseException, item: pytest.Item) -> None:
+        if isinstance(error, Unsupported) or report.check in self.record.unfinished:
+            report.status, report.message = Status.INCONCLUSIVE, str(error)
+        else:
+            super()._classify(report, error, item)
+
+    def _conclude(self, session: pytest.Session, *, failed: bool) -> None:
+        for own in self.sessions.values():
+            self.collections[OWN_PROCESS].warnings += own.warnings
+            own.close()
+        self.record.close()
+        built = collect.build(
+            self.collections[OWN_PROCESS],
+            checks_of.all_checks(),
+            self.settings,
+            self.waivers,
+            finished=datetime.now(UTC),
+            complete=self._complete,
+            command="",
+        )
+        self.runs.append(built)
+
+
+@dataclass
+class ReplayedSession(Session):
+    """A session with the record of one process of a run."""
+
+    record: Record = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # The record holds no secrets. What stands in for the key is none, and may coincide with anything.
+        self.recorder.redactor = Redactor(secrets.token_hex(32))
+
+    def client_of(self, endpoint: Endpoint, guard: Guard, observer: Observer) -> Client:
+        return ReplayedClient(endpoint, guard, self.recorder, observer, self.record)
+
+    def wire_of(self, client: Client) -> Wire:
+        assert isinstance(client, ReplayedClient)
+        return ReplayedWire(client)
+
+    def provider_of(self, states: States) -> Provider:
+        return ReplayedProvider(self.record, self.recorder)
+
+
+def _unfinished(result: CheckResult | None, stated: Run) -> bool:
+    """Whether a check, the last of its process, is said not to have come to its end: in a run that was cut short, or
+    because its process was lost."""
+    said = result.message if result is not None else ""
+    return said == collect.CRASHED or (said == collect.UNFINISHED and not stated.complete)
+
+
+def _target(stated: Run, made: Circumstances, key: str) -> Target:
+    states = None
+    if made.states == "lists":
+        states = States(pending=made.pending, shipped=made.shipped)
+    elif made.states != "none":
+        states = States(url=NOWHERE) if made.states == "url" else States(command=(NOWHERE,))
+    return Target(
+        stated.target,
+        stated.base_url,
+        Secret(key),
+        Mode[stated.mode.upper()],
+        made.key_variable,
+        states,
+        bulk_orders=made.bulk_orders,
+        proxy=NOWHERE if made.proxied else None,
+    )

@@ -1,0 +1,52 @@
+"""A key that stands in for the one of a run, which no evidence holds: with the same invalid keys beside it.
+
+Which near misses of a key there are depends on its form: digits have no other case, and a short key has no other with
+the first 16 characters of it. The labels of those that there are are on record; any key that has the same will do.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Iterator
+
+from conformance.checks import credentials
+
+_LENGTHS = (24, 12, 40, 80, 6, 5, 7, 8, 9, 16, 17, 32, 33, 72, 73, 4, 3, 2, 1)
+_ALPHABETS = (
+    string.ascii_letters + string.digits,
+    string.ascii_lowercase + string.digits,
+    string.ascii_uppercase + string.digits,
+    string.digits + "-.",
+    string.ascii_letters,
+    string.ascii_lowercase,
+    string.ascii_uppercase,
+    "y",
+    "Y",
+    "7",
+)
+
+
+def stand_in(wrong_keys: tuple[str, ...]) -> str | None:
+    """A key whose invalid keys have the labels `wrong_keys`; None where no form of key has these."""
+    return next((key for key in _candidates() if key and labels(key) == wrong_keys), None)
+
+
+def labels(key: str) -> tuple[str, ...]:
+    """The labels of the invalid keys that there are of `key`."""
+    return tuple(wrong.label for wrong in credentials.invalid_keys(key, random.Random(0)))
+
+
+def _candidates() -> Iterator[str]:
+    yield from credentials.STRANGERS
+    rng = random.Random(0)
+    for length in _LENGTHS:
+        for alphabet in _ALPHABETS:
+            drawn = "".join(rng.choices(alphabet, k=length))
+            half = drawn[: length // 2]
+            middle = drawn[length // 2 : length - length // 2]
+            yield drawn
+            yield "".join(sorted(drawn))
+            yield half + middle + half[::-1]
+            yield half + middle + half
+            yield (half[: length // 4] + half[: length // 4][::-1]) * 2

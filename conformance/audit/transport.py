@@ -1,0 +1,141 @@
+"""The transports and the state provider of an audit: nothing is sent, the record answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from conformance.audit.record import Record
+from conformance.states.provider import CannotDo, ProviderError
+from conformance.transport.client import Answer, Client, Observer
+from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
+from conformance.transport.evidence import Headers, Recorder, Request, Trouble
+from conformance.transport.guard import Guard
+from conformance.transport.wire import Connection, Wire
+
+_SILENT = frozenset({Trouble.UNREACHABLE, Trouble.TIMEOUT})
+
+
+class ReplayedClient(Client):
+    """Answers from a record. The guard decides as it did in the run, on the same listings and the same orders."""
+
+    def __init__(
+        self, endpoint: Endpoint, guard: Guard, recorder: Recorder, observer: Observer, record: Record
+    ) -> None:
+        super().__init__(endpoint, guard, recorder, observer)
+        self._record = record
+        self._silent: Counter[str] = Counter()
+
+    def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:
+        """The recorded answers to `requests`. Raises like the client, and Unsupported."""
+        ordered = list(requests)
+        for request in ordered:
+            self.guard.check(request.method, request.path)
+        attempts = [self._tries(request) for request in ordered]
+        answers = [answer for tries in attempts for answer in tries]
+        for answer in sorted(answers, key=lambda answer: answer.exchange.started + answer.exchange.seconds):
+            self.endpoint.after(answer.request, answer.exchange.trouble, answer.exchange.detail)
+        for answer in answers:
+            self.keep(answer)
+        if not all(attempts):
+            raise ServiceGone(self.endpoint.gone)
+        return [tries[-1] for tries in attempts]
+
+    def _tries(self, request: Request) -> list[Answer]:
+        headers = self.endpoint.headers(request, connection="close")
+        tries: list[Answer] = []
+        while not tries or tries[-1].exchange.waited is not None:
+            answer = self.recall(request, headers, "client")
+            if answer is None:
+                break
+            tries.append(answer)
+        return tries
+
+    def recall(self, request: Request, headers: Headers, via: str) -> Answer | None:
+        """The recorded answer to `request`; None where there is none because the run had stopped asking by then.
+
+        When exactly it did is a matter of time where requests overlap. It leaves a check inconclusive, so that it
+        excuses nothing.
+        """
+        asked = self.recorder.begin(request, self.endpoint.url(request), headers, via)
+        exchange = self._record.exchange(asked)
+        if exchange is None:
+            if self._silent[request.operation] >= GIVE_UP_AFTER:
+                return None
+            raise self._record.missing(asked)
+        self._silent[request.operation] += exchange.trouble in _SILENT
+        extra = exchange.extra.encode("latin-1", "replace")
+        answer = Answer(request, exchange, tuple(exchange.headers), exchange.raw_body, extra)
+        self.share(answer)
+        return answer
+
+
+class ReplayedWire(Wire):
+    """Opens connections that answer from a record."""
+
+    def __init__(self, client: ReplayedClient) -> None:
+        super().__init__(client)
+        self._replayed = client
+
+    def connect(self) -> Connection:
+        return ReplayedConnection(self._replayed)
+
+
+class ReplayedConnection(Connection):
+    """A connection as it was: what was prepared is what was answered, and open is what was seen to be."""
+
+    def __init__(self, client: ReplayedClient) -> None:
+        super().__init__(client)
+        self._replayed = client
+
+    @property
+    def open(self) -> bool:
+        return self._answer.exchange.kept_open is True
+
+    def prepare(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
+        self._replayed.guard.check(request.method, request.path)
+        headers = self._headers(request, last=last, minimal=minimal)
+        answer = self._replayed.recall(request, headers, "wire")
+        if answer is None:
+            raise ServiceGone(self._endpoint.gone)
+        self._pending = answer
+
+    def release(self) -> None:
+        pass
+
+    def receive(self, *, keep: bool = True) -> Answer:
+        answer = self._answer
+        self._endpoint.after(answer.request, answer.exchange.trouble, answer.exchange.detail)
+        self.served += answer.exchange.status is not None
+        if keep:
+            self._replayed.keep(answer)
+        return answer
+
+    def _waits(self, answer: Answer, since: float) -> bool:
+        return answer.exchange.waited is not None
+
+
+class ReplayedProvider:
+    """A state provider that answers as the recorded one did."""
+
+    def __init__(self, record: Record, recorder: Recorder) -> None:
+        self._record = record
+        self._recorder = recorder
+
+    def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        check = self._recorder.check
+        kept = self._record.message(check, message)
+        if kept is None:
+            problem = self._record.unasked(check, message)
+            if message["action"] != "teardown":
+                raise problem
+            return {}  # the check is over, so there is nothing to keep it from
+        if "failed" in kept:
+            raise ProviderError(str(kept["failed"]))
+        if "cannot" in kept:
+            raise CannotDo(str(kept["cannot"]))
+        return dict(kept["answer"])
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,130 @@
+"""Runs as they were written are accepted: whatever service, mode, budget and workers, and however they ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import main
+from reference_server.running import Running, build
+
+PROVIDER = Path(__file__).parent / "provider.py"
+KEY = "sk-Audited.Key_4711"
+#: A part of the suite that walks, races, tries batteries of keys and looks at raw connections.
+PART = "AUTH-3,AUTH-6,CANCEL-4,CANCEL-7,HTTP-2"
+
+
+@dataclass
+class Case:
+    """A run: with which words, the exit status to expect, against which service. A provider that is a command has
+    something happen at the message of some number."""
+
+    words: str
+    status: int = 0
+    faults: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    states: str = "url"
+    provider: tuple[int, str] = (0, "")
+    key: str = KEY
+
+
+CASES = {
+    "all of it": Case("--budget quick"),
+    "in part": Case(f"--only {PART},LIST-6"),
+    "four workers": Case(f"-n 4 --only {PART}"),
+    "thorough": Case("--budget thorough --only LIST-6"),
+    "thorough, two workers": Case("-n 2 --budget thorough --only LIST-5,LIST-6"),
+    "quick, two workers, failing": Case(f"-n 2 --budget quick --only {PART}", 1, faults=("accepts-any-key",)),
+    "walks that go wrong": Case("--only CANCEL-8,CANCEL-1", 1, faults=("cancels-another-order-every-third-time",)),
+    "broken answers": Case("--only HTTP-2,CANCEL-2", 1, faults=("sends-short-listings", "sends-null-after-204")),
+    "bytes past the end": Case("--only HTTP-2", 1, faults=("sends-bytes-past-the-end",)),
+    "the key repeated": Case("--strict --only ERR,AUTH-3", 1, faults=("shows-the-key-it-expected",)),
+    "no UTF-8": Case("--only LIST-1,LIST-2", 1, faults=("writes-latin-1",)),
+    "waited for": Case("--only AUTH-3", variants=("limits-the-rate",)),
+    "observe": Case("--mode observe --skip LIST-6,AUTH-4", states="none"),
+    "guarded": Case("--mode guarded --only AUTH-2,CANCEL,LIST-3", states="none"),
+    "static lists": Case(f"--only {PART},LIST-5,CANCEL-1", states="lists"),
+    "a provider that fails once": Case("--only CANCEL-2,CANCEL-10", 3, states="command", provider=(5, "fail")),
+    "interrupted": Case("--only CANCEL-2,CANCEL-9", 130, states="command", provider=(5, "interrupt")),
+    "interrupted in a walk": Case("--only AUTH-1,AUTH-2", 130, states="command", provider=(11, "interrupt")),
+    "a worker lost": Case("-n 2 --only CANCEL-2,CANCEL-10", 3, states="command", provider=(4, "kill")),
+    "a key that occurs elsewhere": Case("--only AUTH-3,CANCEL-5", key="store-orders-conformance-key"),
+    "a key of digits": Case("--only AUTH-3,AUTH-4", key="4711"),
+    "a key of one character": Case("--only AUTH-3", key="k"),
+}
+VERDICTS = {0: "conformant", 1: "non-conformant", 3: "incomplete", 130: "incomplete"}
+
+
+@contextmanager
+def configured(case: Case, folder: Path) -> Iterator[dict[str, str]]:
+    """The environment of a run in `folder`, where its target `service` is configured while its service runs."""
+    with Running(build(case.key.encode(), faults=case.faults, variants=case.variants), states_port=0) as server:
+        lines = ["[targets.service]", f'base_url = "{server.base_url}"', 'api_key_env = "KEY"', "bulk_orders = 120"]
+        match case.states:
+            case "url":
+                lines += ["[targets.service.states]", f'url = "{server.states_url}"']
+            case "command":
+                lines += ["[targets.service.states]", f'command = ["{sys.executable}", "{PROVIDER}"]']
+            case "lists":
+                pending, shipped = (placed(server, state) for state in ("pending orders", "shipped orders"))
+                lines += ["[targets.service.states]", f"pending = {pending}", f"shipped = {shipped}"]
+        (folder / "targets.toml").write_text("\n".join(lines), encoding="utf-8")
+        turn, does = case.provider
+        told = {"COUNT": str(folder / "count"), "TURN": str(turn), "DOES": does}
+        yield {"KEY": case.key, "STATES": str(server.states_url), **told}
+
+
+def placed(server: Running, state: str) -> list[int]:
+    """Ids of orders that the reference has placed in a state."""
+    message = {"state": state, "action": "setup", "params": {"count": 30}}
+    asked = urllib.request.Request(str(server.states_url), json.dumps(message).encode())
+    with urllib.request.urlopen(asked) as answer:
+        return list(json.load(answer)["orderIds"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_honest_run_is_accepted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CASES[name]
+    words = ["run", "service", "--seed", "11", *case.words.split()]
+    with configured(case, tmp_path) as environment:
+        if case.status == 130 or "-n" in words:  # a process of its own, to be interrupted and to have workers
+            command = [sys.executable, "-m", "conformance", *words]
+            done = subprocess.run(
+                command, cwd=tmp_path, env={**inherited(), **environment}, capture_output=True, text=True, timeout=110
+            )
+            status, said = done.returncode, done.stdout + done.stderr
+        else:
+            monkeypatch.chdir(tmp_path)
+            for variable, value in environment.items():
+                monkeypatch.setenv(variable, value)
+            status, said = main(words), "".join(capsys.readouterr())
+    assert status == case.status, said
+    folder = tmp_path / "reports" / "service"
+    stated = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert stated["verdict"] == VERDICTS[status]
+    assert main(["audit", str(folder)]) == 0, capsys.readouterr().out
+    assert "Borne out" in capsys.readouterr().out
+
+
+def inherited() -> dict[str, str]:
+    """The environment, without what belongs to these tests."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
+
+
+def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look before the first check is part of the evidence, too."""
+    monkeypatch.setenv("KEY", KEY)
+    where = ["--base-url", "http://127.0.0.1:9/v1", "--api-key-env", "KEY", "--report-dir", str(tmp_path)]
+    assert main(["run", *where]) == 3
+    assert main(["audit", str(tmp_path / "target")]) == 0

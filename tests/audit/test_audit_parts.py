@@ -1,0 +1,132 @@
+"""The parts of the audit as values: keys that stand in, texts that are alike, what is said of what differs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.audit import comparison
+from conformance.audit.record import alike
+from conformance.audit.standin import labels, stand_in
+
+KEYS = {
+    "usual": "sk-Harness.Key_42",
+    "long": "".join(random.Random(1).choices(string.ascii_letters, k=90)),
+    "a hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "capitals": "ABCDEFGHIJKL-1",
+    "digits": "8041957263",
+    "a UUID": "123e4567-e89b-12d3-a456-426614174000",
+    "base64": "c2VjcmV0IGtleSBmb3IgdGVzdHM=",
+    "short": "abc",
+    "one character": "k",
+    "a word that is tried": "test",
+    "the same backwards": "Step-on-no-petS"[::-1] + "Step-on-no-petS",
+    "in order": "0123456789abcdef",
+    "one character many times": "aaaaaaaaaaaaaaaa",
+}
+
+
+@pytest.mark.parametrize("form", KEYS)
+def test_a_key_of_the_same_form_stands_in(form: str) -> None:
+    found = stand_in(labels(KEYS[form]))
+    assert found is not None
+    assert labels(found) == labels(KEYS[form])
+    assert found != KEYS[form] or form in ("a word that is tried",)
+
+
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=100))
+def test_there_is_one_for_any_key_that_somebody_would_use(key: str) -> None:
+    if len(set(key)) > 6:
+        assert stand_in(labels(key)) is not None
+
+
+def test_there_is_none_for_what_no_key_has() -> None:
+    assert stand_in(("the key twice",)) is None
+    assert stand_in(()) is None
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now"),
+    [
+        ("GET /v1", "GET /v1"),
+        ("<part of the key>conformance/1", "store-orders-conformance/1"),
+        ("a<key>b<the key backwards>c", "aXbYc"),
+        ("?token=<key>", "?token=<key>"),
+    ],
+)
+def test_what_was_taken_out_may_have_been_anything(recorded: str, now: str) -> None:
+    assert alike(recorded, now)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now"),
+    [("GET /v1", "GET /v2"), ("<b>", "anything"), ("<part of the key>conformance/1", "conformance/2"), ("", "x")],
+)
+def test_nothing_else_may(recorded: str, now: str) -> None:
+    assert not alike(recorded, now)
+
+
+RESULT = {
+    "verdict": "conformant",
+    "counts": {"required": {"passed": 1}},
+    "requirements": [
+        {
+            "id": "LIST-1",
+            "status": "passed",
+            "level": "required",
+            "checks": [{"id": "listing.x", "status": "passed", "message": "", "exchanges": [1, 2]}],
+        }
+    ],
+    "observations": [{"topic": "409 body", "value": ["none"]}],
+    "warnings": ["b", "a"],
+    "run": {"seed": 1, "strict": False},
+    "files": {"x": "sha256:0"},
+}
+
+
+def said(path: str, value: object) -> list[str]:
+    """What is said where the stated result has `value` at a place, written as JSON Pointer (RFC 6901)."""
+    stated = copy.deepcopy(RESULT)
+    *way, last = path.strip("/").split("/")
+    inner: object = stated
+    for part in way:
+        inner = inner[int(part)] if isinstance(inner, list) else inner[part]  # type: ignore[index]
+    inner[int(last) if isinstance(inner, list) else last] = value  # type: ignore[index]
+    return list(comparison.disagreements(stated, copy.deepcopy(RESULT)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("/verdict", "incomplete", "the verdict is stated as incomplete; the evidence amounts to conformant"),
+        ("/requirements/0/status", "failed", "LIST-1 is stated as failed; the evidence has it passed"),
+        ("/requirements/0/checks/0/status", "failed", "LIST-1, check listing.x: is stated as failed"),
+        ("/requirements/0/checks/0/message", "m", "LIST-1, check listing.x, message"),
+        ("/requirements/0/checks/0/exchanges", [1], "LIST-1, check listing.x, exchanges"),
+        ("/requirements/0/checks", [], "LIST-1, check listing.x: has no result"),
+        ("/requirements/0/level", "recommended", "LIST-1, level: is stated as recommended"),
+        ("/requirements", [], "LIST-1 is not in the result"),
+        ("/counts/required/passed", 2, "counts, required, passed"),
+        ("/observations/0/value", ["an Error"], "observations 0, value"),
+        ("/run/seed", 2, "run, seed: is stated as 2"),
+        ("/run/strict", 0, "run, strict"),
+        ("/run/further", 1, "run, further"),
+        ("/warnings", ["a"], "warnings"),
+    ],
+)
+def test_each_difference_is_said_in_its_place(path: str, value: object, words: str) -> None:
+    found = said(path, value)
+    assert any(words in sentence for sentence in found), found
+    assert len(found) == 1
+
+
+def test_what_is_the_same_is_not_mentioned() -> None:
+    assert said("/warnings", ["a", "b"]) == []
+    assert said("/files", {}) == []
+    assert list(comparison.disagreements(RESULT, json.loads(json.dumps(RESULT)))) == []

@@ -217,11 +217,13 @@ class Plugin:
             chosen = check is None or check.requirement in self.settings.selected
             (kept if chosen else dropped).append(item)
 
-        def place(item: pytest.Item) -> tuple[int, bool, int]:
+        def place(item: pytest.Item) -> tuple[int, bool, bool, int]:
             check = check_of(item)
             if check is None:
-                return (0, False, -1)
-            return (names.index(target_of(item)), item.get_closest_marker("alone") is not None, order[check.id])
+                return (0, False, False, -1)
+            alone = item.get_closest_marker("alone") is not None
+            # A store that was emptied for a check may stay empty: that is for the last one to meet.
+            return (names.index(target_of(item)), alone, check.needs.empty_store, order[check.id])
 
         items[:] = sorted(kept, key=place)
         if dropped:

@@ -8,17 +8,19 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from conformance.reporting import badge, har, html, junit, results, summary
 from conformance.reporting.run import Run
 
-#: File name -> what renders it; results.json comes last, since it names the others with their digests.
-WRITERS = {
+#: File name -> what renders it, whole or piece by piece; results.json comes last, since it names the others with their
+#: digests.
+WRITERS: dict[str, Callable[[Run], str | Iterable[str]]] = {
     "junit.xml": junit.render,
     "summary.md": summary.render,
     "report.html": html.render,
-    "evidence.har": har.render,
+    "evidence.har": har.lines,
     "badge.svg": badge.render,
 }
 
@@ -30,10 +32,11 @@ def write(run: Run, folder: Path) -> None:
     try:
         digests = {}
         for name, render in WRITERS.items():
-            content = render(run).encode()
-            digests[name] = "sha256:" + hashlib.sha256(content).hexdigest()
-            staged[_stage(folder / name, content)] = folder / name
-        staged[_stage(folder / "results.json", results.render(run, digests).encode())] = folder / "results.json"
+            rendered = render(run)
+            digest = hashlib.sha256()
+            staged[_stage(folder / name, _encoded(rendered, digest.update))] = folder / name
+            digests[name] = "sha256:" + digest.hexdigest()
+        staged[_stage(folder / "results.json", [results.render(run, digests).encode()])] = folder / "results.json"
         for temporary, path in staged.items():
             os.replace(temporary, path)
     finally:
@@ -43,19 +46,27 @@ def write(run: Run, folder: Path) -> None:
 
 def replace(path: Path, content: bytes) -> None:
     """Put `content` at `path` in one step. Raises OSError, and then leaves what was there."""
-    temporary = _stage(path, content)
+    temporary = _stage(path, [content])
     try:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _stage(path: Path, content: bytes) -> Path:
+def _encoded(text: str | Iterable[str], note: Callable[[bytes], object]) -> Iterator[bytes]:
+    """`text` in UTF-8, each piece of which is noted."""
+    for piece in (text,) if isinstance(text, str) else text:
+        encoded = piece.encode()
+        note(encoded)
+        yield encoded
+
+
+def _stage(path: Path, content: Iterable[bytes]) -> Path:
     """A new file with `content` beside `path`. Raises OSError."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.writelines(content)
         os.chmod(name, 0o644)
     except BaseException:
         os.unlink(name)

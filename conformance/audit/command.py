@@ -42,8 +42,8 @@ def audit(folder: Path) -> int:
     if cut:
         numbers = ", ".join(map(str, cut[:5]))
         problems.append(
-            f"the evidence has only the beginning of {plural(len(cut), 'body')} (exchanges {numbers}…): what rests on "
-            "them cannot be derived again"
+            f"the evidence has only the beginning of {plural(len(cut), 'answer')} (exchanges {numbers}…): what rests "
+            "on the rest cannot be derived again"
         )
     else:
         problems += _rerun(data, stated, made)
@@ -98,7 +98,7 @@ def _files(folder: Path, data: dict[str, Any], stated: Run) -> Iterator[str]:
         content = path.read_bytes()
         if named.get(name) != "sha256:" + sha256(content).hexdigest():
             yield f"{name} is not the file that results.json names: its digest is another"
-        if content != render(stated).encode():
+        if content != "".join(render(stated)).encode():
             yield f"{name} does not say what results.json and evidence.har say"
 
 

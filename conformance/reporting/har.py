@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -71,28 +71,39 @@ class Evidence:
 
 def render(run: Run) -> str:
     """The evidence of `run` as the text of a HAR file, in printable ASCII."""
-    log = document(run)["log"]
-    entries = ",\n".join(json.dumps(entry) for entry in log.pop("entries"))
-    head = json.dumps(log)[:-1]
-    return f'{{"log": {head}, "entries": [\n{entries}\n]}}}}\n'.replace("\x7f", "\\u007f")
+    return "".join(lines(run))
 
 
-def document(run: Run) -> dict[str, Any]:
-    """The evidence of `run` as the content of a HAR file."""
+def lines(run: Run) -> Iterator[str]:
+    """The same line by line: there may be a hundred megabytes of it."""
     written = io.StringIO()
     creator = harfile.Creator("store-orders-conformance", run.suite_version)
+    with harfile.HarFile.open(written, creator=creator, comment=f"{run.target}: {run.base_url}"):
+        pass
+    log = json.loads(written.getvalue())["log"]
+    del log["entries"]
+    log["_messages"] = list(run.messages)
+    yield f'{{"log": {_line(log)[:-1]}, "entries": [\n'
     first: dict[str, int] = {}  # long bodies, and which exchange shows each
-    with harfile.HarFile.open(written, creator=creator, comment=f"{run.target}: {run.base_url}") as har:
-        for exchange in run.exchanges:
-            _add(har, exchange, first)
-    made: dict[str, Any] = json.loads(written.getvalue())
-    for entry, exchange in zip(made["log"]["entries"], run.exchanges, strict=True):
-        entry.update({f"_{name}": getattr(exchange, name) for name in _OWN})
-        entry.update({f"_{name}": value for name in _SPARE if (value := getattr(exchange, name)) != _USUAL[name]})
-        if (shown_by := first.get(exchange.body, exchange.number)) != exchange.number:
-            entry["response"]["content"]["_body_of"] = shown_by
-    made["log"]["_messages"] = list(run.messages)
-    return made
+    for place, exchange in enumerate(run.exchanges, 1):
+        yield f"{_line(_entry(exchange, first))}{',' * (place < len(run.exchanges))}\n"
+    yield "]}}\n"
+
+
+def _line(data: dict[str, Any]) -> str:
+    return json.dumps(data).replace("\x7f", "\\u007f")
+
+
+def _entry(exchange: Exchange, first: dict[str, int]) -> dict[str, Any]:
+    written = io.StringIO()
+    with harfile.HarFile.open(written) as har:
+        _add(har, exchange, first)
+    entry: dict[str, Any] = json.loads(written.getvalue())["log"]["entries"][0]
+    entry.update({f"_{name}": getattr(exchange, name) for name in _OWN})
+    entry.update({f"_{name}": value for name in _SPARE if (value := getattr(exchange, name)) != _USUAL[name]})
+    if (shown_by := first.get(exchange.body, exchange.number)) != exchange.number:
+        entry["response"]["content"]["_body_of"] = shown_by
+    return entry
 
 
 def read(text: str | bytes) -> Evidence:

@@ -22,8 +22,8 @@ from urllib.parse import quote, unquote
 #: beginning, the length and the digest.
 RECORDED_BODY, BEGINNING = 1024 * 1024, 4096
 #: Bytes of bodies that one process keeps in all, as JSON writes them, equal ones counted once; then only the beginning
-#: of each further one. The reports hold them several times over while they are written.
-RECORDED_IN_ALL = 40_000_000
+#: of each further one.
+RECORDED_IN_ALL = 100_000_000
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
 KEY_LABEL = "<key>"

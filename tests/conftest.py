@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from pipelines import PROJECT, Runner
 
 settings.register_profile(
     "harness",
@@ -43,3 +45,23 @@ def server_context(certificate: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     return context
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = ["-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(PROJECT)]
+    subprocess.run([sys.executable, *build], check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the commands of a fresh environment that holds the wheel and nothing of the checkout; the action
+    installs it."""
+    runner = Runner(tmp_path_factory.mktemp("environment"), action_path=wheel)
+    assert runner.run("Install") == 0, runner.console
+    (commands,) = (runner.temporary / "path").read_text(encoding="utf-8").split()
+    return Path(commands)

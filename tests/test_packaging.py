@@ -3,38 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
-import pytest
-
 PROJECT = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(PROJECT)],
-        check=True,
-        capture_output=True,
-    )
-    (built,) = folder.glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the commands of a fresh environment that holds the wheel and nothing of the checkout."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=True)
-    commands = folder / ("Scripts" if os.name == "nt" else "bin")
-    subprocess.run([commands / "python", "-m", "pip", "install", "--quiet", wheel], check=True, capture_output=True)
-    return commands
 
 
 def test_wheel_holds_the_two_packages_and_their_data(wheel: Path) -> None:

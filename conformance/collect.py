@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -80,6 +80,7 @@ class Collection:
     messages: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     wrong_keys: tuple[str, ...] = ()
+    clean: Callable[[str], str] = str  # takes secrets out of a text
     pointless: bool = False  # the look before the run found no service to judge
 
     def add(self, report: Report) -> None:
@@ -161,7 +162,9 @@ def build(
         complete=complete,
         requests=len(exchanges),
         command=command,
-        observations=tuple(_merged(facts[topic]) for topic in catalogue.load().observations if topic in facts),
+        observations=tuple(
+            _merged(facts[topic], collection.clean) for topic in catalogue.load().observations if topic in facts
+        ),
         warnings=tuple(dict.fromkeys(warnings)),
         circumstances=_circumstances(collection, settings, waivers),
         exchanges=tuple(exchanges),
@@ -220,12 +223,21 @@ def _with_curl(result: CheckResult, exchanges: list[Exchange], target: Target) -
     return replace(result, failure=replace(result.failure, curl=line))
 
 
-def _merged(facts: list[Observed]) -> Observed:
-    """One observation for a topic: its value, or the values where they differ."""
-    values = [fact.value for fact in facts]
+def _merged(facts: list[Observed], clean: Callable[[str], str]) -> Observed:
+    """One observation for a topic: its value, or the values where they differ; without secrets, which may have been
+    read in a body."""
+    values = [_cleaned(fact.value, clean) for fact in facts]
     different = [value for place, value in enumerate(values) if value not in values[:place]]
     numbers = tuple(sorted({number for fact in facts for number in fact.exchanges}))
     return Observed(facts[0].topic, different[0] if len(different) == 1 else different, numbers)
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, dict):
+        return {clean(str(name)): _cleaned(item, clean) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(item, clean) for item in value]
+    return clean(value) if isinstance(value, str) else value
 
 
 def _rfc3339(when: datetime) -> str:

@@ -11,6 +11,7 @@ takes no number above 2^31 and no text that is not UTF-8.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 import signal
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from _pytest._code.code import TerminalRepr
 from filelock import ReadWriteLock
 
 from conformance import check as checks_of
@@ -33,13 +35,13 @@ from conformance.check import Check
 from conformance.collect import OWN_PROCESS, Collection, Report
 from conformance.reference import Address, ReferenceServer
 from conformance.reporting.run import Run
-from conformance.session import Session
+from conformance.session import Session, redactor_of
 from conformance.settings import Settings
 from conformance.states.leases import Leases, return_left
 from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import curl
+from conformance.transport.evidence import Redactor, curl
 from conformance.transport.guard import Refused
 from conformance.transport.wire import Wire
 from conformance.verdict import Exit, Outcome, Status, Waiver
@@ -76,6 +78,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "alone: runs while no other check does")
+    for library in ("httpcore", "httpx", "hpack", "h2"):  # whose debug logs hold header fields
+        logging.getLogger(library).setLevel(logging.WARNING)
     if config.pluginmanager.has_plugin(PLUGIN):  # an audit's, which runs the checks on a record
         return
     try:
@@ -123,6 +127,7 @@ class Plugin:
         self._server: ReferenceServer | None = None
         self._reports: dict[str, Report] = {}
         self._under_way = ""  # the target of the check that is running
+        self._redactors: dict[str, Redactor] = {}
 
     @classmethod
     def of(cls, config: pytest.Config) -> Plugin:
@@ -171,7 +176,12 @@ class Plugin:
             self.targets[REFERENCE] = adjusted(address.target(), self.settings.options)
         for name in self.targets:
             session = self.session(name)
-            self.collections[name] = Collection(session.target, datetime.now(UTC), wrong_keys=session.wrong_keys)
+            self.collections[name] = Collection(
+                session.target,
+                datetime.now(UTC),
+                wrong_keys=session.wrong_keys,
+                clean=self.clean,
+            )
             self.look(name)
 
     def look(self, name: str) -> None:
@@ -267,10 +277,14 @@ class Plugin:
             self._classify(report, call.excinfo.value, item)
             if isinstance(call.excinfo.value, verify.Failed):
                 outcome.longrepr = f"{report.message}\n{report.failure and report.failure['curl']}"
+        # Tracebacks quote values, and what was captured may hold anything.
+        if isinstance(outcome.longrepr, TerminalRepr):
+            outcome.longrepr = self.clean(str(outcome.longrepr))
+        outcome.sections = [(name, self.clean(content)) for name, content in outcome.sections]
         if outcome.when == "teardown":
             session = self.sessions.get(target_of(item))
             if session is not None:
-                report.warnings += map(session.recorder.redactor.clean, session.warnings)
+                report.warnings += map(self.clean, session.warnings)
                 session.warnings.clear()
             told: Any = {**report.to_json(), "target": target_of(item)}
             outcome.conformance = json.dumps(told) if self.is_worker else told  # type: ignore[attr-defined]
@@ -281,18 +295,17 @@ class Plugin:
         if isinstance(error, verify.Failed):
             report.status = Status.FAILED
             report.certain = error.certain
-            session = self.session(target_of(item))
-            clean = session.recorder.redactor.clean
-            report.message = clean(str(error))
+            report.message = str(error)
             report.failure = {
-                "expected": clean(error.expected),
-                "received": clean(error.received),
+                "expected": self.clean(error.expected),
+                "received": self.clean(error.received),
                 "exchange": None,
                 "curl": None,
             }
             if error.answers:
                 shown = error.answers[0].exchange
-                lines = (curl(answer.exchange, session.target.key_variable) for answer in error.answers[:SHOWN])
+                variable = self.session(target_of(item)).target.key_variable
+                lines = (curl(answer.exchange, variable) for answer in error.answers[:SHOWN])
                 report.failure["curl"] = "\n".join(dict.fromkeys(lines))
                 report.failure["exchange"] = id(shown)
         elif isinstance(error, verify.Excluded):
@@ -304,10 +317,27 @@ class Plugin:
             kind = type(error).__name__
             report.status = Status.INCONCLUSIVE
             report.message = f"the suite itself failed here, which says nothing of the service: {kind}: {error}"
-            report.warnings.append(f"check {report.check}: {report.message}; please report this")
-        known = self.sessions.get(target_of(item))
-        if known is not None:
-            report.message = known.recorder.redactor.clean(report.message)
+            report.warnings.append(self.clean(f"check {report.check}: {report.message}; please report this"))
+        report.message = self.clean(report.message)
+
+    # --- no secret in what is printed
+
+    def clean(self, text: str) -> str:
+        """`text` without the secrets of any target."""
+        for name, target in self.targets.items():
+            if target is not None:
+                if name not in self._redactors:
+                    self._redactors[name] = redactor_of(target)
+                text = self._redactors[name].clean(text)
+        return text
+
+    def _veil(self, shown: TerminalRepr) -> None:
+        text = self.clean(str(shown))
+        shown.toterminal = lambda tw: tw.line(text)  # type: ignore[method-assign]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_internalerror(self, excrepr: TerminalRepr) -> None:
+        self._veil(excrepr)
 
     # --- after the checks
 
@@ -331,8 +361,12 @@ class Plugin:
             lost = Report.crashed(f"{match[1]}.{match[2]}", report.node.gateway.id)
             report.conformance = {**lost.to_json(), "target": match[3]}
 
+    @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:
         self.interrupted = True
+        memo = getattr(self.config.pluginmanager.get_plugin("terminalreporter"), "_keyboardinterrupt_memo", None)
+        if memo is not None:  # --full-trace prints it
+            self._veil(memo)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
@@ -363,7 +397,7 @@ class Plugin:
             self._gather()
         for name, own in self.sessions.items():
             if name in self.collections:
-                self.collections[name].warnings += map(own.recorder.redactor.clean, own.warnings)
+                self.collections[name].warnings += map(self.clean, own.warnings)
             own.close()
         if self._server is not None:
             self._server.stop()

@@ -171,9 +171,10 @@ class _Watch:
             )
             self._console.print(f"{label}: {counted}", markup=False, soft_wrap=True)
 
-    def pytest_internalerror(self, excrepr: object) -> None:
+    def pytest_internalerror(self, excrepr: object) -> bool:
         self._stop()
         sys.stderr.write(f"the suite itself failed; please report this:\n{excrepr}\n")
+        return True  # pytest need not say it again
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

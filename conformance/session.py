@@ -37,9 +37,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.key = self.target.key.reveal()
-        self.recorder = _recorder(self.key)
-        if self.target.states is not None and self.target.states.token is not None:
-            self.recorder.redactor.add(self.target.states.token.reveal(), "<the provider's token>")
+        self.recorder = Recorder(redactor_of(self.target))
         self.guard = Guard(self.target.mode)
         pace = self.shared / f"{self.target.name}.pace" if self.shared else None
         self.endpoint = Endpoint(self.target, Pace(self.target.rate_limit, pace))
@@ -133,8 +131,12 @@ def static_allotments(target: Target, checks: list[Check]) -> dict[str, Allotmen
     return {check: Allotment(tuple(pending), tuple(shipped)) for check, (pending, shipped) in shares.items()}
 
 
-def _recorder(key: str) -> Recorder:
+def redactor_of(target: Target) -> Redactor:
+    """Takes everything that is secret about `target` out of text."""
+    key = target.key.reveal()
     redactor = Redactor(key)
     for value, label in credentials.secrets(key).items():
         redactor.add(value, label)
-    return Recorder(redactor)
+    if target.states is not None and target.states.token is not None:
+        redactor.add(target.states.token.reveal(), "<the provider's token>")
+    return redactor

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance import __version__
 from conformance.audit import comparison
-from conformance.audit.record import LABEL
+from conformance.audit.record import LABEL, veiled
 from conformance.check import all_checks
 from conformance.collect import TOOLS
 from conformance.contract import catalogue
@@ -149,8 +149,9 @@ def _rerun(data: dict[str, Any], stated: Run, made: Circumstances) -> Iterator[s
     for check, problem in derived.problems:
         yield f"{check}: {problem}"
     again = json.loads(results.render(derived.run, {}))
-    yield from comparison.disagreements(data, again)
-    yield from comparison.exchanges(list(stated.exchanges), list(derived.run.exchanges))
+    hidden = frozenset(exchange.number for exchange in stated.exchanges if veiled(exchange))
+    yield from comparison.disagreements(data, again, hidden)
+    yield from comparison.exchanges(stated.exchanges, derived.run.exchanges, hidden)
 
 
 def _say(stated: Run, problems: list[str]) -> None:

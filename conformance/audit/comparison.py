@@ -1,9 +1,13 @@
-"""What a run states against what its evidence amounts to. Pure: two contents of a `results.json` in, sentences out."""
+"""What a run states against what its evidence amounts to. Pure: two contents of a `results.json` in, sentences out.
+
+Where secrets were taken out of an answer, what quotes and counts it cannot be worded anew: of that the wording is not
+compared, and everything else is.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from conformance.audit.record import alike
@@ -14,8 +18,13 @@ _TAKEN_AS_STATED = {"verdict", "requirements", "files", "digest", "warnings"}
 _TEXT = 300
 
 
-def disagreements(stated: dict[str, Any], derived: dict[str, Any]) -> Iterator[str]:
-    """Where the result as `stated` is not the one `derived` from the evidence, what matters most first."""
+def disagreements(
+    stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int] = frozenset()
+) -> Iterator[str]:
+    """Where the result as `stated` is not the one `derived` from the evidence, what matters most first.
+
+    `veiled` are the exchanges of whose answers secrets were taken out.
+    """
     if stated["verdict"] != derived["verdict"]:
         yield f"the verdict is stated as {stated['verdict']}; the evidence amounts to {derived['verdict']}"
     own = {row["id"]: row for row in derived["requirements"]}
@@ -24,7 +33,7 @@ def disagreements(stated: dict[str, Any], derived: dict[str, Any]) -> Iterator[s
         if id_ not in rows or id_ not in own:
             yield f"{id_} is {'not in the result' if id_ in own else 'no requirement'}"
         else:
-            yield from _requirement(id_, rows[id_], own[id_])
+            yield from _requirement(id_, rows[id_], own[id_], veiled)
     if set(stated.get("warnings", ())) != set(derived["warnings"]):
         yield from _values("warnings", sorted(stated.get("warnings", ())), sorted(derived["warnings"]))
     yield from _values("", _rest(stated), _rest(derived))
@@ -34,7 +43,7 @@ def _rest(data: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name not in _TAKEN_AS_STATED}
 
 
-def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any]) -> Iterator[str]:
+def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int]) -> Iterator[str]:
     if stated["status"] != derived["status"]:
         yield f"{id_} is stated as {stated['status']}; the evidence has it {derived['status']}"
     checks = {check["id"]: check for check in derived["checks"]}
@@ -49,21 +58,40 @@ def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any]) -> I
             found = checks[name]
             why = f": {_brief(found.get('message', ''))}" if found.get("message") else ""
             yield f"{where}: is stated as {told[name]['status']}; the evidence has it {found['status']}{why}"
-        else:
+        elif veiled.isdisjoint(checks[name]["exchanges"]):
             yield from _values(where, told[name], checks[name])
+        else:
+            yield from _values(where, _unworded(told[name]), _unworded(checks[name]))
     rest = (
         {name: value for name, value in row.items() if name not in ("status", "checks")} for row in (stated, derived)
     )
     yield from _values(id_, *rest)
 
 
-def exchanges(stated: list[Exchange], derived: list[Exchange]) -> Iterator[str]:
+def _unworded(check: dict[str, Any]) -> dict[str, Any]:
+    failure = check.get("failure")
+    worded = {**check, "message": "", "failure": failure and {**failure, "expected": "", "received": ""}}
+    return {name: value for name, value in worded.items() if value is not None}
+
+
+def exchanges(
+    stated: Iterable[Exchange], derived: Iterable[Exchange], veiled: frozenset[int] = frozenset()
+) -> Iterator[str]:
     """Where what is noted of an exchange is not what the judges find in it."""
     for old, new in zip(stated, derived, strict=False):
         for name, value in vars(new).items():
             noted = getattr(old, name)
-            if noted != value:
+            if noted != value and not (old.number in veiled and _same_rows(name, noted, value)):
                 yield f"exchange {old.number} has {name} {_brief(noted)}; the evidence has it {_brief(value)}"
+
+
+def _same_rows(name: str, noted: Any, found: Any) -> bool:
+    """Whether the same requirements were met, and the same not, whatever is said of it."""
+    if name not in ("findings", "undecided"):
+        return False
+    return {row: problem is None for row, problem in noted.items()} == {
+        row: problem is None for row, problem in found.items()
+    }
 
 
 def _values(where: str, stated: Any, derived: Any) -> Iterator[str]:

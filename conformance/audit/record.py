@@ -17,7 +17,7 @@ from conformance.reporting.run import Run
 from conformance.transport.evidence import Exchange
 
 #: What the evidence has in the place of a secret.
-LABEL = re.compile(r"<[^<>]*\bkey\b[^<>]*>")
+LABEL = re.compile(r"<[^<>]*\b(?:key|token)\b[^<>]*>")
 #: What must be the same of a request as sent now and on record; texts up to what was taken out as secret.
 _EXACTLY = ("method", "credential", "operation", "allowed", "shell_headers", "via", "check")
 _ALIKE = ("url", "order_id", "request_body")
@@ -38,6 +38,12 @@ def alike(recorded: str, now: str) -> bool:
         return True
     parts = LABEL.split(recorded)
     return len(parts) > 1 and re.fullmatch(".*".join(map(re.escape, parts)), now, re.DOTALL) is not None
+
+
+def veiled(exchange: Exchange) -> bool:
+    """Whether secrets were taken out of an answer."""
+    fields = (text for field in exchange.headers for text in field)
+    return any(map(LABEL.search, (exchange.body, exchange.extra, exchange.reason, exchange.detail, *fields)))
 
 
 class Record:

@@ -172,7 +172,7 @@ class Client:
         if answer.request.order_id is not None:
             answer.order = self.guard.touch(answer.request.order_id)
         self._observer(answer)
-        self.recorder.exchanges.append(answer.exchange)
+        self.recorder.keep(answer.exchange)
 
     def note(self, answer: Answer) -> None:
         """Write what came into the exchange of `answer`, now that nothing more will come."""

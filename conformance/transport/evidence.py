@@ -27,6 +27,8 @@ RECORDED_IN_ALL = 100_000_000
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
 KEY_LABEL = "<key>"
+#: What marks the place where a quotation was cut.
+ELLIPSIS = "…"
 #: What a short key leaves in the middle of a longer text in base64.
 SHORTEST_BASE64 = 6
 #: Texts of at most so many characters are cleaned once: the same few header fields and bodies come again and again.
@@ -198,14 +200,16 @@ class Exchange:
 class Redactor:
     """Takes the key, what is made from it, and long parts of it out of text, and puts a label there.
 
-    Known values are replaced as they are, percent-encoded and in base64; what is left of the key in any stretch of
-    SECRET_PART characters or more becomes "<part of the key>", in any case.
+    Known values are replaced as they are, escaped and in base64; what is left of the key in any stretch of SECRET_PART
+    characters or more becomes "<part of the key>", in any case and also backwards.
     """
 
     def __init__(self, key: str) -> None:
         self._labels: dict[str, str] = {}
+        self._spelt: dict[str, str] = {}
         self._known: dict[str, str] = {}
-        self._parts = {key[i : i + SECRET_PART].lower() for i in range(len(key) - SECRET_PART + 1)}
+        starts = range(len(key) - SECRET_PART + 1)
+        self._parts = {text[i : i + SECRET_PART].lower() for text in (key, key[::-1]) for i in starts}
         self.add(key, KEY_LABEL)
 
     def add(self, value: str, label: str) -> None:
@@ -214,6 +218,7 @@ class Redactor:
             return
         for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
             self._labels.setdefault(form, label)
+        self._spelt.update(dict.fromkeys(_spelt_out(value), label))
         self._ordered = sorted(self._labels, key=len, reverse=True)
         self._known.clear()
 
@@ -228,6 +233,11 @@ class Redactor:
         return self._known[text]
 
     def _cleaned(self, text: str) -> str:
+        if ELLIPSIS in text:
+            text = self._without_beginnings(text)
+        if "%" in text or "\\u" in text:
+            for value, label in self._spelt.items():
+                text = text.replace(value, label)
         for value in self._ordered:
             if value in text:
                 text = text.replace(value, self._labels[value])
@@ -235,7 +245,26 @@ class Redactor:
 
     def reveals(self, text: str) -> bool:
         """Whether `text` holds the key itself, in any form."""
-        return any(value in text for value, label in self._labels.items() if label == KEY_LABEL)
+        return any(
+            value in text
+            for forms in (self._labels, self._spelt)
+            for value, label in forms.items()
+            if label == KEY_LABEL
+        )
+
+    def _without_beginnings(self, text: str) -> str:
+        """`text` without what is left of a secret where a quotation was cut, which is marked by an ellipsis."""
+        *cut, rest = text.split(ELLIPSIS)
+        for place, piece in enumerate(cut):
+            begun = [
+                (start, label)
+                for form, label in (*self._labels.items(), *self._spelt.items())
+                if (start := piece.rfind(form[:SECRET_PART], -len(form))) >= 0 and form.startswith(piece[start:])
+            ]
+            if begun:
+                start, label = min(begun)
+                cut[place] = piece[:start] + label
+        return ELLIPSIS.join([*cut, rest])
 
     def _without_parts(self, text: str) -> str:
         lowered = text.translate(_ASCII_LOWER)  # unlike lower(), this never changes the length
@@ -263,6 +292,14 @@ def _escaped_forms(value: str) -> list[str]:
     """What `value` looks like inside a JSON string, with and without escaped slashes, and inside HTML."""
     quoted = json.dumps(value)[1:-1]
     return [quoted, quoted.replace("/", "\\/"), html.escape(value)]
+
+
+def _spelt_out(value: str) -> list[str]:
+    """What `value` looks like with every character escaped, in a URL and in a JSON string."""
+    codes = [ord(char) for char in value]
+    urls = ("".join(f"%{code:02x}" for code in codes), "".join(f"%{code:02X}" for code in codes))
+    strings = ("".join(f"\\u{code:04x}" for code in codes), "".join(f"\\u{code:04X}" for code in codes))
+    return [*urls, *strings]
 
 
 def _base64_forms(value: str) -> list[str]:
@@ -328,6 +365,15 @@ class Recorder:
         exchange.seconds = round(max(0.0, time.time() - exchange.started), 6)
         exchange.reason = self.redactor.clean(exchange.reason)
         exchange.detail = self.redactor.clean(exchange.detail)
+
+    def keep(self, exchange: Exchange) -> None:
+        """Put `exchange`, which has been judged, on record: what the judges quote is cleaned as well."""
+        clean = self.redactor.clean
+        for row, problem in exchange.findings.items():
+            exchange.findings[row] = problem and clean(problem)
+        for row, reason in exchange.undecided.items():
+            exchange.undecided[row] = clean(reason)
+        self.exchanges.append(exchange)
 
     def _kept(self, text: str, *, whole: bool) -> str:
         """What is kept of a body: equal ones once, and no more than there is room for."""

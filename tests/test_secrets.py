@@ -1,0 +1,175 @@
+"""The key and its near misses are in no byte that a run writes or prints, whatever comes and breaks."""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from raw_service import Conversation, answer, head, serving
+from secret_search import assert_nowhere
+
+from conformance.reference import ReferenceServer
+
+KEY = "sk-Gehe1m.Schl/ssel_4711"
+
+#: How a service may write the key, in answers and in headers.
+FORMS: dict[str, Callable[[str], str]] = {
+    "as it is": lambda key: key,
+    "in capitals": str.upper,
+    "in the other case": str.swapcase,
+    "backwards": lambda key: key[::-1],
+    "its beginning": lambda key: key[:12],
+    "its end": lambda key: key[-10:],
+    "less one character": lambda key: key[:-1],
+    "in base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "within base64": lambda key: base64.b64encode(f"user:{key}@host".encode()).decode(),
+    "percent-encoded": lambda key: quote(key, safe=""),
+    "percent-encoded, all of it": lambda key: "".join(f"%{ord(char):02x}" for char in key),
+    "as JSON escapes": lambda key: "".join(f"\\u{ord(char):04x}" for char in key),
+    "as HTML escapes": html.escape,
+    "in a long text": lambda key: "x" * 70 + key + "y" * 2000,
+    "backwards in a long text": lambda key: "x" * 70 + key[::-1] + "y" * 2000,
+}
+
+
+def telling(conversation: Conversation) -> None:
+    """A service that writes the key wherever it can, each time in another form; some of its answers are broken, too."""
+    number = conversation.number
+    told = random.Random(number).choice(list(FORMS.values()))(KEY)
+    error = f'{{"code": "{told}", "message": "not {told}", "status": 401, "{told}": "{told}"}}'.encode()
+    fields = (f"WWW-Authenticate: Basic realm={told}", f"X-{re.sub('[^A-Za-z0-9-]', '', told)}: {told}")
+    listing = f'[{{"id": 1, "{told}": "{told}", "shipDate": "{told}", "petId": "{told}"}}]'.encode()
+    request = conversation.request.decode("latin-1")
+    if request.startswith("GET /v1/pets/"):
+        conversation.send(answer("200 " + told, listing, f"Sunset: {told}", f"Deprecation: {told}"))
+    elif not request.startswith("GET "):
+        conversation.send(answer("404 " + told, error, *fields))
+    elif f"Authorization: Bearer {KEY}\r\n" not in request:
+        conversation.send(answer(f"401 {told}", error, *fields) + told.encode())
+    elif number % 9 == 5:
+        conversation.send(answer("302 " + told, b"", f"Location: /{told}?key={told}"))
+    elif number % 9 == 7:
+        conversation.send(f"HTTP/1.1 {told}\r\n\r\n".encode())
+    elif number % 9 == 8:
+        conversation.send(head("200 OK", "Content-Type: application/json", f"Content-Encoding: {told}"), error)
+    else:
+        conversation.send(answer("200 OK", listing, f"Set-Cookie: session={told}") + told.encode())
+    conversation.hang_up()
+
+
+def run(folder: Path, *words: str, **environment: str) -> str:
+    """What a command prints that is run in `folder`."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**inherited, "KEY": KEY, **environment},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_service_that_repeats_the_key(tmp_path: Path) -> None:
+    with serving(telling) as service:
+        words = ("--base-url", service.base_url, "--api-key-env", "KEY", "--mode", "guarded", "--budget", "quick")
+        github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md")}
+        said = run(tmp_path, "-m", "conformance", "run", *words, **github)
+        said += run(tmp_path, "-m", "conformance", "doctor", *words[:4])
+    assert "non-conformant" in said, said
+    assert "<part of the key>" in said
+    assert_nowhere(KEY, said, tmp_path)
+    result = str(tmp_path / "reports" / "target")
+    audited = run(tmp_path, "-m", "conformance", "audit", result)
+    assert "Borne out" in audited, audited
+    for command in (("report", result), ("compare", result, result, "--report-dir", "compared")):
+        audited += run(tmp_path, "-m", "conformance", *command)
+    assert_nowhere(KEY, audited, tmp_path)
+
+
+# --- what breaks
+
+
+#: Loaded by every Python that a run starts: has the suite break with the key at hand, in $BREAKS.
+BREAKING = """
+import os, signal, time
+
+def broken(*further):
+    key = os.environ["KEY"]
+    raise RuntimeError(f"broken {further} with {key} and {key[::-1]}")
+
+def interrupted(*further):
+    key = os.environ["KEY"]
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
+
+match os.environ.get("BREAKS"):
+    case "a check":
+        from conformance.api import Api
+        Api.absent = lambda self, count=1: broken(self.key.headers)
+    case "an interruption":
+        from conformance.api import Api
+        Api.absent = lambda self, count=1: interrupted(self.key.headers)
+    case "a fixture":
+        from conformance.session import Session
+        Session.observations = lambda self: broken(self.key)
+    case "a hook":
+        from conformance.collect import Report
+        Report.to_json = lambda self: broken(self)
+    case "the look before the run":
+        from conformance.session import Session
+        Session.api = lambda self, check: broken(self.valid, self.key, check)
+    case "the recording":
+        from conformance.transport.evidence import Recorder
+        Recorder.end = lambda self, exchange: broken(self.redactor, exchange)
+"""
+RUN = ("-m", "conformance", "run")
+PYTEST = ("-m", "pytest", "-p", "conformance.plugin", "--pyargs", "conformance.checks", "-k", "key and absent or pet")
+WHERE = ("--conformance-report-dir", "reports", "--conformance-base-url", "{url}", "--conformance-api-key-env", "KEY")
+LOUD = ("-l", "-vv", "--tb", "long", "--full-trace", "--junitxml", "junit.xml", "-o", "log_cli_level=DEBUG", "-x")
+
+
+@pytest.mark.parametrize(
+    ("how", "breaks"),
+    [
+        *(("run", breaks) for breaks in re.findall('case "(.*)":', BREAKING)),
+        ("run -n 2", "a check"),
+        ("run -n 2", "a hook"),
+        ("pytest", "a check"),
+        ("pytest", "an interruption"),
+        ("pytest", "the look before the run"),
+        ("pytest -n 2", "a hook"),
+    ],
+)
+def test_a_suite_that_breaks(breaks: str, how: str, tmp_path: Path, reference: ReferenceServer) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BREAKING, encoding="utf-8")
+    address = reference.address
+    words, *workers = how.split()
+    if words == "run":
+        command = (*RUN, "--base-url", address.base_url, "--api-key-env", "KEY", "--only", "AUTH-2,PET")
+    else:
+        command = (*(word.format(url=address.base_url) for word in (*PYTEST, *WHERE)), *LOUD)
+    environment = {"KEY": address.key, "BREAKS": breaks, "PYTHONPATH": str(tmp_path)}
+    said = run(tmp_path, *command, *workers, **environment)
+    told = said + "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("results.json"))
+    assert ("was cut short" if breaks == "an interruption" else "broken") in told, said
+    assert_nowhere(address.key, said, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ReferenceServer]:
+    """A reference server with a key that the tests know."""
+    server = ReferenceServer()
+    yield server
+    server.stop()

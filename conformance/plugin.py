@@ -122,6 +122,8 @@ class Plugin:
         self.runs: list[Run] = []
         self.interrupted = False
         self.crashed = False  # a worker ended unexpectedly
+        self._concluded = False
+        self._exit: Exit | None = None  # once there are results
         self._process = str(getattr(config, "workerinput", {}).get("workerid", OWN_PROCESS))
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
@@ -375,7 +377,15 @@ class Plugin:
         try:
             return (yield)  # pytest tears down what an interruption left open: orders are given back here
         finally:
-            self._conclude(session, failed=exitstatus == pytest.ExitCode.INTERNAL_ERROR)
+            failed = exitstatus == pytest.ExitCode.INTERNAL_ERROR or session.shouldfail or session.shouldstop
+            self._conclude(cut_short=self.interrupted or self.crashed or bool(failed))
+            if self._exit is not None:
+                session.exitstatus = self._exit
+
+    def pytest_unconfigure(self) -> None:
+        """pytest skips the end of a session whose start was interrupted, a moment after the look, too."""
+        if self.interrupted and not self._concluded:
+            self._conclude(cut_short=True)
 
     def _gather(self) -> None:
         """Take in what workers reported while the run was being cut short, and return what dead ones held."""
@@ -388,7 +398,8 @@ class Plugin:
             if self.folder is not None and own.provider is not None:
                 own.warnings += return_left(own.provider, self.folder, name)
 
-    def _conclude(self, session: pytest.Session, *, failed: bool) -> None:
+    def _conclude(self, *, cut_short: bool) -> None:
+        self._concluded = True
         for report in self._reports.values():  # the check that an interruption cut short
             report.cut_short()
             if self._under_way in self.collections:
@@ -405,7 +416,6 @@ class Plugin:
             return
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
-        cut_short = self.interrupted or self.crashed or failed or bool(session.shouldfail) or bool(session.shouldstop)
         nothing = not any(collection.reports for collection in self.collections.values())
         if nothing and not cut_short:
             return
@@ -431,7 +441,7 @@ class Plugin:
         outcome = Outcome([run.verdict for run in self.runs], self.interrupted)
         # A verdict without its evidence is none to pass a gate with.
         lost = unwritten and outcome.exit_status is Exit.CONFORMANT
-        session.exitstatus = Exit.INCOMPLETE if lost else outcome.exit_status
+        self._exit = Exit.INCOMPLETE if lost else outcome.exit_status
 
 
 # --- what checks are given

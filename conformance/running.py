@@ -47,8 +47,9 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
         _conclude(runs, folder, chosen.seed)
     except OSError as error:  # the results are written: whoever does not read this has them there
         sys.stderr.write(f"the summary could not be printed: {error}\n")
-    if not runs and status == pytest.ExitCode.INTERRUPTED:
-        sys.stderr.write("interrupted before the first check\n")
+    if status in (pytest.ExitCode.INTERRUPTED, Exit.INTERRUPTED):
+        if not runs:
+            sys.stderr.write("interrupted before the first request\n")
         return Exit.INTERRUPTED
     if not runs:
         return Exit.USAGE if status != 0 else Exit.INCOMPLETE
@@ -182,7 +183,7 @@ class _Watch:
             sys.stderr.write(f"the suite itself failed; please report this:\n{report.longreprtext}\n")
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self) -> None:
+    def pytest_unconfigure(self) -> None:
         self._stop()
         if self._config is not None:
             self.runs = plugin.runs(self._config)

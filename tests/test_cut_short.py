@@ -125,6 +125,30 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
     assert "Traceback" not in done.stderr
 
 
+def test_interrupted_just_after_the_look(tmp_path: Path) -> None:
+    """pytest has not begun its session then, and does not end it. What was seen is written all the same."""
+    script = tmp_path / "early.py"
+    script.write_text(
+        """
+import os, signal, sys
+import pytest
+from conformance import cli, running
+@pytest.hookimpl(trylast=True)
+def interrupted(self):
+    os.kill(os.getpid(), signal.SIGINT)
+running._Watch.pytest_sessionstart = interrupted
+sys.exit(cli.main(["run", "--only", "LIST-1"]))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+    result = json.loads((tmp_path / "reports" / "reference" / "results.json").read_text(encoding="utf-8"))
+    assert result["verdict"] == "incomplete"
+    assert result["run"]["complete"] is False
+
+
 def test_a_worker_that_dies(tmp_path: Path, reference: ReferenceServer) -> None:
     """Its check is undecided, so the run is incomplete; the others go on, and what it held is returned."""
     before = listed(reference)

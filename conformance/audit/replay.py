@@ -163,7 +163,7 @@ class Replay(plugin.Plugin):
         else:
             super()._classify(report, error, item)
 
-    def _conclude(self, session: pytest.Session, *, failed: bool) -> None:
+    def _conclude(self, *, cut_short: bool) -> None:
         for own in self.sessions.values():
             self.collections[OWN_PROCESS].warnings += own.warnings
             own.close()

@@ -144,14 +144,13 @@ def parser() -> Parser:
         "-n",
         dest="workers",
         type=int,
-        default=os.cpu_count() or 1,
+        default=(os.cpu_count() or 1) + 1,  # some of the time goes into waiting
         metavar="N",
-        help="workers (default: one per processor)",
+        help="workers (default: one more than there are processors)",
     )
-    for flag in ("--budget", "--seed"):
-        proof.add_argument(
-            flag, **{**OPTIONS[flag], **({"default": "quick"} if flag == "--budget" else {"default": 1})}
-        )
+    searched = {"default": "quick", "help": "how hard the generated checks search (default: %(default)s)"}
+    proof.add_argument("--budget", **{**OPTIONS["--budget"], **searched})
+    proof.add_argument("--seed", **{**OPTIONS["--seed"], "default": 1})
     proof.add_argument(
         "--report-dir", metavar="DIR", default="reports/selftest", help="where the matrix goes (default: %(default)s)"
     )

@@ -94,7 +94,7 @@ def _serve(case: Case, key: str, pipe: Connection) -> None:
 
 def judge(case: Case, seed: int, budget: str) -> Judged:
     """Serve `case` and run the whole suite against it, in this process."""
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    running.seclude()
     started = time.monotonic()
     with served(case) as (base_url, states_url):
         values = {

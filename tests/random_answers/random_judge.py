@@ -53,7 +53,8 @@ class _Keep:
 
 def judge(seed: int) -> Found:
     """Serve the random service of `seed` and run the whole suite against it, in this process."""
-    os.environ.update({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", KEY_VARIABLE: KEY})
+    running.seclude()
+    os.environ[KEY_VARIABLE] = KEY
     chance = RandomService(seed, KEY)
     keep = _Keep()
     with Running(chance.service, states_port=0) as server, contextlib.redirect_stderr(io.StringIO()):

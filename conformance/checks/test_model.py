@@ -34,6 +34,8 @@ from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Request, curl
 from conformance.transport.guard import Refused
 
+#: What shares a search is for one process.
+pytestmark = pytest.mark.xdist_group("model")
 #: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
 PENDING, SHIPPED = 3, 1
 #: How many orders are looked at to see whether it is only this one that is not what it should be.

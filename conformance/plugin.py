@@ -223,6 +223,8 @@ class Plugin:
             if target is None:
                 raise RuntimeError("the reference server is not running")
             self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
+            if self.side_by_side > 1:
+                self.sessions[name].client.widen(self.side_by_side)
         return self.sessions[name]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

@@ -38,13 +38,14 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     names = [target.name if target else REFERENCE for target in resolved]
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
-    command = arguments(names, {**values, "seed": chosen.seed}, workers)
+    forking = sys.platform == "linux"  # elsewhere a process with libraries of the system in it must not be forked
+    command = arguments(names, {**values, "seed": chosen.seed}, None if forking else workers)
     seclude()
     interruption = _Interruption()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interruption.arrive)
-    alone = workers is not None or not hasattr(os, "fork")
-    status = pytest.main(command, plugins=[watch, interruption, *([] if alone else [SideBySide(watch)])])
+    beside = [SideBySide(watch, workers)] if forking else []
+    status = pytest.main(command, plugins=[watch, interruption, *beside])
     runs = watch.runs
     try:
         _conclude(runs, folder, chosen.seed)
@@ -74,7 +75,7 @@ def words(*options: str) -> list[str]:
 
 def arguments(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
     """The command line for pytest that runs the suite against the targets `names`, with the options in `values`."""
-    options = ["-p", "xdist.plugin", "--dist", "loadgroup", "-n", str(workers)] if workers not in (None, "1") else []
+    options = ["-p", "xdist.plugin", "-n", str(workers)] if workers not in (None, "1") else []
     for name in names:
         options += ["--target", name]
     for flag, described in settings.OPTIONS.items():

@@ -1,10 +1,11 @@
-"""Checks side by side, in forked processes: where a run would mostly wait for a service that is far away.
+"""Checks side by side, in forked processes: as many as `-n` says, else where a run would mostly wait for a service that
+is far away.
 
     units of items ─▶ queue ─▶ process 1 … n, each like the one process of a run near by
                                   └─▶ reports ─▶ the command's own process, which collects them
 
-A fork has everything imported and collected already, so that eight start in the time of one worker of pytest-xdist;
-`-n` starts those. A unit is one item, or all those of one `xdist_group`, which share something.
+A fork has everything imported and collected already: eight of them start in the time of one worker of pytest-xdist. (A
+plain pytest has those.) A unit is one item, or all those of one `xdist_group`, which share something.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from conformance.states.leases import undisturbed
 
 #: Seconds in which a process that was told to end gives back its orders.
 GRACE = 90.0
+ENDING = {signal.SIGINT, signal.SIGTERM}
 
 
 class SideBySide:
-    """A plugin of pytest that takes over its loop where `preflight.side_by_side` says so."""
+    """A plugin of pytest that takes over its loop."""
 
-    def __init__(self, silenced: object) -> None:
-        """`silenced` is a plugin that the processes do without: the one that shows what is going on."""
+    def __init__(self, silenced: object, workers: str | None) -> None:
+        """`silenced` is a plugin that the processes do without: the one that shows what is going on. `workers` is their
+        number, or auto for one per processor; None leaves it to `preflight.side_by_side`."""
         self._silenced = silenced
+        self._workers = workers
         self._processes: dict[Connection, _Process] = {}
         self._units: list[list[pytest.Item]] = []
 
@@ -41,7 +45,11 @@ class SideBySide:
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Run all items, with as many processes as there are to be; None where there is to be but this one."""
         own = cast(plugin.Plugin, session.config.pluginmanager.get_plugin(plugin.PLUGIN))
-        if own.side_by_side < 2 or session.shouldstop or session.testsfailed or session.config.option.collectonly:
+        if self._workers is None:
+            count = own.side_by_side
+        else:
+            count = (os.cpu_count() or 1) if self._workers == "auto" else int(self._workers)
+        if count < 2 or session.shouldstop or session.testsfailed or session.config.option.collectonly:
             return None
         own.shared.folder = tempfile.mkdtemp(prefix="conformance-")
         self._units = _units(session.items)
@@ -49,7 +57,7 @@ class SideBySide:
         os.write(numbers, b"".join(number.to_bytes(2, "big") for number in range(len(self._units))))
         os.close(numbers)
         try:
-            for _ in range(own.side_by_side):
+            for _ in range(min(count, len(self._units))):
                 self._start(session, own)
             self._collect(session, own)
         except KeyboardInterrupt:
@@ -68,10 +76,13 @@ class SideBySide:
         ours, theirs = context.Pipe(duplex=False)
         name = f"process {own.count_process()}"
         process = context.Process(target=self._work, args=(session, own, name, theirs), name=name)
-        with undisturbed():
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would leave it to itself
+        try:
             process.start()
             theirs.close()  # before the next one is forked, which would hold it open
             self._processes[ours] = _Process(process, name)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
     def _collect(self, session: pytest.Session, own: plugin.Plugin, until: float = float("inf")) -> None:
         """Pass on what the processes report, until all have ended or it is late. One that dies is replaced."""
@@ -122,6 +133,7 @@ class SideBySide:
         config.pluginmanager.unregister(self._silenced)
         config.pluginmanager.register(_Sender(config, pipe))
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             while number := os.read(self._queue, 2):
                 unit = self._units[int.from_bytes(number, "big")]
                 for item, following in zip(unit, [*unit[1:], None], strict=True):

@@ -75,7 +75,8 @@ class Leases:
         """Return everything that is held; a sentence for each set of orders that could not be returned."""
         left_behind = []
         with undisturbed():
-            for state, ids in self._held:
+            for state in dict.fromkeys(state for state, _ in self._held):
+                ids = [number for held, taken in self._held if held is state for number in taken]
                 if self._provider is not None:
                     left_behind += _returned(self._provider, state, ids)
                 self._guard.take_back(ids)

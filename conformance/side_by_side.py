@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Any, cast
@@ -69,13 +70,14 @@ class SideBySide:
 
     # --- the command's own process
 
-    def _start(self, session: pytest.Session, own: plugin.Plugin) -> None:
+    def _start(self, session: pytest.Session, own: plugin.Plugin, left: Sequence[pytest.Item] = ()) -> None:
+        """Fork a process, which runs the items that another one `left` before it takes units."""
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # or it is written twice
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe(duplex=False)
         name = f"process {own.count_process()}"
-        process = context.Process(target=self._work, args=(session, own, name, theirs), name=name)
+        process = context.Process(target=self._work, args=(session, own, name, theirs, left), name=name)
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would leave it to itself
         try:
             process.start()
@@ -106,9 +108,11 @@ class SideBySide:
 
     def _lost(self, session: pytest.Session, own: plugin.Plugin, pipe: Connection, *, replaced: bool) -> None:
         lost = self._let_go(pipe)
-        own.lost(next((item for item in session.items if item.nodeid == lost.item), None), lost.name)
+        unit = next((unit for unit in self._units if lost.item in [item.nodeid for item in unit]), [])
+        place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
+        own.lost(unit[place] if unit else None, lost.name)
         if replaced:
-            self._start(session, own)
+            self._start(session, own, unit[place + 1 :])
 
     def _let_go(self, pipe: Connection) -> _Process:
         ended = self._processes.pop(pipe)
@@ -127,15 +131,16 @@ class SideBySide:
 
     # --- the others
 
-    def _work(self, session: pytest.Session, own: plugin.Plugin, name: str, pipe: Connection) -> None:
+    def _work(
+        self, session: pytest.Session, own: plugin.Plugin, name: str, pipe: Connection, left: Sequence[pytest.Item]
+    ) -> None:
         config = session.config
         own.become(name)
         config.pluginmanager.unregister(self._silenced)
         config.pluginmanager.register(_Sender(config, pipe))
         try:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-            while number := os.read(self._queue, 2):
-                unit = self._units[int.from_bytes(number, "big")]
+            for unit in self._taken(left):
                 for item, following in zip(unit, [*unit[1:], None], strict=True):
                     _send(pipe, "begun", item.nodeid)
                     config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -145,6 +150,12 @@ class SideBySide:
                 _send(pipe, "unfinished", told)
         own.close()
         _send(pipe, "ended", None)
+
+    def _taken(self, left: Sequence[pytest.Item]) -> Iterator[Sequence[pytest.Item]]:
+        if left:
+            yield left
+        while number := os.read(self._queue, 2):
+            yield self._units[int.from_bytes(number, "big")]
 
 
 class _Process:

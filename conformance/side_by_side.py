@@ -36,7 +36,7 @@ class SideBySide:
 
     def __init__(self, silenced: object, workers: str | None) -> None:
         """`silenced` is a plugin that the processes do without: the one that shows what is going on. `workers` is their
-        number, or auto for one per processor; None leaves it to `preflight.side_by_side`."""
+        number; None leaves it to `preflight.side_by_side`, and auto has one per processor at least."""
         self._silenced = silenced
         self._workers = workers
         self._processes: dict[Connection, _Process] = {}
@@ -46,10 +46,10 @@ class SideBySide:
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Run all items, with as many processes as there are to be; None where there is to be but this one."""
         own = cast(plugin.Plugin, session.config.pluginmanager.get_plugin(plugin.PLUGIN))
-        if self._workers is None:
-            count = own.side_by_side
+        if self._workers in (None, "auto"):
+            count = max(own.side_by_side, (os.cpu_count() or 1) if self._workers else 1)
         else:
-            count = (os.cpu_count() or 1) if self._workers == "auto" else int(self._workers)
+            count = int(self._workers)
         if count < 2 or session.shouldstop or session.testsfailed or session.config.option.collectonly:
             return None
         own.shared.folder = tempfile.mkdtemp(prefix="conformance-")

@@ -1,7 +1,7 @@
 """What a run states against what its evidence amounts to. Pure: two contents of a `results.json` in, sentences out.
 
-Where secrets were taken out of an answer, what quotes and counts it cannot be worded anew, and of answers that differed in
-them another one may be shown: that is not compared, and everything else is.
+Where secrets were taken out of an answer, what quotes and counts it cannot be worded anew, and of answers that differed
+in them another one may be shown: that is not compared, and everything else is.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Session:
         self.recorder = Recorder(redactor_of(self.target))
         self.guard = Guard(self.target.mode)
         pace = self.shared / f"{self.target.name}.pace" if self.shared else None
-        self.endpoint = Endpoint(self.target, Pace(self.target.rate_limit, pace))
+        self.endpoint = Endpoint(self.target, Pace(self.target.rate_limit, pace), crowded=self.shared is not None)
         self.client = self.client_of(self.endpoint, self.guard, Judge())
         self.wire = self.wire_of(self.client)
         self.valid = credentials.valid(self.key)

@@ -197,7 +197,7 @@ def listed_status(answer: Answer) -> Finding:
     if not _well_formed(answer) or answer.status is None:
         return NOT_ABOUT
     known = LISTED[answer.request.operation]
-    if answer.status in known or retry_after(answer) is not None:
+    if answer.status in known or retry_after(answer) is not None or answer.exchange.crowded:
         return None
     if answer.request.allowed is Allowed.REPEATED and 400 <= answer.status < 500:
         return None

@@ -21,6 +21,8 @@ from conformance import preflight
 from conformance.reference import Address, ReferenceServer
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target
+from reference_server.messages import Response
+from reference_server.running import Running, build
 
 COMMAND = (sys.executable, "-m", "conformance", "run", "--seed", "3", "--budget", "quick", "--report-dir", "reports")
 
@@ -141,3 +143,32 @@ def test_many_at_once_only_where_it_helps(server: type[HTTPServer], handler: typ
     """A service that does one thing after the other would only answer later, and perhaps too late."""
     with looked_at(server(("127.0.0.1", 0), handler)) as session:
         assert preflight.side_by_side(session) == (preflight.SIDE_BY_SIDE if several else 1)
+
+
+def limited(service: Any) -> None:
+    """Has a service answer 429, and say nothing else, to more than 60 requests a second."""
+    tokens, last, lock = 20.0, time.monotonic(), threading.Lock()
+    inner = service.respond
+
+    def respond(request: Any) -> Response:
+        nonlocal tokens, last
+        with lock:
+            now = time.monotonic()
+            tokens, last = min(20.0, tokens + 60 * (now - last)), now
+            late = tokens < 1
+            tokens -= not late
+        time.sleep(0.03)
+        return Response(429, b"", {}) if late else inner(request)
+
+    service.respond = respond
+
+
+def test_a_limit_that_only_many_requests_at_once_meet_fails_nobody(tmp_path: Path) -> None:
+    """A rate limit is not shown in the contract. From one process alone, a 429 without Retry-After fails HTTP-1."""
+    service = build(b"key-of-a-limited-service", faults=[], variants=[])
+    limited(service)
+    with Running(service, states_port=0) as server:
+        address = Address(server.base_url, server.states_url, "key-of-a-limited-service")
+        found = run(tmp_path / "many", address, "--only", "CANCEL,HTTP,AUTH")
+    assert processes(found) > 4
+    assert found["counts"]["required"]["failed"] == 0

@@ -10,7 +10,7 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.target import Mode
-from conformance.transport.client import Answer, retry_after
+from conformance.transport.client import Answer, pause
 from conformance.transport.evidence import Allowed
 from conformance.transport.wire import Connection, Wire
 
@@ -59,7 +59,7 @@ def test_one_of_simultaneous_cancels_succeeds(api: Api, wire: Wire, orders: Orde
                 f"{len(successes)} successes: {statuses(answers)}",
                 *successes[:3],
             )
-        if any(retry_after(answer) is not None for answer in answers):
+        if any(pause(answer) is not None for answer in answers):
             continue  # rate-limited: this round shows no more than that
         for answer in answers:
             verify.settled(answer)

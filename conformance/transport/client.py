@@ -39,6 +39,8 @@ WORTH_SHARING = 64 * 1024
 #: A service that sent so many bytes in one answer is sent independent requests one by one: their bodies would be held
 #: together, while equal ones that come one after the other are held once.
 HEAVY = 2_000_000
+#: Seconds to wait after a 429 without Retry-After while several processes send requests.
+CROWDED_WAIT = 1.0
 #: Independent requests in flight at once.
 TOGETHER = 8
 #: A service that answered within so many seconds is sent independent requests one by one: handing them to threads and
@@ -183,6 +185,7 @@ class Client:
         exchange = answer.exchange
         self.recorder.answer(exchange, answer.headers, answer.body, answer.extra)
         self.recorder.end(exchange)
+        exchange.crowded = exchange.status == 429 and self.endpoint.crowded
         self._largest = max(self._largest, len(answer.body))
         self.share(answer)
 
@@ -213,7 +216,7 @@ class Client:
             answer = self._once(request)
             self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
             answers.append(answer)
-            delay = retry_after(answer)
+            delay = pause(answer)
             if not self.endpoint.waits(delay, since):
                 return answers
             answer.exchange.waited = delay
@@ -275,6 +278,13 @@ def retry_after(answer: Answer) -> float | None:
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
+
+
+def pause(answer: Answer) -> float | None:
+    """The seconds to wait before the request goes out once more, None where it does not. A 429 that names no time is
+    waited out, too, where several processes ask at once: they may be what it complains of."""
+    delay = retry_after(answer)
+    return CROWDED_WAIT if delay is None and answer.exchange.crowded else delay
 
 
 def _read(response: httpx.Response, limit: int) -> bytes:

@@ -81,8 +81,10 @@ class Pace:
 class Endpoint:
     """A target's address as the transports use it, with the state that all of its connections share."""
 
-    def __init__(self, target: Target, pace: Pace | None = None) -> None:
-        """Without a `pace` that it shares with others, it has one of its own."""
+    def __init__(self, target: Target, pace: Pace | None = None, *, crowded: bool = False) -> None:
+        """Without a `pace` that it shares with others, it has one of its own; `crowded` if other processes send
+        requests to the same service."""
+        self.crowded = crowded
         self.target = target
         parts = urlsplit(target.base_url)
         self.scheme = parts.scheme

@@ -23,7 +23,7 @@ from conformance.transport.client import (
     LONGEST_HEAD,
     Answer,
     Client,
-    retry_after,
+    pause,
 )
 from conformance.transport.evidence import Headers, Request, Trouble
 
@@ -115,7 +115,7 @@ class Connection:
 
     def _waits(self, answer: Answer, since: float) -> bool:
         """Whether the request, first sent at `since`, is to be sent again as `answer` has it; waits until then."""
-        delay = retry_after(answer)
+        delay = pause(answer)
         if not self._endpoint.waits(delay, since):
             return False
         answer.exchange.waited = delay

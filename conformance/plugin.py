@@ -256,6 +256,12 @@ class Plugin:
         self._processes += 1
         return self._processes
 
+    def share(self, folder: Path) -> None:
+        """Keep together with processes that are about to be forked, by files in `folder`."""
+        self.shared.folder = str(folder)
+        for own in self.sessions.values():
+            own.share(folder)
+
     def become(self, name: str) -> None:
         """Be the plugin of a process that was forked, as a worker of pytest-xdist would be, with nothing begun."""
         self.is_worker = True

@@ -39,13 +39,20 @@ class Session:
         self.key = self.target.key.reveal()
         self.recorder = Recorder(redactor_of(self.target))
         self.guard = Guard(self.target.mode)
-        pace = self.shared / f"{self.target.name}.pace" if self.shared else None
-        self.endpoint = Endpoint(self.target, Pace(self.target.rate_limit, pace), crowded=self.shared is not None)
+        pace = Pace(self.target.rate_limit, self._pace_file(self.shared) if self.shared else None)
+        self.endpoint = Endpoint(self.target, pace, crowded=self.shared is not None)
         self.client = self.client_of(self.endpoint, self.guard, Judge())
         self.wire = self.wire_of(self.client)
         self.valid = credentials.valid(self.key)
         self._provider: Provider | None = None
         self._allotments: dict[str, Allotment] | None = None
+
+    def _pace_file(self, folder: Path) -> Path:
+        return folder / f"{self.target.name}.pace"
+
+    def share(self, folder: Path) -> None:
+        """Keep one pace with the sessions that other processes are about to begin in this folder."""
+        self.endpoint.pace.share(self._pace_file(folder))
 
     @property
     def provider(self) -> Provider | None:

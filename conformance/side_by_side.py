@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -52,7 +53,7 @@ class SideBySide:
             count = int(self._workers)
         if count < 2 or session.shouldstop or session.testsfailed or session.config.option.collectonly:
             return None
-        own.shared.folder = tempfile.mkdtemp(prefix="conformance-")
+        own.share(Path(tempfile.mkdtemp(prefix="conformance-")))
         self._units = _units(session.items)
         self._queue, numbers = os.pipe()
         os.write(numbers, b"".join(number.to_bytes(2, "big") for number in range(len(self._units))))
@@ -89,28 +90,30 @@ class SideBySide:
     def _collect(self, session: pytest.Session, own: plugin.Plugin, until: float = float("inf")) -> None:
         """Pass on what the processes report, until all have ended or it is late. One that dies is replaced."""
         while self._processes and time.monotonic() < until:
-            for pipe in wait(list(self._processes), timeout=1.0):
-                process = self._processes[cast(Connection, pipe)]
+            for pipe in cast(list[Connection], wait(list(self._processes), timeout=1.0)):
+                process = self._processes[pipe]
                 try:
-                    kind, told = cast(Connection, pipe).recv()
+                    with undisturbed():  # or half a message would be lost
+                        kind, told = pipe.recv()
                 except (EOFError, OSError):
-                    self._lost(session, own, cast(Connection, pipe), replaced=until == float("inf"))
+                    self._lost(session, own, pipe, replaced=until == float("inf"))
                     continue
                 if kind == "begun":
-                    process.item = told
+                    process.item, process.done = told, False
                 elif kind == "unfinished":
                     own.collect(told)
                 elif kind == "report":
                     report = session.config.hook.pytest_report_from_serializable(config=session.config, data=told)
                     session.config.hook.pytest_runtest_logreport(report=report)
+                    process.done = report.when == "teardown"
                 else:
-                    self._let_go(cast(Connection, pipe))
+                    self._let_go(pipe)
 
     def _lost(self, session: pytest.Session, own: plugin.Plugin, pipe: Connection, *, replaced: bool) -> None:
         lost = self._let_go(pipe)
         unit = next((unit for unit in self._units if lost.item in [item.nodeid for item in unit]), [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
-        own.lost(unit[place] if unit else None, lost.name)
+        own.lost(unit[place] if unit and not lost.done else None, lost.name)
         if replaced:
             self._start(session, own, unit[place + 1 :])
 
@@ -159,12 +162,13 @@ class SideBySide:
 
 
 class _Process:
-    """One of the processes, with the item that it has begun last."""
+    """One of the processes, with the item that it has begun last, and whether it is done with it."""
 
     def __init__(self, process: ForkProcess, name: str) -> None:
         self.process = process
         self.name = name
         self.item = ""
+        self.done = False
 
 
 class _Sender:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -36,15 +36,22 @@ class Pace:
     """Lets requests through no faster than a rate limit, and none before a time that the service asked for."""
 
     def __init__(self, limit: RateLimit | None, shared: Path | None = None) -> None:
-        """`shared` is a file by which several processes keep one pace."""
+        """`shared` is a file by which several processes keep one pace, as for `share`."""
         self._interval = limit.interval if limit else 0.0
         self._next = 0.0
         self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
-        self._file = shared
-        if self._file is not None:
-            self._file.touch()
-        self._others = FileLock(f"{shared}.lock", poll_interval=0.001) if self._file else nullcontext()
+        self._file: Path | None = None
+        self._others: AbstractContextManager[object] = nullcontext()
+        if shared is not None:
+            self.share(shared)
+
+    def share(self, file: Path) -> None:
+        """Keep one pace with other processes, which have the same file; where it is new, they go on from here."""
+        self._file = file
+        self._others = FileLock(f"{file}.lock", poll_interval=0.001)
+        if not file.exists():
+            file.write_bytes(struct.pack("d", self._next))
 
     def wait(self) -> None:
         """Sleep until the next request may go out."""
@@ -64,7 +71,7 @@ class Pace:
                 return
             with self._file.open("r+b", buffering=0) as file:
                 written = file.read(8)
-                self._next = struct.unpack("d", written)[0] if written else 0.0
+                self._next = struct.unpack("d", written)[0]
                 yield
                 file.seek(0)
                 file.write(struct.pack("d", self._next))  # in one step, since a worker may die at any moment

@@ -344,7 +344,7 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
         except (ValueError, RecursionError):
             continue
         if exchange.status >= 400 and isinstance(body, dict):
-            codes.setdefault(str(exchange.status), set()).add(str(body.get("code")))
+            codes.setdefault(str(exchange.status), set()).add(str(body.get("code", "without code")))
             error_fields |= body.keys() - set(ERROR_FIELDS)
         elif exchange.status == 200 and isinstance(body, list):
             order_fields |= {

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
+from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Operation, Trouble
@@ -127,7 +128,7 @@ def meets(requirement: str, *answers: Answer) -> None:
             )
         problem = findings[requirement]
         if problem is not None:
-            raise Failed("what the clause says", problem, answer)
+            raise Failed(load().requirements[requirement].sentence, problem, answer)
 
 
 def listing(answer: Answer) -> Listing:

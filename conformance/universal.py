@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, Final
 
-from conformance.contract.jsontext import NotJson, integer, values
+from conformance.contract.jsontext import NotJson, TooDeep, integer, values
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import doubts
 from conformance.transport.client import Answer, retry_after
@@ -72,6 +72,8 @@ def _body_is_json(answer: Answer) -> str | None:
         return None
     try:
         answer.json  # noqa: B018 - read for its errors
+    except TooDeep:  # it may be JSON, or not
+        raise
     except NotJson as error:
         return f"the body is no JSON text: {error}"
     return None
@@ -274,13 +276,17 @@ class Judge:
     def __call__(self, answer: Answer) -> None:
         exchange = answer.exchange
         for requirement, judge in JUDGES.items():
-            if requirement in _BY_BODY and _is_listing(answer):
-                key = (requirement, exchange.body_sha256)
-                if key not in self._known:
-                    self._known[key] = judge(answer)
-                finding = self._known[key]
-            else:
-                finding = judge(answer)
+            try:
+                if requirement in _BY_BODY and _is_listing(answer):
+                    key = (requirement, exchange.body_sha256)
+                    if key not in self._known:
+                        self._known[key] = judge(answer)
+                    finding = self._known[key]
+                else:
+                    finding = judge(answer)
+            except TooDeep as error:
+                exchange.undecided[requirement] = f"{exchange.line} answered {exchange.received} with a body: {error}"
+                continue
             if not isinstance(finding, Bearing):
                 exchange.findings[requirement] = finding
         if _well_formed(answer) and answer.status in GATEWAY and retry_after(answer) is None:

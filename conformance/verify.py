@@ -121,7 +121,9 @@ def meets(requirement: str, *answers: Answer) -> None:
     """Demand that each of `answers` meets a requirement that is judged on every exchange of the run."""
     for answer in answers:
         settled(answer)
-        findings = answer.exchange.findings
+        findings, undecided = answer.exchange.findings, answer.exchange.undecided
+        if requirement not in findings and requirement in undecided:
+            raise Inconclusive(undecided[requirement])
         if requirement not in findings:
             raise Inconclusive(
                 f"{answer.exchange.line} answered {answer.exchange.received}, on which this cannot be judged", "HTTP-1"

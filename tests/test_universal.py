@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from built import LIST, answered, broken, cancel
 
-from conformance import universal
+from conformance import universal, verify
 from conformance.contract import catalogue
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Exchange, Request, Trouble
@@ -289,3 +289,18 @@ def test_facts() -> None:
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"nonsense", b"9" * 5000, b'{"code": ["\\ud800"], "\\ud800": 1}'])
 def test_facts_of_odd_bodies(body: bytes) -> None:
     json.dumps(universal.facts(numbered(answered(STRANGER, 401, body), answered(LIST, 200, body))))
+
+
+def test_nesting_past_the_limit_is_held_against_nobody() -> None:
+    """RFC 8259 section 9 lets a reader have a limit: an answer past it is neither right nor wrong."""
+    deep = b'[{"id": 1, "further": ' + b"[" * 500 + b"]" * 500 + b"}]"
+    for answer, requirement in (
+        (answered(LIST, 200, deep), "LIST-1"),
+        (answered(cancel(1), 404, deep), "ERR-1"),
+        (answered(cancel(1), 409, deep), "ERR-5"),
+    ):
+        universal.Judge()(answer)
+        assert requirement not in answer.exchange.findings
+        assert "deeper than 200 levels" in answer.exchange.undecided[requirement]
+        with pytest.raises(verify.Inconclusive, match="deeper than 200 levels"):
+            verify.meets(requirement, answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -289,6 +290,24 @@ def test_facts() -> None:
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"nonsense", b"9" * 5000, b'{"code": ["\\ud800"], "\\ud800": 1}'])
 def test_facts_of_odd_bodies(body: bytes) -> None:
     json.dumps(universal.facts(numbered(answered(STRANGER, 401, body), answered(LIST, 200, body))))
+
+
+@pytest.mark.parametrize(
+    "text", ["at a(", "at a(:1", "at /", 'File "', "in a", "#1 /a.php", "goroutine 1", "C:\\a\\", "C:\\ ", "/home/"]
+)
+def test_no_text_keeps_its_judge_busy(text: str) -> None:
+    """Nor does a header: each of them takes far less than a second, however it is made."""
+    started = time.monotonic()
+    body = (text * universal.SEARCHED)[: universal.SEARCHED].encode()
+    universal.error_reveals(answered(LIST, 500, body))
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("text", ['"\\', '"', ",", "Bearer ", "a=", 'a="x",', "a \t", "a  ="])
+def test_no_challenge_keeps_its_judge_busy(text: str) -> None:
+    started = time.monotonic()
+    universal.challenge(answered(STRANGER, 401, error(), ("WWW-Authenticate", (text * 100_000)[:100_000])))
+    assert time.monotonic() - started < 3
 
 
 def test_nesting_past_the_limit_is_held_against_nobody() -> None:

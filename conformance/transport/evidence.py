@@ -255,11 +255,12 @@ class Redactor:
 
     def _without_beginnings(self, text: str) -> str:
         """`text` without what is left of a secret where a quotation was cut, which is marked by an ellipsis."""
+        forms = [pair for pair in (*self._labels.items(), *self._spelt.items()) if pair[0][:SECRET_PART] in text]
         *cut, rest = text.split(ELLIPSIS)
-        for place, piece in enumerate(cut):
+        for place, piece in enumerate(cut if forms else ()):
             begun = [
                 (start, label)
-                for form, label in (*self._labels.items(), *self._spelt.items())
+                for form, label in forms
                 if (start := piece.rfind(form[:SECRET_PART], -len(form))) >= 0 and form.startswith(piece[start:])
             ]
             if begun:

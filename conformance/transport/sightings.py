@@ -17,7 +17,7 @@ from conformance.transport.guard import LONGEST, RANGES, readings
 
 #: Words that are looked at. Of a listing with more of them nobody can say what its orders are.
 MOST_WORDS = 5_000
-_WORD = re.compile(r'[^\s"\[\]{}:,]*\d[^\s"\[\]{}:,]*')
+_WORD, _DIGIT = re.compile(r'[^\s"\[\]{}:,]+'), re.compile(r"\d")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 #: The fields of an Order that are none of its id.
 _OTHERS = frozenset(FIELDS.values()) - {"id"}
@@ -41,7 +41,7 @@ def sightings(body: bytes, listing: Listing | None) -> Sightings:
     words: set[str] = set()
     nameless = False
     for element in texts:
-        found = {word for text in element for word in _WORD.findall(text)}
+        found = {word for text in element for word in _WORD.findall(text) if _DIGIT.search(word)}
         nameless = nameless or not found
         words |= found
         if len(words) > MOST_WORDS:

@@ -30,6 +30,9 @@ ACTING = (
     "\x00\x08\x0b\x7f::error title=owned::owned%0A::add-mask::x ![x](https://owned.example/x.png) `|` [/][bold]"
 )
 
+#: Quoted text that never ends, begun anew with every other character.
+ENDLESS_QUOTES = '"\\' * 45_000
+
 
 def for_ever(talk: Conversation, piece: bytes) -> None:
     """Send `piece` until the client has had enough."""
@@ -172,6 +175,9 @@ BEHAVIOURS: dict[str, Hostile] = {
     "acts-in-404": Hostile(injected("404"), JUDGED),
     "acts-in-500": Hostile(injected("500"), JUDGED),
     "key-everywhere": Hostile(key_everywhere, JUDGED),
+    "traces-without-end": Hostile(cut(answer("500 Oops", b"at a(" * 50_000, media="text/plain")), JUDGED),
+    "quotes-without-end": Hostile(cut(answer("401 No", b"{}", f"WWW-Authenticate: {ENDLESS_QUOTES}")), JUDGED),
+    "ellipses": Hostile(json_body(b'["' + "…".encode() * 300_000 + b'"]'), JUDGED),
 }  # fmt: skip
 
 

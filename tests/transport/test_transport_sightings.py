@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from conformance.contract.jsontext import NotJson
@@ -80,3 +82,10 @@ def test_ids_past_int64_may_have_been_clamped() -> None:
 def test_more_than_can_be_looked_at() -> None:
     found = seen(b"[%s]" % b",".join(b'{"id": "%d"}' % number for number in range(MOST_WORDS + 1)))
     assert found.countless
+
+
+@pytest.mark.parametrize("text", ["a", "1", "…", "-", "\\u0031", "1 ", "0x", "1e", "+1"])
+def test_no_text_takes_long(text: str) -> None:
+    started = time.monotonic()
+    sightings((text * 1_000_000)[:1_000_000].encode(), None)
+    assert time.monotonic() - started < 3

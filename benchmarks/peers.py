@@ -52,9 +52,9 @@ def ours(address: Address, folder: Path) -> bool:
 
 
 def peers(quick: bool) -> Figure:
-    """A fault of every requirement, and every eighth variant, given to each tool."""
-    faults = list({fault.requirement: fault.name for fault in FAULTS.values()}.values())[:: 8 if quick else 1]
-    variants = list(VARIANTS)[:: 32 if quick else 8]
+    """A fault of every third requirement, and every twelfth variant, given to each tool."""
+    faults = list({fault.requirement: fault.name for fault in FAULTS.values()}.values())[:: 8 if quick else 3]
+    variants = list(VARIANTS)[:: 32 if quick else 12]
     tools: dict[str, Judge] = {"this suite": ours, "schemathesis": schemathesis}
     if shutil.which("dredd"):
         tools["dredd"] = dredd

@@ -21,7 +21,7 @@ RUN_HELP = """\
 examples:
   store-orders-conformance run                              the reference server, started for the purpose
   store-orders-conformance run staging                      a target of targets.toml in this folder
-  store-orders-conformance run staging production -n 4      two targets, four workers
+  store-orders-conformance run staging production -n 4      two targets, four checks at a time
   store-orders-conformance run --base-url http://127.0.0.1:8080/v1 --api-key-env MY_KEY \\
                                --states-url http://127.0.0.1:9000/_states
   store-orders-conformance run staging --only CANCEL,AUTH-3 --seed 7
@@ -96,7 +96,8 @@ def parser() -> Parser:
     run = command("run", "judge one or more targets", _run, RUN_HELP)
     run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
     run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
-    run.add_argument("-n", dest="workers", metavar="N|auto", help="workers")
+    workers = "checks at a time; auto: one per processor (default: 1). Both become 16 where the service is far away"
+    run.add_argument("-n", dest="workers", metavar="N|auto", help=workers)
     for flag, arguments in OPTIONS.items():
         run.add_argument(flag, **{**arguments, **({"default": "reports"} if flag == "--report-dir" else {})})
 

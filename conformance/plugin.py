@@ -78,6 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "alone: runs while no other check does")
+    config.addinivalue_line("markers", "xdist_group(name): checks that one process runs, since they share something")
     for library in ("httpcore", "httpx", "hpack", "h2"):  # whose debug logs hold header fields
         logging.getLogger(library).setLevel(logging.WARNING)
     if config.pluginmanager.has_plugin(PLUGIN):  # an audit's, which runs the checks on a record
@@ -125,6 +126,8 @@ class Plugin:
         self._concluded = False
         self._exit: Exit | None = None  # once there are results
         self._process = str(getattr(config, "workerinput", {}).get("workerid", OWN_PROCESS))
+        self._processes = 0  # that were forked
+        self.side_by_side = 1  # so many checks are under way at once, if this is the only process
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
         self._reports: dict[str, Report] = {}
@@ -196,6 +199,9 @@ class Plugin:
                 collection.pointless = True
             elif (trouble := preflight.look_at_provider(session)) is not None:
                 session.warnings.append(trouble)
+            if not reason:
+                counted = preflight.side_by_side(session)
+                self.side_by_side = min(self.side_by_side, counted) if len(self.collections) > 1 else counted
         finally:
             collection.preflight = session.recorder.exchanges[:]
             collection.messages = session.recorder.messages[:]
@@ -217,6 +223,8 @@ class Plugin:
             if target is None:
                 raise RuntimeError("the reference server is not running")
             self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
+            if self.side_by_side > 1:
+                self.sessions[name].client.widen(self.side_by_side)
         return self.sessions[name]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -240,6 +248,43 @@ class Plugin:
         items[:] = sorted(kept, key=place)
         if dropped:
             self.config.hook.pytest_deselected(items=dropped)
+
+    # --- what checks side by side need of it
+
+    def count_process(self) -> int:
+        """The number of the next process to be forked."""
+        self._processes += 1
+        return self._processes
+
+    def become(self, name: str) -> None:
+        """Be the plugin of a process that was forked, as a worker of pytest-xdist would be, with nothing begun."""
+        self.is_worker = True
+        self._process, self._count = name, 0
+        self.sessions.clear()  # those of the process that was forked; they have no connection open
+
+    def close(self) -> None:
+        """Close what this process has open."""
+        for own in self.sessions.values():
+            own.close()
+
+    def unfinished(self) -> list[dict[str, Any]]:
+        """What the checks that an interruption cut short have to report."""
+        for report in self._reports.values():
+            report.cut_short()
+        return [{**report.to_json(), "target": self._under_way} for report in self._reports.values()]
+
+    def collect(self, told: dict[str, Any]) -> None:
+        """Take in what a check reported."""
+        collection = self.collections.get(told["target"])
+        if collection is not None:
+            collection.add(Report.from_json({name: value for name, value in told.items() if name != "target"}))
+
+    def lost(self, item: pytest.Item | None, process: str) -> None:
+        """Note that a process has ended unexpectedly, while it ran `item`."""
+        self.crashed = True
+        check = check_of(item)
+        if item is not None and check is not None:
+            self.collect({**Report.crashed(check.id, process).to_json(), "target": target_of(item)})
 
     # --- one check
 
@@ -350,14 +395,12 @@ class Plugin:
             return
         if isinstance(told, str):
             report.conformance = told = json.loads(told)  # type: ignore[attr-defined]
-        collection = self.collections.get(told["target"])
-        if collection is not None:
-            collection.add(Report.from_json({name: value for name, value in told.items() if name != "target"}))
+        self.collect(told)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
         """xdist has lost the worker that ran `crashitem`. Its check has a result all the same."""
-        match = re.fullmatch(r".*test_(\w+)\.py::test_(\w+)\[(.*)\]", crashitem)
+        match = re.fullmatch(r".*test_(\w+)\.py::test_(\w+)\[(.*)\](@.*)?", crashitem)
         self.crashed = True
         if match is not None and match[3] in self.collections:
             lost = Report.crashed(f"{match[1]}.{match[2]}", report.node.gateway.id)
@@ -400,10 +443,8 @@ class Plugin:
 
     def _conclude(self, *, cut_short: bool) -> None:
         self._concluded = True
-        for report in self._reports.values():  # the check that an interruption cut short
-            report.cut_short()
-            if self._under_way in self.collections:
-                self.collections[self._under_way].add(report)
+        for told in self.unfinished():
+            self.collect(told)
         if not self.is_worker:
             self._gather()
         for name, own in self.sessions.items():

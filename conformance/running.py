@@ -20,6 +20,7 @@ from conformance.check import Check, all_checks
 from conformance.contract import catalogue
 from conformance.reporting import console as report
 from conformance.reporting.run import Run
+from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, ConfigError, resolve
 from conformance.verdict import Exit, Status
 
@@ -37,11 +38,14 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     names = [target.name if target else REFERENCE for target in resolved]
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
-    command = arguments(names, {**values, "seed": chosen.seed}, workers)
+    forking = sys.platform == "linux"  # elsewhere a process with libraries of the system in it must not be forked
+    command = arguments(names, {**values, "seed": chosen.seed}, None if forking else workers)
     seclude()
+    interruption = _Interruption()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, watch.interrupt)
-    status = pytest.main(command, plugins=[watch])
+        signal.signal(number, interruption.arrive)
+    beside = [SideBySide(watch, workers)] if forking else []
+    status = pytest.main(command, plugins=[watch, interruption, *beside])
     runs = watch.runs
     try:
         _conclude(runs, folder, chosen.seed)
@@ -114,6 +118,27 @@ def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
                 file.write(summary.render(each))
 
 
+class _Interruption:
+    """Ends the run at the first signal. Python drops exceptions in some of its callbacks, hence the note.
+
+    Pipelines send a second signal soon after the first: it does not keep orders from being given back.
+    """
+
+    def __init__(self) -> None:
+        self._arrived = False
+
+    def arrive(self, number: int, frame: object) -> None:
+        """The signal handler."""
+        if self._arrived:
+            return
+        self._arrived = True
+        raise KeyboardInterrupt(f"signal {number}")
+
+    def pytest_runtest_logstart(self) -> None:
+        if self._arrived:
+            raise KeyboardInterrupt
+
+
 class _Watch:
     """Stands in for pytest's own reporter: a bar on a terminal, a line for each family elsewhere."""
 
@@ -128,7 +153,6 @@ class _Watch:
         self._bar: Progress | None = None
         self._total = len(names) * len(checks)
         self._config: pytest.Config | None = None
-        self._interrupted = False
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -141,20 +165,6 @@ class _Watch:
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._task = self._bar.add_task("looking", total=self._total)
             self._bar.start()
-
-    def interrupt(self, number: int, frame: object) -> None:
-        """Ends the run, as a signal handler. Python drops exceptions in some of its callbacks, hence the note.
-
-        Pipelines send a second signal soon after the first: it does not keep orders from being given back.
-        """
-        if self._interrupted:
-            return
-        self._interrupted = True
-        raise KeyboardInterrupt(f"signal {number}")
-
-    def pytest_runtest_logstart(self) -> None:
-        if self._interrupted:
-            raise KeyboardInterrupt
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told = getattr(report, "conformance", None)

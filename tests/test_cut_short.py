@@ -59,7 +59,7 @@ def workers_of(process: Process) -> list[int]:
     """The process ids of the workers of a run."""
     asked = ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)]
     lines = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.splitlines()
-    return [int(line.split()[0]) for line in lines if "exec(eval(sys.stdin" in line]
+    return [int(line.split()[0]) for line in lines if "conformance run" in line]
 
 
 def holds_orders(process: Process, workers: int, reference: ReferenceServer, before: set[int]) -> None:

@@ -1,7 +1,7 @@
 """What a run states against what its evidence amounts to. Pure: two contents of a `results.json` in, sentences out.
 
-Where secrets were taken out of an answer, what quotes and counts it cannot be worded anew: of that the wording is not
-compared, and everything else is.
+Where secrets were taken out of an answer, what quotes and counts it cannot be worded anew, and of answers that differed
+in them another one may be shown: that is not compared, and everything else is.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any], veil
 
 def _unworded(check: dict[str, Any]) -> dict[str, Any]:
     failure = check.get("failure")
-    worded = {**check, "message": "", "failure": failure and {**failure, "expected": "", "received": ""}}
+    quoting = {"expected": "", "received": "", "exchange": None, "curl": None}
+    worded = {**check, "message": "", "failure": failure and {**failure, **quoting}}
     return {name: value for name, value in worded.items() if value is not None}
 
 

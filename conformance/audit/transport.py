@@ -36,8 +36,7 @@ class ReplayedClient(Client):
         answers = [answer for tries in attempts for answer in tries]
         for answer in sorted(answers, key=lambda answer: answer.exchange.started + answer.exchange.seconds):
             self.endpoint.after(answer.request, answer.exchange.trouble, answer.exchange.detail)
-        for answer in answers:
-            self.keep(answer)
+        self.keep(*answers)
         if not all(attempts):
             raise ServiceGone(self.endpoint.gone)
         return [tries[-1] for tries in attempts]

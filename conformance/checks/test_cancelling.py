@@ -408,13 +408,11 @@ def cancel_aliases(api: Api, aliases: list[int] | list[str], allowed: Allowed) -
 
 def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answer]]) -> None:
     """Demand that each of `orders` outlived the cancels of its aliases."""
-    control = api.cancel(control_order)
-    for order, answers in zip(orders, tried, strict=True):
+    control, *ended = api.send_all(api.ask_cancel(order) for order in (control_order, *orders))
+    for order, end, answers in zip(orders, ended, tried, strict=True):
         hit = [answer for answer in answers if 200 <= (answer.status or 0) < 300] or answers[:1]
         aliases = ", ".join(str(answer.exchange.order_id) for answer in answers)
-        verify.still_pending(
-            api.cancel(order), control, since=f"only {aliases} were cancelled, not {order}", shown_by=hit[:2]
-        )
+        verify.still_pending(end, control, since=f"only {aliases} were cancelled, not {order}", shown_by=hit[:2])
 
 
 # --- CANCEL-10, CANCEL-11

@@ -5,7 +5,11 @@ requirement to blame follows from the shortest sequence that shows the fault (`m
 a run: the first of them makes it, and its requests stand with that check. A check whose requirement is to blame then
 takes the same steps once more, so that it has evidence of its own.
 
-    tour, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame ──▶ its check plays it again
+    tour and what Hypothesis makes up, in step ──▶ all right
+        └─▶ one after the other ──▶ shortened ──▶ the requirement to blame ──▶ its check plays it again
+
+In step, since walks are independent and a service may be far away: the first steps of all are sent together, then the
+second ones. Where one goes wrong, another may be the cause; so they are all taken again, each on its own.
 
 Budgets bound walks and steps. With static lists of orders there is one walk, on the orders of the check that makes it.
 """
@@ -14,10 +18,11 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 from unittest import mock
 
@@ -34,6 +39,8 @@ from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Request, curl
 from conformance.transport.guard import Refused
 
+#: What shares a search is for one process.
+pytestmark = pytest.mark.xdist_group("model")
 #: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
 PENDING, SHIPPED = 3, 1
 #: How many orders are looked at to see whether it is only this one that is not what it should be.
@@ -54,6 +61,10 @@ class Budget:
 BUDGETS = {"quick": Budget(4, 8, 40), "standard": Budget(14, 14, 80), "thorough": Budget(120, 40, 200)}
 
 
+#: What sends requests that belong together, and is given the answers to them.
+Playing = Generator[list[Request], list[Answer], None]
+
+
 class Wrong(AssertionError):
     """A walk got an answer that the model does not have."""
 
@@ -70,18 +81,13 @@ class Wrong(AssertionError):
 class Walk:
     """One sequence of steps, played against the service and the model together."""
 
-    def __init__(self, api: Api, orders: Orders, absent: int, *, static: bool, keyless_before: bool) -> None:
+    def __init__(self, api: Api, orders: Orders, ids: dict[str, int], kinds: set[Kind]) -> None:
+        """`ids` are of fresh orders, by name: what earlier walks did cannot have touched them. `kinds` are those of all
+        steps of the search so far."""
         self._api = api
         self._orders = orders
-        self._keyless_before = keyless_before  # whether an earlier walk left the key out
-        # Fresh orders: what earlier walks did cannot have touched them.
-        pending, shipped = (PENDING, SHIPPED) if static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
-        taken = orders.take(pending=pending, shipped=shipped, looked_for=False)
-        self.ids = {
-            **dict(zip(model.PENDING_NAMES, taken.pending, strict=False)),
-            **dict(zip(model.SHIPPED_NAMES, taken.shipped, strict=False)),
-            model.ABSENT_NAME: absent,
-        }
+        self._kinds = kinds
+        self.ids = ids
         self.states = {
             **dict.fromkeys(self.ids, State.PENDING),
             **dict.fromkeys(model.SHIPPED_NAMES, State.SHIPPED),
@@ -92,29 +98,33 @@ class Walk:
         self.judged: set[str] = set()
         self._seen: dict[str, tuple[Any, int]] = {}  # by name: how it was first listed, and after how many steps
 
-    def play(self, step: Step) -> None:
+    def play(self, step: Step) -> Playing:
         """Take one step. Raises Wrong, and what keeps the suite from going on. A step about an order that this walk
         does not have is left out."""
         if any(name not in self.ids for name in step.orders):
             return
         before = tuple(self.steps)
         self.steps.append(step)
+        self._kinds.add(step.kind)
         match step.kind:
             case Kind.LIST:
-                self._list(before)
+                yield from self._list(before)
             case Kind.KEYLESS:
-                self._keyless(step, before)
+                yield from self._keyless(step, before)
             case Kind.CANCEL:
                 (name,) = step.orders
-                (answer,) = self._send(str(step), before, self._ask(name))
-                self._judge(name, answer, before)
+                answers = yield [self._ask(name)]
+                self._take_down(str(step), before, answers)
+                self._judge(name, answers[0], before)
             case Kind.TOGETHER:
-                self._together(step, before)
+                yield from self._together(step, before)
 
     # --- the steps
 
-    def _list(self, before: Sequence[Step]) -> None:
-        (answer,) = self._send("list", before, self._api.ask_list())
+    def _list(self, before: Sequence[Step]) -> Playing:
+        answers = yield [self._api.ask_list()]
+        self._take_down("list", before, answers)
+        (answer,) = answers
         found = verify.listing(answer)
         live = [name for name, state in self.states.items() if state in LISTED and name in self.ids]
         lost = [name for name in live if self.ids[name] not in found.by_id]
@@ -131,19 +141,19 @@ class Walk:
                 raise Wrong(owner, f"{self._named(name)} listed as before", f"{element} where {first} was", self)
             self.judged |= {"LIST-3", owner} if place < len(self.steps) else {"LIST-3"}
 
-    def _keyless(self, step: Step, before: Sequence[Step]) -> None:
+    def _keyless(self, step: Step, before: Sequence[Step]) -> Playing:
         (name,) = step.orders
-        request = self._api.ask_cancel(self.ids[name], NOBODY)
-        (answer,) = self._send(str(step), before, request)
-        if answer.status != 401:
-            raise Wrong("AUTH-2", "401 without the key", verify.describe(answer), self)
+        answers = yield [self._api.ask_cancel(self.ids[name], NOBODY)]
+        self._take_down(str(step), before, answers)
+        if answers[0].status != 401:
+            raise Wrong("AUTH-2", "401 without the key", verify.describe(answers[0]), self)
         self.judged.add("AUTH-2")
 
-    def _together(self, step: Step, before: Sequence[Step]) -> None:
+    def _together(self, step: Step, before: Sequence[Step]) -> Playing:
         one, other = step.orders
         alike = one == other and self.states[one] is State.PENDING
-        requests = [self._ask(name, Allowed.REPEATED if alike else None) for name in step.orders]
-        answers = self._send(str(step), before, *requests)
+        answers = yield [self._ask(name, Allowed.REPEATED if alike else None) for name in step.orders]
+        self._take_down(str(step), before, answers)
         if not alike:
             for name, partner, answer in ((one, other, answers[0]), (other, one, answers[1])):
                 also = () if one == other else (Step(Kind.CANCEL, (partner,)),)
@@ -181,7 +191,7 @@ class Walk:
 
     def _lost(self, name: str, before: Sequence[Step], listing: Answer) -> None:
         """An order is not in the listing: a cancel tells a listing that hides it from an order that is gone."""
-        (answer,) = self._send(f"cancel {name}, to see whether it exists", before, self._ask(name))
+        answer = self._send(f"cancel {name}, to see whether it exists", before, self._ask(name))
         state = self.states[name]
         expected = f"{self._named(name)}, which is {state}, in the listing"
         if answer.status in CANCELLING[state].statuses:
@@ -213,7 +223,7 @@ class Walk:
     def _again(self, name: str, before: Sequence[Step], *statuses: int) -> bool:
         """Whether one of two further cancels of an order is answered with one of `statuses`."""
         for _ in range(2):
-            (answer,) = self._send(f"cancel {name} again", before, self._ask(name, Allowed.REPEATED))
+            answer = self._send(f"cancel {name} again", before, self._ask(name, Allowed.REPEATED))
             if answer.status in statuses:
                 return True
         return False
@@ -229,7 +239,7 @@ class Walk:
                 return None
             (order,) = (*taken.pending, *taken.shipped)
             label = f"cancel order {order}, placed just now, to compare"
-            (answer,) = self._send(label, before, self._api.ask_cancel(order))
+            answer = self._send(label, before, self._api.ask_cancel(order))
             if answer.status not in CANCELLING[state].statuses:
                 return False
         return True
@@ -240,9 +250,14 @@ class Walk:
         usual = Allowed.REPEATED if self.states[name] is State.CANCELLED else Allowed.LISTED
         return self._api.ask_cancel(self.ids[name], allowed=allowed or usual)
 
-    def _send(self, label: str, before: Sequence[Step], *requests: Request) -> list[Answer]:
-        """Send requests together and take them down. Raises Inconclusive for answers that prove nothing here."""
-        answers = self._api.send_all(requests, at_once=True)
+    def _send(self, label: str, before: Sequence[Step], request: Request) -> Answer:
+        """Send a request that is no step, and take it down."""
+        answer = self._api.send(request)
+        self._take_down(label, before, [answer])
+        return answer
+
+    def _take_down(self, label: str, before: Sequence[Step], answers: Sequence[Answer]) -> None:
+        """Take answers down. Raises Inconclusive for those that prove nothing here."""
         self.trail += [(label, answer) for answer in answers]
         for answer in answers:
             verify.settled(answer)
@@ -255,14 +270,14 @@ class Walk:
                     f"{answer.exchange.line} answered {answer.exchange.received}, which its operation does not list",
                     "HTTP-1",
                 )
-        return answers
 
     def _key_refused(self, label: str, before: Sequence[Step], answer: Answer) -> None:
         """Say whose fault it is that the valid key was refused: once, here, or everywhere from now on."""
         again, elsewhere = answer.repeat(), self._api.list()
         self.trail += [(f"{label} again", again), ("list, to see whether the key is refused there too", elsewhere)]
         lasting = again.status == elsewhere.status == 401
-        spent = (*((Step(Kind.KEYLESS, (model.ABSENT_NAME,)),) if lasting and self._keyless_before else ()), *before)
+        elsewhere_keyless = lasting and Kind.KEYLESS in self._kinds
+        spent = (*((Step(Kind.KEYLESS, (model.ABSENT_NAME,)),) if elsewhere_keyless else ()), *before)
         owner = model.refusal_of_the_key(spent) if again.status == 401 else "AUTH-1"
         raise Wrong(owner, "the valid key accepted", verify.describe(answer), self, lasting=lasting)
 
@@ -280,16 +295,24 @@ class Search:
         self._seed = seed
         self._static = static
         self._left = 1 if static else 1 + budget.walks
-        self._absent: int | None = None
         self.wrong: Wrong | None = None  # the shortest sequence that went wrong
         self.ended: BaseException | None = None  # what kept the search from going on
         self.judged: set[str] = set()
+        self._kinds: set[Kind] = set()
 
     def make(self) -> None:
-        """Walk after walk until one goes wrong, then shorter ones until none does."""
-        self.walk(model.TOUR)
-        if self.wrong is None and self._goes_on:
-            self._explore()
+        """All walks in step; where one goes wrong each on its own until one does, then shorter ones until none does."""
+        if self._static:
+            self.walk(model.TOUR)
+        else:
+            sequences = [model.TOUR, *self._made_up()]
+            suspect = self._in_step(sequences)
+            lasting = isinstance(suspect, Wrong) and suspect.lasting
+            if suspect is not None and not lasting:
+                self.judged.clear()
+                next((steps for steps in sequences if self.walk(steps) is not None), None)
+            if self.wrong is None and isinstance(suspect, Wrong):
+                self.wrong = suspect
         if self.wrong is not None and not self.wrong.lasting:
             self._left = 0 if self._static else self._budget.shortening
             model.shortened(self.wrong.steps, self.walk)
@@ -304,21 +327,56 @@ class Search:
             return None
         self._left -= 1
         try:
-            if self._absent is None:
-                (self._absent,) = self._api.absent()
-            return Walk(
-                self._api, self._orders, self._absent, static=self._static, keyless_before="AUTH-2" in self.judged
-            )
+            (walk,) = self._walks(1)
+            return walk
         except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
             self.ended = error
             return None
+
+    def _walks(self, count: int) -> list[Walk]:
+        """So many walks, with fresh orders: the first one, which is the most thorough, has the newest."""
+        absent = self._api.absent(count)
+        pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
+        taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
+        walks = []
+        for number in reversed(range(count)):
+            ids = {
+                **dict(zip(model.PENDING_NAMES, taken.pending[number * pending :][:pending], strict=False)),
+                **dict(zip(model.SHIPPED_NAMES, taken.shipped[number * shipped :][:shipped], strict=False)),
+                model.ABSENT_NAME: absent[number],
+            }
+            walks.append(Walk(self._api, self._orders, ids, self._kinds))
+        return walks
+
+    def _in_step(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:
+        """Play all sequences, the first steps together, then the second ones; what ended it, if anything did."""
+        walks: list[Walk] = []
+        try:
+            walks = self._walks(len(sequences))
+            for steps in zip_longest(*sequences):
+                due = [(walk.play(step), step) for walk, step in zip(walks, steps, strict=True) if step is not None]
+                self._send_together(due)
+        except (Wrong, verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            return error
+        finally:
+            self.judged.update(*(walk.judged for walk in walks))
+        return None
+
+    def _send_together(self, due: Sequence[tuple[Playing, Step]]) -> None:
+        """Have one step of each of several walks taken."""
+        asked = [(playing, requests) for playing, _ in due if (requests := next(playing, None)) is not None]
+        overlap = any(step.kind is Kind.TOGETHER for _, step in due)
+        answers = iter(self._api.send_all([one for _, each in asked for one in each], at_once=overlap))
+        for playing, requests in asked:
+            with suppress(StopIteration):
+                playing.send([next(answers) for _ in requests])
 
     def take(self, walk: Walk, step: Step) -> Wrong | None:
         """One step of a walk: what went wrong with it, if anything did."""
         if self.ended is not None:
             return None
         try:
-            walk.play(step)
+            self._send_together([(walk.play(step), step)])
         except Wrong as wrong:
             if self.wrong is None or wrong.lasting:
                 self._left = 0 if self._static or wrong.lasting else self._budget.shortening
@@ -338,7 +396,8 @@ class Search:
         found = (self.take(walk, step) for step in steps)
         return next((wrong.steps for wrong in found if wrong is not None), None)
 
-    def _explore(self) -> None:
+    def _made_up(self) -> list[list[Step]]:
+        """Sequences that the state machine makes up: what to do next follows from no answer."""
         from hypothesis import HealthCheck, Phase, Verbosity, seed
         from hypothesis import settings as profile
         from hypothesis.stateful import run_state_machine_as_test
@@ -346,7 +405,7 @@ class Search:
         chosen = profile(
             max_examples=self._budget.walks,
             stateful_step_count=self._budget.steps,
-            phases=(Phase.generate, Phase.shrink),
+            phases=(Phase.generate,),
             suppress_health_check=list(HealthCheck),
             deadline=None,
             database=None,
@@ -355,36 +414,32 @@ class Search:
             print_blob=False,
             verbosity=Verbosity.quiet,
         )
+        made: list[list[Step]] = []
         with secluded():
-            try:
-                # A partial: of a class Hypothesis would read the source first, and parse this whole module for it.
-                machine: Any = _machine(self)
-                seeded: Any = seed(self._seed)
-                run_state_machine_as_test(seeded(partial(machine)), settings=chosen)
-            except Exception:
-                # Whatever Hypothesis makes of a service that answers otherwise the next time: what was seen was seen.
-                if self.wrong is None:
-                    raise
+            # A partial: of a class Hypothesis would read the source first, and parse this whole module for it.
+            machine: Any = _machine(made)
+            seeded: Any = seed(self._seed)
+            run_state_machine_as_test(seeded(partial(machine)), settings=chosen)
+        return made[: self._budget.walks]
 
 
-def _machine(search: Search) -> type[Any]:
-    """The state machine whose every run is a walk of `search`."""
+def _machine(made: list[list[Step]]) -> type[Any]:
+    """The state machine that adds a sequence to `made` at each of its runs."""
     from hypothesis import strategies as st
     from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
     anyone = st.sampled_from(model.NAMES)
 
     class Machine(RuleBasedStateMachine):
-        """Takes steps; once the search is over it takes none, so that Hypothesis comes to its end by itself."""
+        """Notes down steps."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.walk = search.begin()
+            self.steps: list[Step] = []
+            made.append(self.steps)
 
         def take(self, kind: Kind, *names: str) -> None:
-            wrong = search.take(self.walk, Step(kind, names)) if self.walk is not None else None
-            if wrong is not None:
-                raise wrong
+            self.steps.append(Step(kind, names))
 
         @initialize(looked=st.booleans())
         def look(self, looked: bool) -> None:

@@ -74,8 +74,9 @@ class Leases:
     def give_back(self) -> list[str]:
         """Return everything that is held; a sentence for each set of orders that could not be returned."""
         left_behind = []
-        with _undisturbed():
-            for state, ids in self._held:
+        with undisturbed():
+            for state in dict.fromkeys(state for state, _ in self._held):
+                ids = [number for held, taken in self._held if held is state for number in taken]
                 if self._provider is not None:
                     left_behind += _returned(self._provider, state, ids)
                 self._guard.take_back(ids)
@@ -84,7 +85,7 @@ class Leases:
         return left_behind
 
     def _set_up(self, provider: Provider, state: State, params: dict[str, Any]) -> list[int]:
-        with _undisturbed():  # what was placed meanwhile would be nobody's
+        with undisturbed():  # what was placed meanwhile would be nobody's
             try:
                 ids = setup(provider, state, params)
             except ProviderError as error:
@@ -111,7 +112,7 @@ class Leases:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Lets an interruption wait until the block is done: an answer of the provider is not to be missed."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -161,15 +161,21 @@ class Client:
         ):
             attempts.append(self._attempts(ordered[len(attempts)]))
         attempts += self._threads.map(self._attempts, ordered[len(attempts) :])
-        for tries in attempts:
-            for answer in tries:
-                self.keep(answer)
+        self.keep(*(answer for tries in attempts for answer in tries))
         if not all(attempts):
             raise ServiceGone(self.endpoint.gone)
         return [tries[-1] for tries in attempts]
 
-    def keep(self, answer: Answer) -> None:
-        """Record an answer, learn from it what orders there are, and let the observer see it."""
+    def keep(self, *answers: Answer) -> None:
+        """Record answers to requests that were under way together, learn from them what orders there are, and let the
+        observer see them."""
+        for answer in answers:  # first, since a listing may have come after a cancel that was sent with it
+            if answer.request.order_id is not None:
+                answer.order = self.guard.touch(answer.request.order_id)
+        for answer in answers:
+            self._keep(answer)
+
+    def _keep(self, answer: Answer) -> None:
         answer.sender = self.send
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
             self.guard.saw_listing(answer.listing.ids)
@@ -178,8 +184,6 @@ class Client:
         if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
             seen = answer.text.sightings
             self.guard.remember(seen.ids, nameless=seen.nameless, countless=seen.countless)
-        if answer.request.order_id is not None:
-            answer.order = self.guard.touch(answer.request.order_id)
         self._observer(answer)
         self.recorder.keep(answer.exchange)
 
@@ -196,6 +200,11 @@ class Client:
         if len(answer.body) >= WORTH_SHARING:
             answer.text = self._texts.setdefault(answer.exchange.body_sha256, answer.text)
             answer.body = answer.text.body
+
+    def widen(self, together: int) -> None:
+        """Have so many independent requests in flight at once."""
+        self._threads.shutdown()
+        self._threads = ThreadPoolExecutor(together, thread_name_prefix="send")
 
     def close(self) -> None:
         """Close what is open."""

@@ -41,7 +41,7 @@ class Pace:
         self._next = 0.0
         self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
-        self._file = shared if limit else None
+        self._file = shared
         if self._file is not None:
             self._file.touch()
         self._others = FileLock(f"{shared}.lock", poll_interval=0.001) if self._file else nullcontext()

@@ -221,6 +221,7 @@ class Redactor:
             self._labels.setdefault(form, label)
         self._spelt.update(dict.fromkeys(_spelt_out(value), label))
         self._ordered = sorted(self._labels, key=len, reverse=True)
+        self._whole = [form for form, known in (*self._labels.items(), *self._spelt.items()) if known == KEY_LABEL]
         self._known.clear()
 
     def clean(self, text: str) -> str:
@@ -246,12 +247,7 @@ class Redactor:
 
     def reveals(self, text: str) -> bool:
         """Whether `text` holds the key itself, in any form."""
-        return any(
-            value in text
-            for forms in (self._labels, self._spelt)
-            for value, label in forms.items()
-            if label == KEY_LABEL
-        )
+        return any(map(text.__contains__, self._whole))
 
     def _without_beginnings(self, text: str) -> str:
         """`text` without what is left of a secret where a quotation was cut, which is marked by an ellipsis."""

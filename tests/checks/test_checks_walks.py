@@ -184,7 +184,7 @@ def test_a_static_supply_is_one_walk() -> None:
 
 
 def third_cancel_fails(service: Service, number: int) -> int:
-    third = len(service.cancelled) == 2 and service.states.get(number) == "pending"
+    third = len(service.cancelled) % 3 == 2 and service.states.get(number) == "pending"
     service.cancelled += [0] * third
     return 409 if third else Service.cancel(service, number)
 
@@ -333,7 +333,7 @@ def test_a_key_that_stays_locked_out_is_reported_as_first_seen() -> None:
     found = search(Locks())
     assert found.wrong is not None
     assert found.wrong.owner == "AUTH-6"
-    assert sum(step.kind is Kind.KEYLESS for step in found.wrong.steps) == 3
+    assert found.wrong.lasting
 
 
 def test_a_fault_that_shows_once_is_reported_as_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:

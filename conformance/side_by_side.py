@@ -1,0 +1,194 @@
+"""Checks side by side, in forked processes: as many as `-n` says, else where a run would mostly wait for a service that
+is far away.
+
+    units of items ─▶ queue ─▶ process 1 … n, each like the one process of a run near by
+                                  └─▶ reports ─▶ the command's own process, which collects them
+
+A fork has everything imported and collected already: eight of them start in the time of one worker of pytest-xdist. (A
+plain pytest has those.) A unit is one item, or all those of one `xdist_group`, which share something.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from typing import Any, cast
+
+import pytest
+
+from conformance import plugin
+from conformance.states.leases import undisturbed
+
+#: Seconds in which a process that was told to end gives back its orders.
+GRACE = 90.0
+ENDING = {signal.SIGINT, signal.SIGTERM}
+
+
+class SideBySide:
+    """A plugin of pytest that takes over its loop."""
+
+    def __init__(self, silenced: object, workers: str | None) -> None:
+        """`silenced` is a plugin that the processes do without: the one that shows what is going on. `workers` is their
+        number; None leaves it to `preflight.side_by_side`, and auto has one per processor at least."""
+        self._silenced = silenced
+        self._workers = workers
+        self._processes: dict[Connection, _Process] = {}
+        self._units: list[list[pytest.Item]] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Run all items, with as many processes as there are to be; None where there is to be but this one."""
+        own = cast(plugin.Plugin, session.config.pluginmanager.get_plugin(plugin.PLUGIN))
+        if self._workers in (None, "auto"):
+            count = max(own.side_by_side, (os.cpu_count() or 1) if self._workers else 1)
+        else:
+            count = int(self._workers)
+        if count < 2 or session.shouldstop or session.testsfailed or session.config.option.collectonly:
+            return None
+        own.shared.folder = tempfile.mkdtemp(prefix="conformance-")
+        self._units = _units(session.items)
+        self._queue, numbers = os.pipe()
+        os.write(numbers, b"".join(number.to_bytes(2, "big") for number in range(len(self._units))))
+        os.close(numbers)
+        try:
+            for _ in range(min(count, len(self._units))):
+                self._start(session, own)
+            self._collect(session, own)
+        except KeyboardInterrupt:
+            self._end(session, own)
+            raise
+        finally:
+            os.close(self._queue)
+        return True
+
+    # --- the command's own process
+
+    def _start(self, session: pytest.Session, own: plugin.Plugin, left: Sequence[pytest.Item] = ()) -> None:
+        """Fork a process, which runs the items that another one `left` before it takes units."""
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()  # or it is written twice
+        context = multiprocessing.get_context("fork")
+        ours, theirs = context.Pipe(duplex=False)
+        name = f"process {own.count_process()}"
+        process = context.Process(target=self._work, args=(session, own, name, theirs, left), name=name)
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would leave it to itself
+        try:
+            process.start()
+            theirs.close()  # before the next one is forked, which would hold it open
+            self._processes[ours] = _Process(process, name)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+    def _collect(self, session: pytest.Session, own: plugin.Plugin, until: float = float("inf")) -> None:
+        """Pass on what the processes report, until all have ended or it is late. One that dies is replaced."""
+        while self._processes and time.monotonic() < until:
+            for pipe in wait(list(self._processes), timeout=1.0):
+                process = self._processes[cast(Connection, pipe)]
+                try:
+                    kind, told = cast(Connection, pipe).recv()
+                except (EOFError, OSError):
+                    self._lost(session, own, cast(Connection, pipe), replaced=until == float("inf"))
+                    continue
+                if kind == "begun":
+                    process.item = told
+                elif kind == "unfinished":
+                    own.collect(told)
+                elif kind == "report":
+                    report = session.config.hook.pytest_report_from_serializable(config=session.config, data=told)
+                    session.config.hook.pytest_runtest_logreport(report=report)
+                else:
+                    self._let_go(cast(Connection, pipe))
+
+    def _lost(self, session: pytest.Session, own: plugin.Plugin, pipe: Connection, *, replaced: bool) -> None:
+        lost = self._let_go(pipe)
+        unit = next((unit for unit in self._units if lost.item in [item.nodeid for item in unit]), [])
+        place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
+        own.lost(unit[place] if unit else None, lost.name)
+        if replaced:
+            self._start(session, own, unit[place + 1 :])
+
+    def _let_go(self, pipe: Connection) -> _Process:
+        ended = self._processes.pop(pipe)
+        pipe.close()
+        ended.process.join()
+        return ended
+
+    def _end(self, session: pytest.Session, own: plugin.Plugin) -> None:
+        """Have all processes cut their checks short, and take in what they still have to say."""
+        for process in self._processes.values():
+            if process.process.pid is not None and process.process.is_alive():
+                os.kill(process.process.pid, signal.SIGINT)
+        self._collect(session, own, until=time.monotonic() + GRACE)
+        for process in self._processes.values():
+            process.process.kill()
+
+    # --- the others
+
+    def _work(
+        self, session: pytest.Session, own: plugin.Plugin, name: str, pipe: Connection, left: Sequence[pytest.Item]
+    ) -> None:
+        config = session.config
+        own.become(name)
+        config.pluginmanager.unregister(self._silenced)
+        config.pluginmanager.register(_Sender(config, pipe))
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+            for unit in self._taken(left):
+                for item, following in zip(unit, [*unit[1:], None], strict=True):
+                    _send(pipe, "begun", item.nodeid)
+                    config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        except KeyboardInterrupt:
+            session._setupstate.teardown_exact(None)  # gives back the orders of the check
+            for told in own.unfinished():
+                _send(pipe, "unfinished", told)
+        own.close()
+        _send(pipe, "ended", None)
+
+    def _taken(self, left: Sequence[pytest.Item]) -> Iterator[Sequence[pytest.Item]]:
+        if left:
+            yield left
+        while number := os.read(self._queue, 2):
+            yield self._units[int.from_bytes(number, "big")]
+
+
+class _Process:
+    """One of the processes, with the item that it has begun last."""
+
+    def __init__(self, process: ForkProcess, name: str) -> None:
+        self.process = process
+        self.name = name
+        self.item = ""
+
+
+class _Sender:
+    """Sends the reports of a process to the command's own."""
+
+    def __init__(self, config: pytest.Config, pipe: Connection) -> None:
+        self._config = config
+        self._pipe = pipe
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        _send(self._pipe, "report", data)
+
+
+def _send(pipe: Connection, kind: str, told: Any) -> None:
+    with undisturbed():  # half a message would end the conversation
+        pipe.send((kind, told))
+
+
+def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    """What one process takes at a time, the large units first."""
+    units: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in items:
+        group = item.get_closest_marker("xdist_group")
+        units.setdefault((plugin.target_of(item), group.args[0] if group else item.nodeid), []).append(item)
+    return sorted(units.values(), key=len, reverse=True)

@@ -1,0 +1,143 @@
+"""Checks side by side: where a service is far away, and only there; the same statuses, evidence that an audit takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import preflight
+from conformance.reference import Address, ReferenceServer
+from conformance.session import Session
+from conformance.target import Mode, Secret, Target
+
+COMMAND = (sys.executable, "-m", "conformance", "run", "--seed", "3", "--budget", "quick", "--report-dir", "reports")
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[Address]:
+    """A service that answers each request after 30 ms, many at a time."""
+    server = ReferenceServer(["--variant", "is-slow"])
+    yield server.address
+    server.stop()
+
+
+def begin(folder: Path, address: Address, *words: str) -> subprocess.Popen[str]:
+    where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
+    return subprocess.Popen(
+        (*COMMAND, *where, *words),
+        cwd=folder,
+        env={**inherited, "KEY": address.key},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run(folder: Path, address: Address, *words: str) -> dict[str, Any]:
+    """The results of a run that finds its target conformant."""
+    folder.mkdir()
+    process = begin(folder, address, *words)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    return results(folder)
+
+
+def results(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "reports" / "target" / "results.json").read_text(encoding="utf-8")))
+
+
+def statuses(result: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(check["id"], check["status"]) for row in result["requirements"] for check in row["checks"]]
+
+
+def processes(result: dict[str, Any]) -> int:
+    """How many processes ran checks."""
+    return sum(bool(checks) for checks in result["circumstances"]["order"])
+
+
+def test_a_far_service_is_asked_by_many_and_the_statuses_are_the_same(tmp_path: Path, slow: Address) -> None:
+    far = run(tmp_path / "far", slow)
+    assert processes(far) > 4
+    only = ("--only", "CANCEL,AUTH-1,AUTH-6,LIST-3")
+    one, three = run(tmp_path / "one", slow, "-n", "1", *only), run(tmp_path / "three", slow, "-n", "3", *only)
+    assert (processes(one), processes(three)) == (1, 3)
+    assert set(statuses(one)) == set(statuses(three))
+    assert {found for found in statuses(one) if found[1] == "passed"} <= set(statuses(far))
+    audited = [sys.executable, "-m", "conformance", "audit", str(tmp_path / "far" / "reports" / "target")]
+    assert subprocess.run(audited, check=False, capture_output=True).returncode == 0
+
+
+def test_a_process_that_dies_is_replaced(tmp_path: Path, slow: Address) -> None:
+    """What it was at is undecided, and it is the only check that is."""
+    process = begin(tmp_path, slow, "--only", "CANCEL", "-n", "2")
+    deadline = time.monotonic() + 30
+    children: list[str] = []
+    while len(children) < 2 and time.monotonic() < deadline:
+        asked = ["ps", "-o", "pid=", "--ppid", str(process.pid)]
+        children = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+    time.sleep(1)
+    os.kill(int(children[0]), signal.SIGKILL)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 3, said
+    found = statuses(results(tmp_path))
+    assert sum(status == "inconclusive" for check, status in found if check.startswith(("cancelling", "model"))) == 1
+    assert sum(status == "passed" for _, status in found) > 30
+
+
+class _Listing(BaseHTTPRequestHandler):
+    """Answers every request with an empty listing, after a while."""
+
+    pause = 0.03
+
+    def do_GET(self) -> None:
+        time.sleep(self.pause)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"[]")
+
+    def log_request(self, *arguments: object) -> None:
+        pass
+
+
+class _Near(_Listing):
+    pause = 0.0
+
+
+@contextmanager
+def looked_at(server: HTTPServer) -> Iterator[Session]:
+    """A session with a server that has been asked for its listing."""
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    session = Session(
+        Target("far", f"http://127.0.0.1:{server.server_port}/v1", Secret("key-of-this-test"), Mode.OBSERVE), 1
+    )
+    session.api("look").list()
+    yield session
+    session.close()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("server", "handler", "several"),
+    [(ThreadingHTTPServer, _Listing, True), (HTTPServer, _Listing, False), (ThreadingHTTPServer, _Near, False)],
+    ids=["far", "one at a time", "near"],
+)
+def test_many_at_once_only_where_it_helps(server: type[HTTPServer], handler: type[_Listing], several: bool) -> None:
+    """A service that does one thing after the other would only answer later, and perhaps too late."""
+    with looked_at(server(("127.0.0.1", 0), handler)) as session:
+        assert preflight.side_by_side(session) == (preflight.SIDE_BY_SIDE if several else 1)

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, Final
 
-from conformance.contract.jsontext import NotJson, integer, values
+from conformance.contract.jsontext import NotJson, TooDeep, integer, values
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import doubts
 from conformance.transport.client import Answer, retry_after
@@ -38,17 +38,20 @@ ERRORS = frozenset({401, 404})
 
 #: Characters of the answer to a failed request that are searched for what it must not show.
 SEARCHED = 256 * 1024
+#: Repetitions have bounds, and quoted text an end: else a hostile text is gone through once for each of its characters.
 _STACK_TRACE = re.compile(
-    r"Traceback \(most recent call last\)|File \"[^\"]+\", line \d+"  # Python
-    r"|\bat [\w$.<>/]+\([^)\n]*:\d+(?::\d+)?\)|\bat (?:[\w.<>]+ )?\(?(?:file://|node:|/)[^\s)]+:\d+:\d+"  # Java, Node
-    r"|goroutine \d+ \[|panic: |\.go:\d+|\.rb:\d+:in |#\d+ /[\w/.-]+\.php\(\d+\)|Stack trace:|in \S+\.cs:line \d+"
+    r"Traceback \(most recent call last\)|File \"[^\"]{1,500}\", line \d+"  # Python
+    r"|\bat [\w$.<>/]{1,500}\([^)\n]{0,500}:\d{1,9}(?::\d{1,9})?\)"  # Java
+    r"|\bat (?:[\w.<>]{1,500} )?\(?(?:file://|node:|/)[^\s)]{1,500}:\d{1,9}:\d"  # Node
+    r"|goroutine \d+ \[|panic: |\.go:\d+|\.rb:\d+:in |#\d{1,9} /[\w/.-]{1,500}\.php\(\d|Stack trace:"
+    r"|in \S{1,500}\.cs:line \d"
 )
 _FILE_PATH = re.compile(
     r"(?<![\w/.:])/(?:home|usr|var|opt|srv|app|etc|root|tmp|code|workspace|Users)/[\w.-]+"
     r"|\b[A-Za-z]:\\(?:[\w .-]+\\)+[\w .-]*"
 )
 _CHALLENGE = re.compile(r"(?:^|,)\s*Bearer(?=\s|,|$)", re.IGNORECASE)
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("|\\?$)')
 # Between the commas of WWW-Authenticate, strings emptied: a scheme, alone, with a token68 or its first parameter; or a
 # further parameter (RFC 9110 section 11.6.1). Elements may be empty (section 5.6.1).
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -72,6 +75,8 @@ def _body_is_json(answer: Answer) -> str | None:
         return None
     try:
         answer.json  # noqa: B018 - read for its errors
+    except TooDeep:  # it may be JSON, or not
+        raise
     except NotJson as error:
         return f"the body is no JSON text: {error}"
     return None
@@ -154,7 +159,7 @@ def challenge(answer: Answer) -> Finding:
     header = answer.header("www-authenticate")
     if header is None:
         return "a 401 without WWW-Authenticate"
-    plain = _QUOTED.sub('""', header)
+    plain = _QUOTED.sub(lambda match: '""' if match[1] == '"' else match[0], header)
     if not _CHALLENGE.search(plain):
         return f"a 401 with WWW-Authenticate: {shown(header)}"
     broken = next((part for part in plain.split(",") if not _ELEMENT.fullmatch(part.strip(" \t"))), None)
@@ -274,13 +279,17 @@ class Judge:
     def __call__(self, answer: Answer) -> None:
         exchange = answer.exchange
         for requirement, judge in JUDGES.items():
-            if requirement in _BY_BODY and _is_listing(answer):
-                key = (requirement, exchange.body_sha256)
-                if key not in self._known:
-                    self._known[key] = judge(answer)
-                finding = self._known[key]
-            else:
-                finding = judge(answer)
+            try:
+                if requirement in _BY_BODY and _is_listing(answer):
+                    key = (requirement, exchange.body_sha256)
+                    if key not in self._known:
+                        self._known[key] = judge(answer)
+                    finding = self._known[key]
+                else:
+                    finding = judge(answer)
+            except TooDeep as error:
+                exchange.undecided[requirement] = f"{exchange.line} answered {exchange.received} with a body: {error}"
+                continue
             if not isinstance(finding, Bearing):
                 exchange.findings[requirement] = finding
         if _well_formed(answer) and answer.status in GATEWAY and retry_after(answer) is None:
@@ -344,7 +353,7 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
         except (ValueError, RecursionError):
             continue
         if exchange.status >= 400 and isinstance(body, dict):
-            codes.setdefault(str(exchange.status), set()).add(str(body.get("code")))
+            codes.setdefault(str(exchange.status), set()).add(str(body.get("code", "without code")))
             error_fields |= body.keys() - set(ERROR_FIELDS)
         elif exchange.status == 200 and isinstance(body, list):
             order_fields |= {

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
+from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Operation, Trouble
@@ -120,14 +121,16 @@ def meets(requirement: str, *answers: Answer) -> None:
     """Demand that each of `answers` meets a requirement that is judged on every exchange of the run."""
     for answer in answers:
         settled(answer)
-        findings = answer.exchange.findings
+        findings, undecided = answer.exchange.findings, answer.exchange.undecided
+        if requirement not in findings and requirement in undecided:
+            raise Inconclusive(undecided[requirement])
         if requirement not in findings:
             raise Inconclusive(
                 f"{answer.exchange.line} answered {answer.exchange.received}, on which this cannot be judged", "HTTP-1"
             )
         problem = findings[requirement]
         if problem is not None:
-            raise Failed("what the clause says", problem, answer)
+            raise Failed(load().requirements[requirement].sentence, problem, answer)
 
 
 def listing(answer: Answer) -> Listing:

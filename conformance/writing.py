@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -24,10 +25,14 @@ WRITERS: dict[str, Callable[[Run], str | Iterable[str]]] = {
     "badge.svg": badge.render,
 }
 
+#: Seconds after which a file that has not taken its place never will.
+ABANDONED = 600.0
+
 
 def write(run: Run, folder: Path) -> None:
     """Write all files of `run` to `folder`, made if need be. Raises OSError, and then leaves what was there."""
     folder.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
     staged: dict[Path, Path] = {}
     try:
         digests = {}
@@ -42,6 +47,14 @@ def write(run: Run, folder: Path) -> None:
     finally:
         for temporary in staged:
             temporary.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what runs that were killed as they wrote have left behind; what is young may be another run's."""
+    for name in (*WRITERS, "results.json"):
+        for left in folder.glob(f".{name}.*"):
+            if time.time() - left.stat().st_mtime > ABANDONED:
+                left.unlink(missing_ok=True)
 
 
 def replace(path: Path, content: bytes) -> None:

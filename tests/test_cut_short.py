@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import httpx
 import jsonschema
@@ -166,6 +167,47 @@ def test_a_worker_that_dies(tmp_path: Path, reference: ReferenceServer) -> None:
     assert any(lost["id"] in warning for warning in result["warnings"])
     assert listed(reference) <= before
     assert "Traceback" not in printed(tmp_path)
+
+
+def staged(folder: Path) -> bool:
+    """Whether a run is at writing its files, or has just done so."""
+    return any(path.name.startswith(".") for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("delay", [None, 0.0, 0.01], ids=["checking", "writing", "a bit later"])
+def test_killed(tmp_path: Path, reference: ReferenceServer, delay: float | None) -> None:
+    """With all that it has started, in the middle of its checks or of its files: each file is that of the run before or
+    that of this one, whole."""
+    words = ("--only", "CANCEL-1,LIST-1", "--budget", "quick", "-n", "2" if delay is None else "1")
+    assert begin(tmp_path, reference, *words, "--seed", "1").wait(60) == 0
+    folder = tmp_path / "reports" / "target"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    present = listed(reference)
+    process = begin(tmp_path, reference, *words, "--seed", "2", start_new_session=True)
+    if delay is None:
+        holds_orders(process, 1, reference, present)
+    else:
+        while process.poll() is None and not staged(folder):
+            time.sleep(0.0005)
+        time.sleep(delay)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait(10) in (-signal.SIGKILL, 0)
+    after = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
+    assert after.keys() == before.keys()
+    result, evidence = written(tmp_path), json.loads(after["evidence.har"])
+    assert result["run"]["complete"] is True
+    assert evidence["log"]["entries"]
+    ElementTree.fromstring(after["junit.xml"])
+    ElementTree.fromstring(after["badge.svg"])
+    assert after["report.html"].endswith(b"</html>\n")
+    assert after["summary.md"].endswith(b"</sub>\n")
+    if delay is None:
+        assert after == before
+    # Nothing is in the way of a later run, and nothing half-done stays for ever.
+    for path in folder.iterdir():
+        os.utime(path, (0, 0))
+    assert begin(tmp_path, reference, *words).wait(60) == 0
+    assert {path.name for path in folder.iterdir()} == set(before)
 
 
 # --- where nothing can be written

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from built import LIST, answered, broken, cancel
 
-from conformance import universal
+from conformance import universal, verify
 from conformance.contract import catalogue
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Exchange, Request, Trouble
@@ -289,3 +290,36 @@ def test_facts() -> None:
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"nonsense", b"9" * 5000, b'{"code": ["\\ud800"], "\\ud800": 1}'])
 def test_facts_of_odd_bodies(body: bytes) -> None:
     json.dumps(universal.facts(numbered(answered(STRANGER, 401, body), answered(LIST, 200, body))))
+
+
+@pytest.mark.parametrize(
+    "text", ["at a(", "at a(:1", "at /", 'File "', "in a", "#1 /a.php", "goroutine 1", "C:\\a\\", "C:\\ ", "/home/"]
+)
+def test_no_text_keeps_its_judge_busy(text: str) -> None:
+    """Nor does a header: each of them takes far less than a second, however it is made."""
+    started = time.monotonic()
+    body = (text * universal.SEARCHED)[: universal.SEARCHED].encode()
+    universal.error_reveals(answered(LIST, 500, body))
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("text", ['"\\', '"', ",", "Bearer ", "a=", 'a="x",', "a \t", "a  ="])
+def test_no_challenge_keeps_its_judge_busy(text: str) -> None:
+    started = time.monotonic()
+    universal.challenge(answered(STRANGER, 401, error(), ("WWW-Authenticate", (text * 100_000)[:100_000])))
+    assert time.monotonic() - started < 3
+
+
+def test_nesting_past_the_limit_is_held_against_nobody() -> None:
+    """RFC 8259 section 9 lets a reader have a limit: an answer past it is neither right nor wrong."""
+    deep = b'[{"id": 1, "further": ' + b"[" * 500 + b"]" * 500 + b"}]"
+    for answer, requirement in (
+        (answered(LIST, 200, deep), "LIST-1"),
+        (answered(cancel(1), 404, deep), "ERR-1"),
+        (answered(cancel(1), 409, deep), "ERR-5"),
+    ):
+        universal.Judge()(answer)
+        assert requirement not in answer.exchange.findings
+        assert "deeper than 200 levels" in answer.exchange.undecided[requirement]
+        with pytest.raises(verify.Inconclusive, match="deeper than 200 levels"):
+            verify.meets(requirement, answer)

@@ -8,6 +8,7 @@ for the requirement that asks about them (LIST-11).
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,10 +18,17 @@ from typing import Any
 INT64 = range(-(2**63), 2**63)
 #: No integer that anybody means has more digits; past this Python's own conversion turns quadratic, then refuses.
 MAX_DIGITS = 400
+#: Levels of nesting that are read. RFC 8259 section 9 leaves the limit to the reader; no Order needs more than one.
+MAX_DEPTH = 200
+_NO_BRACKET = re.compile(r'[^\[\]{}"]+|"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class NotJson(ValueError):
     """The bytes are not one JSON text in UTF-8; the message says where and why."""
+
+
+class TooDeep(NotJson):
+    """The text is nested deeper than is read here; whether it is JSON is left open."""
 
 
 class Number(float):
@@ -55,13 +63,15 @@ class JsonText:
 
 
 def parse(body: bytes) -> JsonText:
-    """Read `body` as one JSON text (RFC 8259 sections 2 and 8.1). Raises NotJson."""
+    """Read `body` as one JSON text (RFC 8259 sections 2 and 8.1). Raises NotJson and TooDeep."""
     if body.startswith(b"\xef\xbb\xbf"):
         raise NotJson("it starts with a byte-order mark (RFC 8259 section 8.1)")
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise NotJson(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
+    if _too_deep(text):
+        raise TooDeep(f"it is nested deeper than {MAX_DEPTH} levels, the limit of this reader (RFC 8259 section 9)")
     doubled: list[str] = []
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -83,8 +93,8 @@ def parse(body: bytes) -> JsonText:
         if not text.strip(" \t\r\n"):
             raise NotJson("it is empty") from None
         raise NotJson(f"{error.msg} at line {error.lineno} column {error.colno}") from None
-    except RecursionError:
-        raise NotJson("it is nested too deeply to be read") from None
+    except RecursionError:  # so many brackets are opened that are never closed
+        raise NotJson("its brackets do not match") from None
     except ValueError:  # an integer with more digits than Python converts
         return read(parse_int=_integer)
 
@@ -119,6 +129,20 @@ def type_name(value: object) -> str:
         return "boolean"
     names = {int: "integer", Number: "number", str: "string", list: "array", dict: "object"}
     return names.get(type(value), "number")
+
+
+def _too_deep(text: str) -> bool:
+    """Whether the brackets of `text` are nested deeper than MAX_DEPTH; found out without nesting anything, by taking
+    the innermost pairs away, level by level. Brackets that do not match are left to the parser."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    brackets = _NO_BRACKET.sub("", text).replace("{", "[").replace("}", "]")
+    for _ in range(MAX_DEPTH):
+        outer = brackets.replace("[]", "")
+        if outer in ("", brackets):
+            return False
+        brackets = outer
+    return True
 
 
 def _integer(digits: str) -> int | Number:

@@ -118,6 +118,14 @@ class Listing:
         """Every id in the listing."""
         return frozenset(self.by_id)
 
+    @cached_property
+    def unidentified(self) -> list[Any]:
+        """The elements that have no id, or none that an Order may have."""
+        if not self._odd and not self.without_id:
+            return []
+        pairs = zip(self._ids, self.elements, strict=True)
+        return [element for number, element in pairs if number is None or number not in INT64]
+
     def doubled_ids(self) -> list[int]:
         """The ids that more than one element carries (LIST-4)."""
         if len(self.by_id) + self.without_id == len(self.elements):

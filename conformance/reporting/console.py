@@ -35,21 +35,21 @@ def summary(run: Run, console: Console) -> None:
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
             _block(paper, result, "waived", f"until {result.waiver.expires}: {result.waiver.reason}")
-    for reason, results in outline.by_reason(outline.with_status(run, Status.INCONCLUSIVE)).items():
-        if len(results) == 1:
-            _block(paper, results[0], "reason", reason)
+    for group in outline.by_reason(outline.with_status(run, Status.INCONCLUSIVE)):
+        if len(group.results) == 1:
+            _block(paper, group.results[0], "reason", group.reason)
             continue
         paper.line()
-        paper.line((f"INCONCLUSIVE {len(results)} requirements", "bold yellow"), f" {_ids(results)}")
-        paper.field("reason", reason)
+        paper.line((f"INCONCLUSIVE {len(group.results)} requirements", "bold yellow"), f" {_ids(group.results)}")
+        paper.field("reason", group.reason)
     groups, partly = outline.excluded(run), outline.in_part(run)
     if groups or partly:
         paper.line()
         paper.line(("not exercised", "bold"))
-    for reason, results in groups.items():
-        paper.field(f"{len(results):>8}", f"{reason}: {_ids(results)}")
-    if partly:
-        paper.field("in part", _ids(result for result, _ in partly))
+    for group in groups:
+        paper.field(f"{len(group.results):>8}", f"{group.reason}: {_ids(group.results)}")
+    for group in partly:
+        paper.field("in part", f"{group.reason}: {_ids(group.results)}")
     if run.warnings:
         paper.line()
     for warning in run.warnings:
@@ -70,10 +70,12 @@ def annotations(run: Run) -> list[str]:
             said += [f"expected: {cut(shown.expected, _TEXT)}", f"received: {cut(shown.received, _TEXT)}"]
         kind = "error" if outline.gates(run, result) else "warning"
         commands.append(_command(kind, f"{row.id} not kept by {run.target}", said))
-    for result in outline.undecided(run):
-        row = result.requirement
-        said = [f"{row.sentence} (section {row.section})", cut(result.reason, _TEXT)]
-        commands.append(_command("warning", f"{row.id} not decided for {run.target}", said))
+    for group in outline.by_reason(outline.undecided(run)):
+        said = [f"{r.requirement.sentence} (section {r.requirement.section})" for r in group.results[:1]]
+        what = group.results[0].requirement.id
+        if group.results[1:]:
+            what, said = plural(len(group.results), "requirement"), [_ids(group.results)]
+        commands.append(_command("warning", f"{what} not decided for {run.target}", [*said, cut(group.reason, _TEXT)]))
     return commands[:_ANNOTATIONS]
 
 

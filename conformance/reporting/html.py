@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from json import dumps
 from math import log10
 from typing import Any
 
@@ -67,6 +66,10 @@ def render(run: Run) -> str:
     style, script = _resource("report.css"), _resource("report.js")
     rooms = {True: _Room(_TELLING), False: _Room(_AROUND)}
     variable = outline.key_variable(run)
+    together = _together(run)
+    grouped = {result.requirement.id for group in together for result in group.results}
+    found = [result for result in _found(run) if result.requirement.id not in grouped]
+    findings = [_finding(run, result, rooms, variable) for result in found]
     return _template().render(
         run=run,
         outline=outline,
@@ -76,7 +79,9 @@ def render(run: Run) -> str:
         policy=_policy(style, script),
         bars=[_bar(run, level) for level in Level],
         families=_families(run),
-        findings=[_finding(run, result, rooms, variable) for result in _found(run)],
+        findings=findings,
+        together=together,
+        carded={finding.result.requirement.id for finding in findings},
         groups=outline.excluded(run),
         partly=outline.in_part(run),
         statuses=[(s, sum(r.status is s for r in run.requirements)) for s in _ORDER],
@@ -176,6 +181,14 @@ def _found(run: Run) -> Iterable[RequirementResult]:
     )
 
 
+def _together(run: Run) -> list[outline.Group]:
+    """What nothing can be held against, undecided for a reason that several requirements share: a card for the reason
+    says all, where one for each of them would bury the others."""
+    undecided = outline.with_status(run, Status.INCONCLUSIVE)
+    groups = outline.by_reason(result for result in undecided if not outline.evidence(run, result))
+    return [group for group in groups if group.results[1:]]
+
+
 def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], variable: str) -> Finding:
     evidence = {id(found.check): found for found in outline.evidence(run, result)}
     by_number = {exchange.number: exchange for exchange in run.exchanges}
@@ -199,8 +212,8 @@ def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], vari
 
 
 def _near(numbers: list[int], telling: int | None) -> list[int]:
-    """Those of `numbers` to lay out: around the telling one, most of them before it; else the first."""
-    place = numbers.index(telling) if telling is not None else 0
+    """Those of `numbers` to lay out: around the telling one, most of them before it; else the last, where it ended."""
+    place = numbers.index(telling) if telling is not None else len(numbers)
     start = max(0, min(place - 2 * _PER_CHECK // 3, len(numbers) - _PER_CHECK))
     return numbers[start : start + _PER_CHECK]
 
@@ -327,11 +340,6 @@ def _moment(text: str) -> str:
     return f"{match[1]} {match[2]} UTC" if match else text
 
 
-def _value(value: Any) -> str:
-    """An observed value in one line."""
-    return cut(value if isinstance(value, str) else dumps(value, default=str, ensure_ascii=False), _TEXT)
-
-
 def _prose(text: str) -> Markup:
     """Text of the catalogue, with what stands between backticks as code."""
     parts = re.split(r"`([^`]+)`", visible(text))
@@ -370,7 +378,7 @@ def _template() -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(cut=cut, plural=plural, duration=_duration, moment=_moment, value=_value, prose=_prose)
+    environment.filters.update(cut=cut, plural=plural, duration=_duration, moment=_moment, prose=_prose)
     environment.tests["link"] = _is_link
     environment.globals.update(signs=_SIGNS, TEXT=_TEXT)
     return environment.from_string(_resource("report.html.jinja"))

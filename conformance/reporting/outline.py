@@ -6,9 +6,11 @@ not be decided, what was never going to be, and the facts. Order within each fol
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from conformance.contract.catalogue import Level
 from conformance.reporting.run import Run
@@ -17,6 +19,8 @@ from conformance.verdict import CheckResult, RequirementResult, Status, Verdict,
 
 #: The status of a check that nothing is said about: the requirement was not selected.
 _UNCHECKED = "none"
+#: What a state provider was asked, as messages quote it: it differs from check to check where the cause is the same.
+_ASKED = re.compile(r'\{"state": .*?(?:\}\}|…)')
 _KEY_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -58,31 +62,59 @@ def undecided(run: Run) -> list[RequirementResult]:
     return [result for result in with_status(run, Status.INCONCLUSIVE) if gates(run, result)]
 
 
-def by_reason(results: Iterable[RequirementResult]) -> dict[str, list[RequirementResult]]:
-    """Requirements that ended for the same reason, together."""
-    groups: dict[str, list[RequirementResult]] = {}
-    for result in results:
-        groups.setdefault(result.reason or "none given", []).append(result)
-    return groups
+@dataclass(frozen=True)
+class Group:
+    """Requirements of which the same is to be said."""
+
+    reason: str
+    results: list[RequirementResult]
 
 
-def excluded(run: Run) -> dict[str, list[RequirementResult]]:
-    """The excluded requirements by reason, in the order in which the reasons first appear."""
-    groups: dict[str, list[RequirementResult]] = {}
-    for result in run.requirements:
-        if result.status is Status.EXCLUDED:
-            groups.setdefault(result.reason or "no reason given", []).append(result)
-    return groups
+def by_reason(results: Iterable[RequirementResult]) -> list[Group]:
+    """Requirements that ended for the same reason, together, in the order in which the reasons first appear."""
+    return _grouped((result.reason, result) for result in results)
 
 
-def in_part(run: Run) -> list[tuple[RequirementResult, list[CheckResult]]]:
-    """The requirements that were exercised, each with those of its checks that were not."""
-    pairs = [
-        (result, [check for check in result.checks if check.status is Status.EXCLUDED])
+def excluded(run: Run) -> list[Group]:
+    """The excluded requirements by reason."""
+    return by_reason(result for result in run.requirements if result.status is Status.EXCLUDED)
+
+
+def in_part(run: Run) -> list[Group]:
+    """The requirements that were exercised, though without some of their checks, by the reason for that."""
+    return _grouped(
+        (check.message, result)
         for result in run.requirements
         if result.status is not Status.EXCLUDED
-    ]
-    return [(result, checks) for result, checks in pairs if checks]
+        for check in result.checks
+        if check.status is Status.EXCLUDED
+    )
+
+
+def _grouped(pairs: Iterable[tuple[str, RequirementResult]]) -> list[Group]:
+    causes: dict[str, list[tuple[str, RequirementResult]]] = {}
+    for reason, result in pairs:
+        causes.setdefault(_ASKED.sub("{…}", reason), []).append((reason, result))
+    groups = []
+    for cause, found in causes.items():
+        reasons = {reason for reason, _ in found}
+        results = {result.requirement.id: result for _, result in found}
+        groups.append(Group((reasons.pop() if len(reasons) == 1 else cause) or "none given", list(results.values())))
+    return groups
+
+
+def told(value: Any) -> str:
+    """An observed value in words: `letters: 400, null: 404`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_aside(item)}" for name, item in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return "; ".join(map(told, value)) or "none"
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _aside(value: Any) -> str:
+    """A value within another: what has commas of its own stands in brackets."""
+    return f"({told(value)})" if isinstance(value, Mapping | list | tuple) and len(value) > 1 else told(value)
 
 
 def name(check: CheckResult) -> str:

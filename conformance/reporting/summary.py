@@ -6,8 +6,8 @@ link, notifies an `@name` or interprets HTML (GitHub Flavored Markdown sections 
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Iterable
 
 from conformance.contract.catalogue import Level
 from conformance.reporting import outline
@@ -68,7 +68,7 @@ def prose(text: str) -> str:
 def fence(text: str, language: str) -> list[str]:
     """`text` as a fenced block that it cannot end."""
     ticks = _longer_than_any("`", text, at_least=3)
-    return [f"{ticks}{language}", visible(text), ticks]
+    return [f"{ticks}{language}", visible(text, keep="\n"), ticks]
 
 
 def _escaped(text: str) -> str:
@@ -108,11 +108,22 @@ def _failures(run: Run) -> list[str]:
 
 
 def _undecided(run: Run) -> list[str]:
-    rows = outline.with_status(run, Status.INCONCLUSIVE)
+    groups = outline.by_reason(outline.with_status(run, Status.INCONCLUSIVE))
     return _list(
         "Could not be decided",
-        [f"{_heading(result)}: {code(cut(result.reason, _TEXT // 2))}" for result in rows],
+        [f"{_subject(group.results)}: {code(cut(group.reason, _TEXT // 2))}" for group in groups],
     )
+
+
+def _subject(results: list[RequirementResult]) -> str:
+    """What a line is about: one requirement in words, or several by their ids."""
+    if len(results) == 1:
+        return _heading(results[0])
+    return f"**{plural(len(results), 'requirement')}** ({prose(_ids(results))})"
+
+
+def _ids(results: Iterable[RequirementResult]) -> str:
+    return ", ".join(result.requirement.id for result in results)
 
 
 def _waived(run: Run) -> list[str]:
@@ -128,29 +139,23 @@ def _not_exercised(run: Run) -> list[str]:
     groups, partly = outline.excluded(run), outline.in_part(run)
     if not groups and not partly:
         return []
-    total = sum(map(len, groups.values()))
+    total = sum(len(group.results) for group in groups)
+    in_part = len({result.requirement.id for group in partly for result in group.results})
     lines = [
         f"<details><summary>Not exercised: {plural(total, 'requirement')}"
-        + (f", {len(partly)} in part" if partly else "")
+        + (f", {in_part} in part" if in_part else "")
         + "</summary>",
         "",
+        *(f"- {code(cut(group.reason, _TEXT))}: {prose(_ids(group.results))}" for group in groups),
+        *(f"- in part, {code(cut(group.reason, _TEXT // 2))}: {prose(_ids(group.results))}" for group in partly),
     ]
-    for reason, results in groups.items():
-        ids = ", ".join(result.requirement.id for result in results)
-        lines.append(f"- {code(cut(reason, _TEXT))}: {prose(ids)}")
-    for result, checks in partly:
-        id_, reason = prose(result.requirement.id), code(cut(checks[0].message, _TEXT // 4))
-        lines.append(f"- in part: {id_}, without {plural(len(checks), 'check')}: {reason}")
     return [*lines, "", "</details>", ""]
 
 
 def _observations(run: Run) -> list[str]:
     if not run.observations:
         return []
-    items = []
-    for seen in run.observations[:40]:
-        value = seen.value if isinstance(seen.value, str) else json.dumps(seen.value, default=str)
-        items.append(f"- {prose(seen.topic)}: {code(cut(value, 160))}")
+    items = [f"- {prose(seen.topic)}: {code(cut(outline.told(seen.value), 160))}" for seen in run.observations[:40]]
     summary = f"Observed where the contract leaves it open: {plural(len(run.observations), 'fact')}"
     return [f"<details><summary>{summary}</summary>", "", *items, "", "</details>", ""]
 

@@ -29,6 +29,7 @@ from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
 from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
+from conformance.transport.sightings import Sightings, sightings
 
 #: Bytes of a head that httpcore takes in, what h11 says of a longer one, and what we do.
 LONGEST_HEAD = 100 * 1024
@@ -66,6 +67,11 @@ class Text:
             return Listing.read(self.body, lambda: self.json)
         except NotJson:
             return None
+
+    @cached_property
+    def sightings(self) -> Sightings:
+        """What the body as a listing shows besides plain ids."""
+        return sightings(self.body, self.listing)
 
 
 @dataclass
@@ -177,6 +183,9 @@ class Client:
             self.guard.saw_listing(answer.listing.ids)
             lacking = self.guard.untouched.keys() - answer.listing.ids
             answer.lacking = tuple(sorted(lacking)) if len(lacking) > answer.listing.without_id else ()
+        if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
+            seen = answer.text.sightings
+            self.guard.remember(seen.ids, nameless=seen.nameless, countless=seen.countless)
         self._observer(answer)
         self.recorder.keep(answer.exchange)
 

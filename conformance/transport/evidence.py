@@ -125,6 +125,7 @@ class Trouble(StrEnum):
     TOO_LARGE = "too large"  # the answer passed a limit of the suite
     BROKEN = "broken"  # the connection ended or the framing failed: no complete HTTP response (HTTP-2)
     CLOSED = "closed"  # the service closed an idle connection just as it was to be used again: its good right
+    UNSENT = "unsent"  # the same before the end of the request was sent, so that nobody can have received it
 
 
 @dataclass
@@ -251,11 +252,12 @@ class Redactor:
 
     def _without_beginnings(self, text: str) -> str:
         """`text` without what is left of a secret where a quotation was cut, which is marked by an ellipsis."""
+        forms = [pair for pair in (*self._labels.items(), *self._spelt.items()) if pair[0][:SECRET_PART] in text]
         *cut, rest = text.split(ELLIPSIS)
-        for place, piece in enumerate(cut):
+        for place, piece in enumerate(cut if forms else ()):
             begun = [
                 (start, label)
-                for form, label in (*self._labels.items(), *self._spelt.items())
+                for form, label in forms
                 if (start := piece.rfind(form[:SECRET_PART], -len(form))) >= 0 and form.startswith(piece[start:])
             ]
             if begun:

@@ -97,10 +97,17 @@ class Guard:
         self._by_residue: list[int] = []
         self._residues = array("L")
         self._forgetful = False  # there were more ids than are remembered
+        self._nameless = False  # there are orders that may have any id
 
     def saw_listing(self, ids: Iterable[int]) -> None:
         """Remember the ids of a listing; an id once seen stays seen."""
         self.lists_seen += 1
+        self.remember(ids)
+
+    def remember(self, ids: Iterable[int], *, nameless: bool = False, countless: bool = False) -> None:
+        """Remember ids that orders may have; `nameless` orders may have any, of `countless` ones nobody knows."""
+        self._nameless = self._nameless or nameless
+        self._forgetful = self._forgetful or countless
         new = {number for number in ids if number not in self.listed}
         if len(self.listed) + len(new) > MOST_REMEMBERED:
             self._forgetful = True
@@ -158,11 +165,14 @@ class Guard:
         if not self.lists_seen:
             raise Refused("no listing has been read, so whose order this is cannot be known")
         if self._forgetful:
-            raise Refused(f"more than {MOST_REMEMBERED} ids were listed, so whose order this is cannot be known")
+            raise Refused("more ids were listed than are remembered, so whose order this is cannot be known")
         spared = self.handed_out if self.mode is Mode.FULL else set()
-        hit = self.mistakable(readings(segment)) - spared
+        meant = readings(segment)
+        hit = self.mistakable(meant) - spared
         if hit:
             raise Refused(f"DELETE {path} could be taken for order {min(hit)}, which was not handed out")
+        if self._nameless and any(abs(number) < 2**32 and not {number, -number} & spared for number in meant):
+            raise Refused(f"DELETE {path}: an order was listed without an id, and may have any that is in common use")
 
     def permits(self, segment: str) -> bool:
         """Whether a DELETE of the order with this path segment may be sent."""

@@ -58,6 +58,7 @@ class Connection:
         self._protocol = h11.Connection(h11.CLIENT)  # replaced for each request
         self._closing = False
         self._fresh = True  # nothing was sent on this connection before the request at hand
+        self._released = False  # all of the request was sent
         self._heard = False  # some of the answer has arrived
         self._deadline = 0.0
         self.served = 0
@@ -101,14 +102,15 @@ class Connection:
         """Send `request` and read its answer; `last` asks the service to close the connection after it.
 
         With `minimal` no header field but Host and the request's own is sent. What the service asks to wait for (429,
-        503) is waited out. A GET that meets a connection closed just then is sent again on a new one, on record.
+        503) is waited out. A GET that meets a connection closed just then is sent again on a new one, on record, if its
+        end was not sent before: only then it is sure that nobody received it.
         """
         since = time.monotonic()
         while True:
             self.prepare(request, last=last, minimal=minimal)
             self.release()
             answer = self.receive()
-            if answer.exchange.trouble == Trouble.CLOSED and request.method == "GET":
+            if answer.exchange.trouble == Trouble.UNSENT and request.method == "GET":
                 continue  # on a new connection, where it cannot happen again
             if not self._waits(answer, since):
                 return answer
@@ -136,7 +138,7 @@ class Connection:
         if self._socket is not None and not self._is_open():
             self.close()
         self._fresh = self._socket is None
-        self._heard = False
+        self._released = self._heard = False
         try:
             if self._socket is None:
                 self._socket = self._connect()
@@ -150,7 +152,10 @@ class Connection:
         if self._socket is None or self._answer.exchange.trouble:
             return
         try:
+            if not self._fresh and not self._is_open():
+                raise ConnectionResetError("the connection was closed before the end of the request")
             self._socket.sendall(self._held)
+            self._released = True
         except OSError as error:
             self._trouble(error)
 
@@ -290,7 +295,8 @@ class Connection:
             exchange.trouble = Trouble.UNREACHABLE
             exchange.detail = f"no connection to {self._endpoint.authority}: {error}"
         elif not self._fresh and not self._heard:
-            exchange.trouble, exchange.detail = Trouble.CLOSED, "the service closed the connection before this request"
+            exchange.trouble = Trouble.CLOSED if self._released else Trouble.UNSENT
+            exchange.detail = "the service closed the connection, which had carried other requests, before an answer"
         elif HEAD_TOO_LONG in str(error):
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         else:

@@ -13,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.contract import jsontext
-from conformance.contract.jsontext import INT64, NotJson, Number, integer, parse, type_name, values
+from conformance.contract.jsontext import (
+    INT64,
+    MAX_DEPTH,
+    NotJson,
+    Number,
+    TooDeep,
+    integer,
+    parse,
+    type_name,
+    values,
+)
 
 ATOMS = (
     st.none()
@@ -101,8 +111,8 @@ def test_bytes_are_read_or_refused(body: bytes) -> None:
         (b"\xc2\xa0[]", "line 1 column 1"),
         (b"[1 /* one */]", "line 1 column 4"),
         (b"undefined", "line 1 column 1"),
-        (b"[" * 200_000, "too deeply"),
-        (b'{"a":' * 200_000, "too deeply"),
+        (b"[" * 200_000, "brackets do not match"),
+        (b'{"a":' * 200_000, "brackets do not match"),
     ],
 )
 def test_what_is_no_json_text(body: bytes, said: str) -> None:
@@ -199,6 +209,29 @@ def test_numbers_out_of_reach_are_no_integers(text: str) -> None:
 @pytest.mark.parametrize("value", [True, False, None, "3", [3], {"a": 3}])
 def test_other_values_are_no_integers(value: object) -> None:
     assert integer(value) is None
+
+
+def nested(depth: int) -> bytes:
+    """Arrays and objects in turn, so many levels deep, beside strings that hold brackets."""
+    pairs = [(b'{"]": "[[", "a":', b"}") if level % 2 else (b'["}\\"]", ', b"]") for level in range(depth)]
+    return b"".join(start for start, _ in pairs) + b"1" + b"".join(end for _, end in reversed(pairs))
+
+
+def test_nesting_is_read_to_its_limit_and_past_it_left_open() -> None:
+    assert parse(nested(MAX_DEPTH)).value
+    with pytest.raises(TooDeep, match=r"deeper than 200 levels, .* \(RFC 8259 section 9\)"):
+        parse(nested(MAX_DEPTH + 1))
+    assert parse(b"[" + b"[{}]," * 1000 + b'"' + b"[" * 1000 + b'"]')
+    with pytest.raises(NotJson, match="line 1"):
+        parse(nested(MAX_DEPTH)[:-1] + b",")
+
+
+@pytest.mark.parametrize("bracket", [b"[]", b"{}"])
+def test_a_tower_of_brackets_takes_no_time(bracket: bytes) -> None:
+    started = time.monotonic()
+    with pytest.raises(NotJson):
+        parse(bracket[:1] * 2_000_000 + bracket[1:] * 2_000_000)
+    assert time.monotonic() - started < 5
 
 
 def test_values_are_found_however_deep() -> None:

@@ -30,6 +30,9 @@ ACTING = (
     "\x00\x08\x0b\x7f::error title=owned::owned%0A::add-mask::x ![x](https://owned.example/x.png) `|` [/][bold]"
 )
 
+#: Quoted text that never ends, begun anew with every other character.
+ENDLESS_QUOTES = '"\\' * 45_000
+
 
 def for_ever(talk: Conversation, piece: bytes) -> None:
     """Send `piece` until the client has had enough."""
@@ -108,7 +111,7 @@ def key_everywhere(talk: Conversation) -> None:
 
 
 #: What each comes to in the eyes of a run: the words that some check says of it.
-LATE, LARGE, LONG = "(--timeout)", "(--max-body)", "longer than 102400 bytes"
+LATE, LARGE, LONG, DEEP = "(--timeout)", "(--max-body)", "longer than 102400 bytes", "deeper than 200 levels"
 BROKEN, UNASKED, JUDGED = "no complete HTTP response", "which the request did not ask for", ""
 
 
@@ -151,8 +154,8 @@ BEHAVIOURS: dict[str, Hostile] = {
     "not-gzip": Hostile(cut(answer("200 OK", LISTING, "Content-Encoding: gzip")), BROKEN),
     "not-asked-for": Hostile(cut(answer("200 OK", LISTING, "Content-Encoding: br")), UNASKED),
     "half-gzip": Hostile(cut(answer("200 OK", gzip.compress(LISTING)[:-9], "Content-Encoding: gzip")), BROKEN),
-    "deep-arrays": Hostile(json_body(b"[" * 100_000 + b"]" * 100_000), JUDGED),
-    "deep-objects": Hostile(json_body(b'[{"id": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}]"), JUDGED),
+    "deep-arrays": Hostile(json_body(b"[" * 100_000 + b"]" * 100_000), DEEP),
+    "deep-objects": Hostile(json_body(b'[{"id": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}]"), DEEP),
     "long-numbers": Hostile(json_body(b'[{"id": %b, "quantity": 1e%b}]' % (b"9" * 10**6, b"9" * 10**6)), LARGE),
     "long-fraction": Hostile(json_body(b'[{"id": 0.%b, "petId": -%b.5}]' % (b"1" * 10**6, b"7" * 10**6)), LARGE),
     "long-string": Hostile(long_string, LARGE),
@@ -172,6 +175,9 @@ BEHAVIOURS: dict[str, Hostile] = {
     "acts-in-404": Hostile(injected("404"), JUDGED),
     "acts-in-500": Hostile(injected("500"), JUDGED),
     "key-everywhere": Hostile(key_everywhere, JUDGED),
+    "traces-without-end": Hostile(cut(answer("500 Oops", b"at a(" * 50_000, media="text/plain")), JUDGED),
+    "quotes-without-end": Hostile(cut(answer("401 No", b"{}", f"WWW-Authenticate: {ENDLESS_QUOTES}")), JUDGED),
+    "ellipses": Hostile(json_body(b'["' + "…".encode() * 300_000 + b'"]'), JUDGED),
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from hostile_service import BEHAVIOURS, BROKEN, JUDGED, LISTING, HostileService
+from hostile_service import BEHAVIOURS, BROKEN, DEEP, JUDGED, LISTING, HostileService
 from markdown_it import MarkdownIt
 from raw_service import RawService, always, answer
 
@@ -150,6 +150,8 @@ def test_each_comes_to_a_clear_outcome(ran: dict[str, Ran], when: str, name: str
     assert comes_to in said(result)
     if comes_to == BROKEN:
         assert failed(result) == {"HTTP-2"}
+    elif comes_to == DEEP:
+        assert failed(result) == {"CANCEL-1"}  # to a cancel 200 is wrong, whatever else it brings
     elif comes_to != JUDGED:
         assert failed(result) == set()
     assert "the suite itself failed" not in said(result)

@@ -54,6 +54,11 @@ def exchange(
     return Exchange(**{**values, **more})
 
 
+def undecided(reason: str, *ids: str) -> list[CheckResult]:
+    """Checks of these requirements that could not decide for this reason."""
+    return [CheckResult("undecided", id_, Status.INCONCLUSIVE, reason) for id_ in ids]
+
+
 def run(
     checks: list[CheckResult],
     exchanges: tuple[Exchange, ...] = (),
@@ -199,8 +204,14 @@ def incomplete() -> Run:
 
 
 def interrupted() -> Run:
-    """Somebody stopped the run after the first check."""
-    return run(passing()[:1], (exchange(0),), complete=False)
+    """Somebody stopped the run in the second check."""
+    done, stopped, *others = passing()
+    not_run = [
+        CheckResult(check.id, check.requirement, Status.INCONCLUSIVE, "not run: the run was cut short")
+        for check in others
+    ]
+    stopped = replace(stopped, status=Status.INCONCLUSIVE, message="not finished: the run was cut short")
+    return run([done, stopped, *not_run], (exchange(0),), complete=False)
 
 
 def guarded() -> Run:

@@ -105,9 +105,12 @@ def test_filters_and_search(page: Any) -> None:
     WebDriverWait(browser, 5).until(lambda driver: len(shown(driver)) == total)
 
 
-@pytest.mark.parametrize("id_", ["CANCEL-3", "CANCEL-5", "LIST-7"])
-def test_a_link_opens_its_requirement(page: Any, id_: str) -> None:
-    browser = page("failing", f"#{id_}")
+@pytest.mark.parametrize(
+    ("name", "id_"),
+    [("failing", "CANCEL-3"), ("failing", "CANCEL-5"), ("failing", "LIST-7"), ("interrupted", "CANCEL-3")],
+)
+def test_a_link_opens_its_requirement(page: Any, name: str, id_: str) -> None:
+    browser = page(name, f"#{id_}")
     assert browser.execute_script("return document.activeElement.id") == id_
     closed = f"return document.querySelectorAll('tr#{id_} details:not([open])').length"
     assert browser.execute_script(closed) == 0
@@ -192,7 +195,7 @@ def test_hostile_text_does_nothing(page: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not AXE, reason="AXE_CORE does not name axe.min.js")
-@pytest.mark.parametrize("name", ["conformant", "failing", "guarded"])
+@pytest.mark.parametrize("name", ["conformant", "failing", "interrupted", "guarded"])
 @pytest.mark.parametrize(("dark", "width"), [(False, 1280), (True, 1280), (False, 390)])
 def test_axe_finds_nothing_serious(page: Any, name: str, dark: bool, width: int) -> None:
     browser = page(name)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable
 
 import pytest
-from reporting_runs import EVERY, broken, conformant, failing, guarded, incomplete, run, small
+from reporting_runs import EVERY, broken, conformant, failing, guarded, incomplete, passing, run, small, undecided
 from rich.console import Console
 
 from conformance.contract.catalogue import load
@@ -91,6 +91,11 @@ def test_annotations_escape_what_github_would_interpret() -> None:
     assert "," not in title
     assert ":" not in title
     assert "%25" in lines[0]
+
+
+def test_what_is_undecided_for_one_reason_is_one_annotation() -> None:
+    (line,) = console.annotations(run([*passing("AUTH-1", "AUTH-2"), *undecided("no answer", "AUTH-1", "AUTH-2")]))
+    assert line.startswith("::warning title=2 requirements not decided for staging::AUTH-1, AUTH-2%0Ano answer")
 
 
 def test_no_annotations_without_trouble() -> None:

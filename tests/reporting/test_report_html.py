@@ -7,7 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from reporting_runs import EVERY, conformant, exchange, failing, guarded, interrupted, run
+from reporting_runs import EVERY, conformant, exchange, failing, guarded, interrupted, passing, run, undecided
 
 from conformance.contract.catalogue import load
 from conformance.reporting import html
@@ -128,6 +128,26 @@ def test_says_what_was_not_exercised_and_why() -> None:
     text = html.render(guarded())
     assert "mode guarded sends no cancel to an order" in text
     assert "cut short" in html.render(interrupted())
+
+
+def test_what_is_undecided_for_one_reason_has_one_card() -> None:
+    """The one that differs has its own; each of the others is found in the table."""
+    text = html.render(interrupted())
+    assert text.count("<article") == 2
+    assert "41 requirements, for the same reason" in text
+    assert '<tr data-status="inconclusive" data-level="required" id="CANCEL-3"' in text
+    assert "Every requirement was exercised" not in text
+
+
+def test_a_group_is_no_place_for_what_is_held_against_the_service() -> None:
+    ids = ("LIST-1", "LIST-2", "LIST-3")
+    others = undecided("the listing is broken", *ids[1:])
+    blamed = CheckResult(
+        "c", ids[0], Status.INCONCLUSIVE, "the listing is broken", 1, (0,), Failure("a list", "no list", 0)
+    )
+    text = html.render(run([*passing(*ids), blamed, *others], (exchange(0),)))
+    assert '<article class="card finding inconclusive" id="LIST-1"' in text
+    assert "2 requirements, for the same reason" in text
 
 
 def test_is_the_same_every_time() -> None:

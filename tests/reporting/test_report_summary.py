@@ -40,6 +40,15 @@ def test_an_interrupted_run_says_so() -> None:
     assert "cut short" in summary.render(EVERY["interrupted"]())
 
 
+def test_an_interrupted_run_is_short() -> None:
+    assert len(summary.render(EVERY["interrupted"]())) < 2000
+
+
+def test_commands_of_several_lines_can_be_copied() -> None:
+    failed = CheckResult("c", "CANCEL-4", Status.FAILED, "no", 1, (1,), Failure("a", "b", 1, "curl one\ncurl two"))
+    assert "\n```sh\ncurl one\ncurl two\n```\n" in summary.render(run([failed]))
+
+
 @pytest.mark.parametrize(
     ("text", "span"),
     [("a", "`a`"), ("`a`", "`` `a` ``"), ("a``b`c", "```a``b`c```"), (" ", "*empty*"), ("a\nb", "`a\\nb`")],

@@ -190,25 +190,30 @@ def closing_on_the_second(talk: Conversation) -> None:
         talk.hang_up()
 
 
-def test_a_connection_closed_just_then_is_nobodys_fault() -> None:
+@pytest.mark.parametrize("request_", [LIST, cancel(12345678901234)], ids=["GET", "DELETE"])
+def test_a_request_that_may_have_arrived_is_never_sent_twice(request_: Request) -> None:
+    """Whether the first took effect cannot be known. A connection that is closed just then is nobody's fault."""
     with serving(closing_on_the_second) as service, session(service.base_url) as opened:
         with opened.wire.connect() as connection:
             connection.exchange(LIST)
-            assert connection.exchange(LIST).status == 200
-        assert [exchange.trouble for exchange in opened.recorder.exchanges] == [None, Trouble.CLOSED, None]
-        assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set(), set()]
-        assert service.connections == 2
-
-
-def test_a_cancel_is_never_sent_twice() -> None:
-    """Whether the first took effect cannot be known."""
-    with serving(closing_on_the_second) as service, session(service.base_url) as opened:
-        with opened.wire.connect() as connection:
-            connection.exchange(LIST)
-            found = connection.exchange(cancel(12345678901234))
+            found = connection.exchange(request_)
         assert found.status is None
         assert found.exchange.trouble == Trouble.CLOSED
-        assert sum(request.startswith(b"DELETE") for request in service.requests) == 1
+        assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set()]
+        assert len(service.requests) == 2
+
+
+def test_a_request_whose_end_was_not_sent_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service closes the connection while all but the end of a request is under way: it cannot have received it."""
+    with serving(OK) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        assert connection.exchange(LIST).status == 200
+        ways = iter([True])  # as if the closing came after the look at the connection
+        monkeypatch.setattr(connection, "_is_open", lambda: next(ways, None) or type(connection)._is_open(connection))
+        time.sleep(0.1)
+        assert connection.exchange(LIST).status == 200
+        assert [exchange.trouble for exchange in opened.recorder.exchanges] == [None, Trouble.UNSENT, None]
+        assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set(), set()]
+        assert len(service.requests) == 2
 
 
 def test_closed_in_the_middle_is_broken_not_closed() -> None:
@@ -351,7 +356,9 @@ def test_tls_connections_that_are_closed_are_noticed(server_context: ssl.SSLCont
                 assert connection.exchange(LIST).status == 200
                 time.sleep(0.05)
         assert [
-            exchange.trouble for exchange in opened.recorder.exchanges if exchange.trouble not in (None, "closed")
+            exchange.trouble
+            for exchange in opened.recorder.exchanges
+            if exchange.trouble not in (None, "closed", "unsent")
         ] == []
 
 

@@ -1,0 +1,77 @@
+"""What ids a listing may be showing otherwise than the contract has it. Pure.
+
+A service that lists ids as strings, under another name or in no JSON at all breaks LIST-2 or LIST-1, and has orders all
+the same. Whatever could be an id is taken for one here: it costs a check at most, and the other mistake costs an order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.contract.jsontext import INT64, Number
+from conformance.contract.listing import FIELDS, Listing
+from conformance.transport.guard import LONGEST, RANGES, readings
+
+#: Words that are looked at. Of a listing with more of them nobody can say what its orders are.
+MOST_WORDS = 5_000
+_WORD, _DIGIT = re.compile(r'[^\s"\[\]{}:,]+'), re.compile(r"\d")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+#: The fields of an Order that are none of its id.
+_OTHERS = frozenset(FIELDS.values()) - {"id"}
+
+
+@dataclass(frozen=True)
+class Sightings:
+    """Integers that may be ids of orders; whether some order may have any id, and whether there is more to see."""
+
+    ids: frozenset[int] = frozenset()
+    nameless: bool = False
+    countless: bool = False
+
+
+def sightings(body: bytes, listing: Listing | None) -> Sightings:
+    """What the answer to a listing shows besides the plain ids of `listing`, which is None where it is no array."""
+    if listing is not None and not listing.doubled_names:
+        texts = [list(_texts(element)) for element in listing.unidentified]
+    else:
+        texts = [[_ESCAPED.sub(lambda match: chr(int(match[1], 16)), body.decode("utf-8", "replace"))]]
+    words: set[str] = set()
+    nameless = False
+    for element in texts:
+        found = {word for text in element for word in _WORD.findall(text) if _DIGIT.search(word)}
+        nameless = nameless or not found
+        words |= found
+        if len(words) > MOST_WORDS:
+            return Sightings(nameless=True, countless=True)
+    ids = {number for word in words for number in _meant(word)}
+    ids |= {min(max(number, low), high) for number in ids if number not in INT64 for low, high in RANGES}
+    return Sightings(frozenset(ids), nameless)
+
+
+def _texts(element: Any) -> Iterator[str]:
+    """Every name and value in an element that could have to do with its id."""
+    fields = element.fields() if hasattr(element, "fields") else element
+    stack = [value for name, value in fields.items() if name not in _OTHERS] if isinstance(fields, dict) else [fields]
+    if isinstance(fields, dict):
+        yield from fields.keys() - _OTHERS
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            yield from value
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+        elif isinstance(value, bool):
+            yield str(int(value))
+        else:
+            yield value.text if isinstance(value, Number) else str(value)
+
+
+def _meant(word: str) -> frozenset[int]:
+    """What `word` may mean: the end of a long one decides its value modulo 2^32, its beginning what it is cut to."""
+    if len(word) <= LONGEST:
+        return readings(word)
+    return readings(word[: LONGEST // 2]) | readings(word[-LONGEST // 2 :])

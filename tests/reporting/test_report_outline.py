@@ -1,0 +1,51 @@
+"""What the reports say alike: what belongs together, and observed values in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from reporting_runs import run, undecided
+
+from conformance.reporting import outline
+
+PROVIDER = "the state provider exited with 1 at {}: 'no database'"
+
+
+def groups(*reasons: str) -> list[tuple[str, int]]:
+    """The groups of requirements with these reasons: what each is for, and how many are in it."""
+    ids = ("AUTH-1", "AUTH-2", "AUTH-3")
+    checks = [check for reason, id_ in zip(reasons, ids, strict=False) for check in undecided(reason, id_)]
+    results = [result for result in run(checks).requirements if result.requirement.id in ids[: len(reasons)]]
+    return [(group.reason, len(group.results)) for group in outline.by_reason(results)]
+
+
+def test_the_same_reason_is_one_group() -> None:
+    assert groups("a", "b", "a") == [("a", 2), ("b", 1)]
+
+
+def test_what_a_provider_was_asked_makes_no_other_reason() -> None:
+    one, other = (PROVIDER.format(f'{{"state": "pending orders", "params": {{"count": {n}}}}}') for n in (1, 2))
+    cut_off = PROVIDER.format('{"state": "pending orders", "params": {"ids": [1, 2…')
+    assert groups(one) == [(one, 1)]
+    assert groups(one, one) == [(one, 2)]
+    assert groups(one, other, cut_off) == [(PROVIDER.format("{…}"), 3)]
+    assert len(groups(one, one.replace("no database", "disk full"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("gone", "gone"),
+        ({"letters": 400, "null": 404}, "letters: 400, null: 404"),
+        ({"401": ["NO"], "404": ["A", "B"]}, "401: NO, 404: (A; B)"),
+        ([{"200": "all"}, {"made up": [400]}], "200: all; made up: 400"),
+        ({"list": {"median": 0.1, "max": 0.2}}, "list: (median: 0.1, max: 0.2)"),
+        ({}, "none"),
+        ([], "none"),
+        (None, "null"),
+        (True, "true"),
+    ],
+)
+def test_observed_values_in_words(value: Any, words: str) -> None:
+    assert outline.told(value) == words

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
-from ..orders import FAR_ID, INT64_MAX, Order, Status
+from ..orders import FAR_ID, INT64_MAX, Order, Outcome, Status
 from .registry import fault
 
 # --- LIST-3: every order ---
@@ -87,6 +87,22 @@ def leaves_out_an_order_every_third_time(service: Service) -> None:
     """Leaves the newest order out of every third listing."""
     due = amend.every(3)
     amend.listing(service, lambda request, orders: orders[:-1] if due() else orders)
+
+
+@fault("LIST-3")
+def leaves_out_an_order_right_after_a_cancel(service: Service) -> None:
+    """Leaves the newest order out of the first listing after an order was cancelled."""
+    cancelled: list[int] = []
+
+    def note(order_id: int, outcome: Outcome) -> None:
+        if outcome is Outcome.CANCELLED:
+            cancelled[:] = [order_id]
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        return orders[:-1] if cancelled and cancelled.pop() else orders
+
+    amend.after_cancel(service, note)
+    amend.listing(service, change)
 
 
 @fault("LIST-3")

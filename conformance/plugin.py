@@ -449,8 +449,10 @@ class Plugin:
 
     def _conclude(self, *, cut_short: bool) -> None:
         self._concluded = True
-        for told in self.unfinished():
-            self.collect(told)
+        for report in self._reports.values():  # the check that an interruption cut short
+            report.cut_short()
+            if self._under_way in self.collections:
+                self.collections[self._under_way].add(report)
         if not self.is_worker:
             self._gather()
         for name, own in self.sessions.items():
@@ -561,6 +563,12 @@ def key(session: Session) -> str:
 def target(session: Session) -> Target:
     """The target's configuration."""
     return session.target
+
+
+@pytest.fixture
+def crowded(session: Session) -> bool:
+    """Whether other processes send requests to the target."""
+    return session.endpoint.crowded
 
 
 @pytest.fixture(scope="session")

@@ -10,15 +10,16 @@ from conformance.session import Session
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode
 from conformance.transport.client import Answer
-from conformance.transport.evidence import NOBODY, Operation, Trouble
+from conformance.transport.evidence import NOBODY, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
 
 #: What stands in the place of a check for what is sent here.
 NAME = "preflight"
 #: The key may be refused by fault (AUTH-1) rather than be wrong; so often is it tried.
 TRIES = 3
-#: Seconds after which a service answers that is far away: processes cost more than they save where it is not.
-FAR = 0.01
+#: Seconds after which a service answers that is far away. Nearer ones are worth the time: where a fault spoils the
+#: orders of other checks, one check after the other tells best which requirement is broken.
+FAR = 0.05
 #: So many checks are under way at once, and so many independent requests of each, where the service is far away.
 SIDE_BY_SIDE = 16
 #: Seconds by which a busy machine may delay that many requests.
@@ -61,15 +62,21 @@ def look(session: Session) -> str | None:
 def side_by_side(session: Session) -> int:
     """How many checks to have under way at once: several where most of the time would go into waiting for the service,
     and where it answers as many requests as quickly as one."""
-    seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
-    alone = min((exchange.seconds for exchange in seen), default=0.0)
-    if alone < FAR or any(exchange.body_cut for exchange in seen):
-        return 1
     api = session.api(NAME)
+    seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200][:1]
+    while seen and len(seen) < TRIES and _is_far(seen[-1]):  # it may be merely waking up, or busy for a moment
+        seen.append(api.list().exchange)
+    if not seen or not all(map(_is_far, seen)):
+        return 1
+    alone = min(exchange.seconds for exchange in seen)
     session.client.widen(SIDE_BY_SIDE)
     together = [answer.exchange for answer in api.send_all([api.ask_list()] * SIDE_BY_SIDE, at_once=True)]
     overlap = all(exchange.status == 200 and exchange.seconds < 2 * alone + SLACK for exchange in together)
     return SIDE_BY_SIDE if overlap else 1
+
+
+def _is_far(listing: Exchange) -> bool:
+    return listing.status == 200 and listing.seconds >= FAR and not listing.body_cut
 
 
 def look_at_provider(session: Session) -> str | None:

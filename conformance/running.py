@@ -22,7 +22,7 @@ from conformance.reporting import console as report
 from conformance.reporting.run import Run
 from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, ConfigError, resolve
-from conformance.verdict import Exit, Status
+from conformance.verdict import Exit, Status, Verdict
 
 
 def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -> int:
@@ -107,6 +107,9 @@ def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
         report.summary(each, console)
         said = f"{each.requests} requests in {each.seconds:.1f} s, seed {seed}. Results: {folder / each.target}{os.sep}"
         console.print(said, markup=False, style="dim", soft_wrap=True)
+        if each.verdict is Verdict.NON_CONFORMANT and each.circumstances and len(each.circumstances.order) > 2:
+            hint = "Checks ran side by side; if one may have spoilt what another worked on, -n 1 tells causes apart."
+            console.print(hint, markup=False, style="dim", soft_wrap=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
             for line in report.annotations(each):
                 print(line)

@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
@@ -100,6 +101,9 @@ class SideBySide:
                     continue
                 if kind == "begun":
                     process.item, process.done = told, False
+                elif kind == "broken":
+                    own.crashed = True
+                    sys.stderr.write(f"the suite itself failed; please report this:\n{told}\n")
                 elif kind == "unfinished":
                     own.collect(told)
                 elif kind == "report":
@@ -151,6 +155,8 @@ class SideBySide:
             session._setupstate.teardown_exact(None)  # gives back the orders of the check
             for told in own.unfinished():
                 _send(pipe, "unfinished", told)
+        except Exception:
+            _send(pipe, "broken", own.clean(traceback.format_exc()))
         own.close()
         _send(pipe, "ended", None)
 

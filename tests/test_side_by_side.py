@@ -18,21 +18,29 @@ from typing import Any
 import pytest
 
 from conformance import preflight
-from conformance.reference import Address, ReferenceServer
+from conformance.reference import Address
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target
 from reference_server.messages import Response
 from reference_server.running import Running, build
 
+KEY = "key-of-a-far-service"
 COMMAND = (sys.executable, "-m", "conformance", "run", "--seed", "3", "--budget", "quick", "--report-dir", "reports")
 
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[Address]:
-    """A service that answers each request after 30 ms, many at a time."""
-    server = ReferenceServer(["--variant", "is-slow"])
-    yield server.address
-    server.stop()
+    """A service that answers each request after 60 ms, many at a time."""
+    service = build(KEY.encode(), faults=[], variants=[])
+    answered = service.respond
+
+    def respond(request: Any) -> Response:
+        time.sleep(0.06)
+        return answered(request)
+
+    service.respond = respond
+    with Running(service, states_port=0) as server:
+        yield Address(server.base_url, server.states_url, KEY)
 
 
 def begin(folder: Path, address: Address, *words: str) -> subprocess.Popen[str]:
@@ -102,7 +110,7 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, slow: Address) -> None:
 class _Listing(BaseHTTPRequestHandler):
     """Answers every request with an empty listing, after a while."""
 
-    pause = 0.03
+    pause = 0.06
 
     def do_GET(self) -> None:
         time.sleep(self.pause)
@@ -157,7 +165,7 @@ def limited(service: Any) -> None:
             tokens, last = min(20.0, tokens + 60 * (now - last)), now
             late = tokens < 1
             tokens -= not late
-        time.sleep(0.03)
+        time.sleep(0.06)
         return Response(429, b"", {}) if late else inner(request)
 
     service.respond = respond
@@ -165,10 +173,10 @@ def limited(service: Any) -> None:
 
 def test_a_limit_that_only_many_requests_at_once_meet_fails_nobody(tmp_path: Path) -> None:
     """A rate limit is not shown in the contract. From one process alone, a 429 without Retry-After fails HTTP-1."""
-    service = build(b"key-of-a-limited-service", faults=[], variants=[])
+    service = build(KEY.encode(), faults=[], variants=[])
     limited(service)
     with Running(service, states_port=0) as server:
-        address = Address(server.base_url, server.states_url, "key-of-a-limited-service")
+        address = Address(server.base_url, server.states_url, KEY)
         found = run(tmp_path / "many", address, "--only", "HTTP,AUTH-2,CANCEL-7,ERR")
     assert processes(found) > 4
     assert found["counts"]["required"]["failed"] == 0

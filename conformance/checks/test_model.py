@@ -5,11 +5,10 @@ requirement to blame follows from the shortest sequence that shows the fault (`m
 a run: the first of them makes it, and its requests stand with that check. A check whose requirement is to blame then
 takes the same steps once more, so that it has evidence of its own.
 
-    tour and what Hypothesis makes up, in step ──▶ all right
-        └─▶ one after the other ──▶ shortened ──▶ the requirement to blame ──▶ its check plays it again
+    tour, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame ──▶ its check plays it again
 
-In step, since walks are independent and a service may be far away: the first steps of all are sent together, then the
-second ones. Where one goes wrong, another may be the cause; so they are all taken again, each on its own.
+Where checks run side by side, since the service is far away, so do walks, in step: the first steps of all are sent
+together, then the second ones. Where one goes wrong, another may be the cause: they are all taken again one by one.
 
 Budgets bound walks and steps. With static lists of orders there is one walk, on the orders of the check that makes it.
 """
@@ -288,34 +287,52 @@ class Walk:
 class Search:
     """A search for a walk that goes wrong, and then for a shorter one."""
 
-    def __init__(self, api: Api, orders: Orders, budget: Budget, *, seed: int = 0, static: bool = False) -> None:
+    def __init__(
+        self,
+        api: Api,
+        orders: Orders,
+        budget: Budget,
+        *,
+        seed: int = 0,
+        static: bool = False,
+        in_step: bool = False,
+    ) -> None:
         self._api = api
         self._orders = orders
         self._budget = budget
         self._seed = seed
         self._static = static
+        self._in_step = in_step
         self._left = 1 if static else 1 + budget.walks
         self.wrong: Wrong | None = None  # the shortest sequence that went wrong
         self.ended: BaseException | None = None  # what kept the search from going on
         self.judged: set[str] = set()
         self._kinds: set[Kind] = set()
+        self._absent: list[int] = []
 
     def make(self) -> None:
-        """All walks in step; where one goes wrong each on its own until one does, then shorter ones until none does."""
-        if self._static:
-            self.walk(model.TOUR)
+        """Walk after walk until one goes wrong, then shorter ones until none does."""
+        if self._static or not self._in_step:
+            self._one_by_one([model.TOUR])
+            if self.wrong is None and self._goes_on:
+                self._one_by_one(self._made_up())
         else:
             sequences = [model.TOUR, *self._made_up()]
-            suspect = self._in_step(sequences)
+            suspect = self._side_by_side(sequences)
             lasting = isinstance(suspect, Wrong) and suspect.lasting
             if suspect is not None and not lasting:
                 self.judged.clear()
-                next((steps for steps in sequences if self.walk(steps) is not None), None)
+                self._absent = []
+                self._one_by_one(sequences)
             if self.wrong is None and isinstance(suspect, Wrong):
                 self.wrong = suspect
         if self.wrong is not None and not self.wrong.lasting:
             self._left = 0 if self._static else self._budget.shortening
             model.shortened(self.wrong.steps, self.walk)
+
+    def _one_by_one(self, sequences: Sequence[Sequence[Step]]) -> None:
+        """Play sequences until one goes wrong."""
+        next((steps for steps in sequences if self.walk(steps) is not None), None)
 
     @property
     def _goes_on(self) -> bool:
@@ -335,7 +352,8 @@ class Search:
 
     def _walks(self, count: int) -> list[Walk]:
         """So many walks, with fresh orders: the first one, which is the most thorough, has the newest."""
-        absent = self._api.absent(count)
+        if not self._absent:
+            self._absent = self._api.absent(count)
         pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
         taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
         walks = []
@@ -343,13 +361,13 @@ class Search:
             ids = {
                 **dict(zip(model.PENDING_NAMES, taken.pending[number * pending :][:pending], strict=False)),
                 **dict(zip(model.SHIPPED_NAMES, taken.shipped[number * shipped :][:shipped], strict=False)),
-                model.ABSENT_NAME: absent[number],
+                model.ABSENT_NAME: self._absent[number],
             }
             walks.append(Walk(self._api, self._orders, ids, self._kinds))
         return walks
 
-    def _in_step(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:
-        """Play all sequences, the first steps together, then the second ones; what ended it, if anything did."""
+    def _side_by_side(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:
+        """Play all sequences in step; what ended it, if anything did."""
         walks: list[Walk] = []
         try:
             walks = self._walks(len(sequences))
@@ -512,6 +530,7 @@ class Walks:
     target: Target
     budget: Budget
     seed: int
+    in_step: bool = False
 
     def decide(self, owner: str) -> None:
         """Demand that no walk of the search broke the requirement `owner`."""
@@ -532,7 +551,7 @@ class Walks:
     def _search(self, budget: Budget) -> Search:
         states = self.target.states
         static = states is not None and states.static
-        return Search(self.api, self.orders, budget, seed=self.seed, static=static)
+        return Search(self.api, self.orders, budget, seed=self.seed, static=static, in_step=self.in_step)
 
     def _replayed(self, wrong: Wrong) -> Wrong:
         """The same fault, seen by this check; where it does not show again, as it was seen first."""
@@ -553,10 +572,10 @@ class Walks:
 
 
 @pytest.fixture
-def walks(run: Run, api: Api, orders: Orders, target: Target, budget: str, seed: int) -> Walks:
+def walks(run: Run, api: Api, orders: Orders, target: Target, budget: str, seed: int, crowded: bool) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
     own = random.Random(f"{seed}:{target.name}:model").getrandbits(64)
-    return Walks(run, api, orders, target, BUDGETS[budget], own)
+    return Walks(run, api, orders, target, BUDGETS[budget], own, crowded)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on

@@ -98,8 +98,8 @@ def api(service: Service) -> Api:
     return Api(cast(Any, service), VALID, random.Random(1))
 
 
-def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1, *, static: bool = False) -> Search:
-    made = Search(api(service), cast(Orders, service), budget, seed=seed, static=static)
+def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1, **how: bool) -> Search:
+    made = Search(api(service), cast(Orders, service), budget, seed=seed, **how)
     made.make()
     return made
 
@@ -120,8 +120,9 @@ OWNERS = (
 
 @pytest.mark.parametrize("budget", ["quick", "standard"])
 @pytest.mark.parametrize("seed", range(5))
-def test_nothing_is_found_in_a_correct_service(budget: str, seed: int) -> None:
-    found = search(Service(), BUDGETS[budget], seed)
+@pytest.mark.parametrize("in_step", [False, True])
+def test_nothing_is_found_in_a_correct_service(budget: str, seed: int, in_step: bool) -> None:
+    found = search(Service(), BUDGETS[budget], seed, in_step=in_step)
     assert found.wrong is None
     assert found.ended is None
     assert found.judged >= set(OWNERS)
@@ -240,11 +241,14 @@ FAULTS: dict[Callable[[Service, int], int], tuple[str, int]] = {
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_faults_of_several_steps_are_found_and_shortened(fault: Callable[[Service, int], int], seed: int) -> None:
+@pytest.mark.parametrize("in_step", [False, True])
+def test_faults_of_several_steps_are_found_and_shortened(
+    fault: Callable[[Service, int], int], seed: int, in_step: bool
+) -> None:
     owner, steps = FAULTS[fault]
     service = Service()
     service.cancel = fault.__get__(service)  # type: ignore[method-assign]
-    found = search(service, seed=seed)
+    found = search(service, seed=seed, in_step=in_step)
     assert found.wrong is not None
     assert found.wrong.owner == owner, str(found.wrong)
     assert len(found.wrong.steps) <= steps, [str(step) for step in found.wrong.steps]
@@ -333,7 +337,7 @@ def test_a_key_that_stays_locked_out_is_reported_as_first_seen() -> None:
     found = search(Locks())
     assert found.wrong is not None
     assert found.wrong.owner == "AUTH-6"
-    assert found.wrong.lasting
+    assert sum(step.kind is Kind.KEYLESS for step in found.wrong.steps) == 3
 
 
 def test_a_fault_that_shows_once_is_reported_as_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,8 @@ def judge(form: Form, folder: Path) -> Judgement:
     with serving(form.vendor, settings, form.key) as (base_url, states_url):
         run = subprocess.run(
             [
-                *(sys.executable, "-m", "conformance", "run", "--budget", "quick", "--report-dir", str(folder)),
+                *(sys.executable, "-m", "conformance", "run", "-n", "1", "--budget", "quick"),
+                *("--report-dir", str(folder)),
                 *("--base-url", base_url, "--api-key-env", KEY_VARIABLE, "--states-url", states_url),
             ],
             env={**os.environ, KEY_VARIABLE: form.key},

@@ -183,7 +183,8 @@ def test_killed(tmp_path: Path, reference: ReferenceServer, delay: float | None)
     folder = tmp_path / "reports" / "target"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     present = listed(reference)
-    process = begin(tmp_path, reference, *words, "--seed", "2", start_new_session=True)
+    slowly = ("--rate-limit", "20/s") if delay is None else ()
+    process = begin(tmp_path, reference, *words, *slowly, "--seed", "2", start_new_session=True)
     if delay is None:
         holds_orders(process, 1, reference, present)
     else:

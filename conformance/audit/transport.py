@@ -106,7 +106,6 @@ class ReplayedConnection(Connection):
     def receive(self, *, keep: bool = True) -> Answer:
         answer = self._answer
         self._endpoint.after(answer.request, answer.exchange.trouble, answer.exchange.detail)
-        self.served += answer.exchange.status is not None
         if keep:
             self._replayed.keep(answer)
         return answer

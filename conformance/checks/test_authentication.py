@@ -265,7 +265,8 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
                 if answers[-1].exchange.trouble == Trouble.CLOSED:
                     break
             else:
-                return answers, connection.served > 1 and connection.open
+                time.sleep(PAUSE)
+                return answers, connection.open
     raise verify.Inconclusive(
         f"{answers[-1].exchange.line}: each of {TRIES} connections was closed instead of an answer to a further request"
     )

@@ -332,7 +332,9 @@ class Search:
 
     def _one_by_one(self, sequences: Sequence[Sequence[Step]]) -> None:
         """Play sequences until one goes wrong."""
-        next((steps for steps in sequences if self.walk(steps) is not None), None)
+        for steps in sequences:
+            if self.walk(steps) is not None:
+                return
 
     @property
     def _goes_on(self) -> bool:

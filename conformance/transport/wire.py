@@ -61,7 +61,6 @@ class Connection:
         self._released = False  # all of the request was sent
         self._heard = False  # some of the answer has arrived
         self._deadline = 0.0
-        self.served = 0
 
     def __enter__(self) -> Connection:
         return self
@@ -172,7 +171,6 @@ class Connection:
         exchange = answer.exchange
         self._client.note(answer)
         self._endpoint.after(answer.request, exchange.trouble, exchange.detail)
-        self.served += exchange.status is not None
         if self._closing or exchange.trouble or self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED):
             self.close()
         if keep:

@@ -38,6 +38,7 @@ def test_a_service_that_never_answers_twice_on_a_connection_decides_nothing() ->
 
 def test_a_service_that_closes_after_each_answer_is_followed() -> None:
     with serving(OK) as service, session(service.base_url) as opened:
-        answers, _ = in_turn(opened.wire, [LIST] * 3)
+        answers, kept = in_turn(opened.wire, [LIST] * 3)
         assert [found.status for found in answers] == [200] * 3
+        assert not kept
         assert service.connections >= 3

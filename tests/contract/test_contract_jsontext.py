@@ -228,10 +228,10 @@ def test_nesting_is_read_to_its_limit_and_past_it_left_open() -> None:
 
 @pytest.mark.parametrize("bracket", [b"[]", b"{}"])
 def test_a_tower_of_brackets_takes_no_time(bracket: bytes) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(NotJson):
         parse(bracket[:1] * 2_000_000 + bracket[1:] * 2_000_000)
-    assert time.monotonic() - started < 60
+    assert time.process_time() - started < 5
 
 
 def test_values_are_found_however_deep() -> None:

@@ -202,7 +202,7 @@ def test_a_provider_that_is_late(monkeypatch: pytest.MonkeyPatch, trickles: bool
     body = answer("200 OK", b" " * 300 + b'{"orderIds": [1, 2, 3]}')
     _, said = over_http((lambda talk: talk.trickle(body, 0.02)) if trickles else (lambda talk: None))
     assert "gave no answer to" in said
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 3
 
 
 def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,14 +260,14 @@ def test_a_command_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     started = time.monotonic()
     with pytest.raises(ProviderError, match=r"sleep took longer than 0\.3 s for .*pending orders"):
         setup(command("sleep", "30"), State.PENDING, {"count": 1})
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 5
 
 
 def test_what_a_command_leaves_running_is_not_waited_for() -> None:
     started = time.monotonic()
     made = command("sh", "-c", "sleep 30 & echo '{\"orderIds\": [1]}'")
     assert setup(made, State.PENDING, {"count": 1}) == [1]
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 5
 
 
 def test_a_command_that_never_stops_talking(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,11 +148,11 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
 
 def test_text_full_of_ellipses_is_cleaned_at_once() -> None:
     """They mark where a quotation was cut, perhaps in the middle of a secret; a service may send any number of them."""
-    redactor, started = Redactor("sk-Harness.Key_42"), time.monotonic()
+    redactor, started = Redactor("sk-Harness.Key_42"), time.process_time()
     text = "…" * 1_000_000
     assert redactor.clean(text) == text
     assert redactor.clean("a sk-Harness.K…") == f"a {KEY_LABEL}…"
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 3
 
 
 def test_an_exchange_is_recorded() -> None:

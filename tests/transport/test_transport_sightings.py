@@ -86,6 +86,6 @@ def test_more_than_can_be_looked_at() -> None:
 
 @pytest.mark.parametrize("text", ["a", "1", "…", "-", "\\u0031", "1 ", "0x", "1e", "+1"])
 def test_no_text_takes_long(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     sightings((text * 1_000_000)[:1_000_000].encode(), None)
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 3

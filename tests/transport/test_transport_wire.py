@@ -133,7 +133,7 @@ def test_nothing_after_a_204_is_nothing() -> None:
 def test_a_quiet_service_is_not_waited_for() -> None:
     started = time.monotonic()
     assert once(staying(OK), timeout=10.0).status == 200
-    assert wire.QUIET <= time.monotonic() - started < 8
+    assert wire.QUIET <= time.monotonic() - started < 2
 
 
 @pytest.mark.parametrize("status", ["200 OK", "401 Unauthorized"])
@@ -155,7 +155,6 @@ def test_one_connection_carries_many_requests() -> None:
                 statuses.append(connection.exchange(who).status)
                 assert connection.open
         assert statuses == [200, 401, 200]
-        assert connection.served == 3
         assert service.connections == 1
         assert not connection.open
 

@@ -100,6 +100,16 @@ def runs(config: pytest.Config) -> list[Run]:
     return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN)).runs
 
 
+def run_collected(session: pytest.Session, own: Plugin) -> None:
+    """Run the checks that `session` has collected as `own` says, which takes the place of the plugin there was."""
+    session.config.pluginmanager.unregister(name=PLUGIN)
+    session.config.pluginmanager.register(own, PLUGIN)
+    own.begin()
+    for item, following in zip(session.items, [*session.items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+    own.conclude(cut_short=False)
+
+
 class Plugin:
     """One pytest process of the suite: the only one, the controller, or a worker."""
 
@@ -124,7 +134,7 @@ class Plugin:
         self.interrupted = False
         self.crashed = False  # a worker ended unexpectedly
         self._concluded = False
-        self._exit: Exit | None = None  # once there are results
+        self.exit: Exit | None = None  # once there are results
         self._process = str(getattr(config, "workerinput", {}).get("workerid", OWN_PROCESS))
         self.side_by_side = 1  # so many checks are under way at once, if this is the only process
         self._count = 0  # of the checks that this process has begun
@@ -161,14 +171,14 @@ class Plugin:
         if self.is_worker or self.config.option.collectonly:
             return
         try:
-            self._begin()
+            self.begin()
         except KeyboardInterrupt:  # pytest itself would end here without a result
             self.interrupted = True
             session.shouldstop = "interrupted"
         except ConfigError as error:  # certificates are not looked at before they are needed
             raise pytest.UsageError(str(error)) from None
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Start the reference server if need be, and look at each target."""
         workers = getattr(self.config.option, "numprocesses", None)
         if isinstance(workers, int) and workers > 1:
@@ -421,14 +431,14 @@ class Plugin:
             return (yield)  # pytest tears down what an interruption left open: orders are given back here
         finally:
             failed = exitstatus == pytest.ExitCode.INTERNAL_ERROR or session.shouldfail or session.shouldstop
-            self._conclude(cut_short=self.interrupted or self.crashed or bool(failed))
-            if self._exit is not None:
-                session.exitstatus = self._exit
+            self.conclude(cut_short=self.interrupted or self.crashed or bool(failed))
+            if self.exit is not None:
+                session.exitstatus = self.exit
 
     def pytest_unconfigure(self) -> None:
         """pytest skips the end of a session whose start was interrupted, a moment after the look, too."""
         if self.interrupted and not self._concluded:
-            self._conclude(cut_short=True)
+            self.conclude(cut_short=True)
 
     def _gather(self) -> None:
         """Take in what workers reported while the run was being cut short, and return what dead ones held."""
@@ -441,7 +451,8 @@ class Plugin:
             if self.folder is not None and own.provider is not None:
                 own.warnings += return_left(own.provider, self.folder, name)
 
-    def _conclude(self, *, cut_short: bool) -> None:
+    def conclude(self, *, cut_short: bool) -> None:
+        """Draw the verdict from what was reported, write the results, and stop what `begin` has started."""
         self._concluded = True
         for report in self._reports.values():  # the check that an interruption cut short
             report.cut_short()
@@ -484,7 +495,7 @@ class Plugin:
         outcome = Outcome([run.verdict for run in self.runs], self.interrupted)
         # A verdict without its evidence is none to pass a gate with.
         lost = unwritten and outcome.exit_status is Exit.CONFORMANT
-        self._exit = Exit.INCOMPLETE if lost else outcome.exit_status
+        self.exit = Exit.INCOMPLETE if lost else outcome.exit_status
 
 
 # --- what checks are given

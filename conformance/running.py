@@ -90,6 +90,14 @@ def arguments(names: list[str], values: dict[str, Any], workers: str | None) -> 
     return words(*options)
 
 
+class Quiet:
+    """Has pytest print nothing."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.pluginmanager.unregister(name="terminalreporter")
+
+
 def _check_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -25,12 +25,12 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from conformance import matrix, plugin, progress, running, universal
+from conformance import matrix, plugin, progress, running, settings, universal
 from conformance.check import all_checks
 from conformance.contract import catalogue
 from conformance.matrix import Case, Judged
-from conformance.reporting.run import Run
-from conformance.target import UNNAMED, ConfigError
+from conformance.plugin import Shared
+from conformance.target import UNNAMED, ConfigError, resolve
 from conformance.verdict import Status
 from conformance.writing import replace
 from reference_server.faults import FAULTS
@@ -51,20 +51,37 @@ def cases() -> list[Case]:
     ]
 
 
-class _Keep:
-    """Keeps the run of a pytest session, and has nothing printed."""
+class _Collector(plugin.Plugin):
+    """Has the checks collected, and begins nothing."""
 
-    def __init__(self) -> None:
-        self.runs: list[Run] = []
+    def __init__(self, config: pytest.Config) -> None:
+        super().__init__(config, settings.read((UNNAMED,), {}), Shared(0), {UNNAMED: None}, {})
 
-    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        pass
+
+    def conclude(self, *, cut_short: bool) -> None:
+        pass
+
+
+class _Bench:
+    """Does `work` with the checks that were collected, in the place of pytest's own loop over them."""
+
+    def __init__(self, work: Callable[[pytest.Session], None]) -> None:
+        self._work = work
+        self.error: BaseException | None = None
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        self._config = config
-        config.pluginmanager.unregister(name="terminalreporter")
+        config.pluginmanager.register(_Collector(config), plugin.PLUGIN)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self) -> None:
-        self.runs = plugin.runs(self._config)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        try:
+            self._work(session)
+        except BaseException as error:  # pytest would make an exit status of it
+            self.error = error
+        return True
 
 
 @contextmanager
@@ -92,9 +109,8 @@ def _serve(case: Case, key: str, pipe: Connection) -> None:
         pipe.recv()  # until the other end is closed
 
 
-def judge(case: Case, seed: int, budget: str) -> Judged:
-    """Serve `case` and run the whole suite against it, in this process."""
-    running.seclude()
+def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged:
+    """Serve `case` and run the whole suite, as `session` has collected it, against it in this process."""
     started = time.monotonic()
     with served(case) as (base_url, states_url):
         values = {
@@ -104,15 +120,17 @@ def judge(case: Case, seed: int, budget: str) -> Judged:
             "seed": seed,
             "budget": budget,
         }
-        keep = _Keep()
-        status = int(pytest.main(running.arguments([UNNAMED], values, None), plugins=[keep]))
-    run = keep.runs[0]
+        chosen = settings.read((UNNAMED,), values)
+        targets = dict(zip(chosen.targets, resolve(chosen.targets, chosen.options), strict=True))
+        own = plugin.Plugin(session.config, chosen, Shared(seed), targets, {})
+        plugin.run_collected(session, own)
+    (run,) = own.runs
     ended = {status: tuple(row.requirement.id for row in run.requirements if row.status is status) for status in Status}
     return Judged(
         case,
         ended[Status.FAILED],
         ended[Status.INCONCLUSIVE],
-        status,
+        int(own.exit or 0),
         round(time.monotonic() - started, 2),
         run.requests,
         {row.requirement.id: row.reason for row in run.requirements if row.reason},
@@ -141,19 +159,40 @@ def proofs() -> matrix.Proofs:
     return cast(matrix.Proofs, json.loads((files("conformance") / "proofs.json").read_text(encoding="utf-8")))
 
 
-def _spare_the_collector() -> None:
-    """Have the garbage collector leave alone what was imported, and come less often: a tenth of the time was its."""
+_collected: pytest.Session  # in a worker: what its parent has collected
+
+
+def _begin_work(session: pytest.Session) -> None:
+    """Begin a worker. Its garbage collector leaves alone what was there before, and comes less often: a tenth of the
+    time was its."""
+    global _collected
+    _collected = session
     gc.freeze()
     gc.set_threshold(100_000)
 
 
-def judge_all(chosen: list[Case], seed: int, budget: str, workers: int) -> Iterator[Judged]:
-    """Judge `chosen` in parallel, each as it is done. The workers are forked, so that they need not import anew. The
-    variants come first: some are slow, and at the end everyone would wait for them."""
+def _work(case: Case, seed: int, budget: str) -> Judged:
+    return judge(_collected, case, seed, budget)
+
+
+def judge_all(chosen: list[Case], seed: int, budget: str, workers: int, done: Callable[[Judged], None]) -> None:
+    """Judge `chosen` in parallel, and tell `done` of each. The workers are forked when everything is imported and the
+    checks are collected. The variants come first: some are slow, and at the end everyone would wait for them."""
     first = sorted(chosen, key=lambda case: case.requirement is not None)
-    with ProcessPoolExecutor(workers, mp_context=FORK, initializer=_spare_the_collector) as pool:
-        for done in as_completed(pool.submit(judge, case, seed, budget) for case in first):
-            yield done.result()
+
+    def share(session: pytest.Session) -> None:
+        with ProcessPoolExecutor(workers, mp_context=FORK, initializer=_begin_work, initargs=(session,)) as pool:
+            try:
+                for judged in as_completed([pool.submit(_work, case, seed, budget) for case in first]):
+                    done(judged.result())
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    bench = _Bench(share)
+    running.seclude()
+    pytest.main(running.words(), plugins=[bench, running.Quiet()])
+    if bench.error is not None:
+        raise bench.error
 
 
 def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Path) -> int:
@@ -168,11 +207,14 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     started = time.monotonic()
     found: dict[Case, Judged] = {}
     with progress.bar(len(chosen)) as advance:
-        for judged in judge_all(chosen, seed, budget, workers):
+
+        def note(judged: Judged) -> None:
             found[judged.case] = judged
             advance(judged.case.requirement or "variants")
             if not judged.good:
                 progress.line(matrix.complaint(judged))
+
+        judge_all(chosen, seed, budget, workers, note)
     ordered = [found[case] for case in chosen]
     seconds = round(time.monotonic() - started, 1)
     proof = matrix.Matrix(ordered, seconds, complete=not names, proofs=proofs(), checks=every_check())

@@ -97,6 +97,7 @@ def test_a_real_fault_and_a_real_variant(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")  # of the project that this is called in
     wanted = {"cancels-refused-orders", "answers-409-without-body"}
     chosen = [case for case in selftest.cases() if case.name in wanted]
-    judged = {found.case.name: found for found in selftest.judge_all(chosen, seed=1, budget="quick", workers=2)}
+    judged: dict[str, Judged] = {}
+    selftest.judge_all(chosen, 1, "quick", workers=2, done=lambda found: judged.update({found.case.name: found}))
     assert judged["cancels-refused-orders"].failed == ("CANCEL-4",)
     assert judged["answers-409-without-body"].good

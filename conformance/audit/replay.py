@@ -48,7 +48,7 @@ def replay(stated: Run, made: Circumstances, key: str) -> Replayed:
     """Run the checks of `stated` again on its evidence, with `key` standing in for the one of the run."""
     bench = _Bench(stated, made, key)
     running.seclude()
-    pytest.main(running.words(), plugins=[bench, _Quiet()])
+    pytest.main(running.words(), plugins=[bench, running.Quiet()])
     if bench.replay is None or not bench.replay.runs:
         raise RuntimeError("the checks could not be run")
     run = replace(
@@ -75,14 +75,6 @@ class _Bench:
 
     def pytest_internalerror(self, excrepr: object) -> None:
         raise RuntimeError(f"the suite itself failed; please report this:\n{excrepr}")
-
-
-class _Quiet:
-    """Has nothing printed."""
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
-        config.pluginmanager.unregister(name="terminalreporter")
 
 
 class Replay(plugin.Plugin):
@@ -164,7 +156,7 @@ class Replay(plugin.Plugin):
         else:
             super()._classify(report, error, item)
 
-    def _conclude(self, *, cut_short: bool) -> None:
+    def conclude(self, *, cut_short: bool) -> None:
         for own in self.sessions.values():
             self.collections[OWN_PROCESS].warnings += own.warnings
             own.close()

@@ -1,8 +1,7 @@
 """`selftest`: proves that each check can fail, and that none fails a correct service.
 
-Every fault of the reference server, and every correct variant of it, is served in a process of its own and judged by
-the whole suite. A fault is caught only if the requirement that it breaks failed; a variant is left alone only if no
-required one did.
+Every fault of the reference server, and every correct variant of it, is judged by the whole suite. A fault is caught
+only if the requirement that it breaks failed; a variant is left alone only if no required one did.
 """
 
 from __future__ import annotations
@@ -10,15 +9,11 @@ from __future__ import annotations
 import gc
 import json
 import multiprocessing
-import os
 import secrets
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
 from importlib.resources import files
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import cast
 
@@ -28,18 +23,18 @@ from rich.console import Console
 from conformance import matrix, plugin, progress, running, settings, universal
 from conformance.check import all_checks
 from conformance.contract import catalogue
+from conformance.direct import DirectSession
 from conformance.matrix import Case, Judged
 from conformance.plugin import Shared
-from conformance.target import UNNAMED, ConfigError, resolve
+from conformance.session import Session
+from conformance.settings import Settings
+from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
 from conformance.verdict import Status
 from conformance.writing import replace
+from reference_server.api import Service
 from reference_server.faults import FAULTS
 from reference_server.running import Running, build
 from reference_server.variants import VARIANTS
-
-KEY_VARIABLE = "STORE_ORDERS_SELFTEST_KEY"
-#: Workers and servers are forked from this process, which has imported all that they need.
-FORK = multiprocessing.get_context("fork")
 
 
 def cases() -> list[Case]:
@@ -84,45 +79,32 @@ class _Bench:
         return True
 
 
-@contextmanager
-def served(case: Case) -> Iterator[tuple[str, str]]:
-    """Serve `case` in a process of its own, forked so that it starts at once: its base URL and that of its states."""
-    key = os.environ[KEY_VARIABLE] = secrets.token_urlsafe(24)
-    ours, theirs = FORK.Pipe()
-    process = FORK.Process(target=_serve, args=(case, key, theirs))
-    process.start()
-    theirs.close()
-    try:
-        yield ours.recv()
-    finally:
-        ours.close()
-        process.terminate()
-        process.join()
+class _Judging(plugin.Plugin):
+    """The suite's plugin, with a service of this process as its target."""
 
+    def __init__(self, config: pytest.Config, chosen: Settings, target: Target, service: Service) -> None:
+        super().__init__(config, chosen, Shared(chosen.seed), {target.name: target}, {})
+        self._target = target
+        self._service = service
 
-def _serve(case: Case, key: str, pipe: Connection) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    faults, variants = ([case.name], []) if case.requirement else ([], [case.name])
-    service = build(key.encode(), faults=faults, variants=variants)
-    with Running(service, states_port=0) as server, suppress(EOFError):
-        pipe.send((server.base_url, server.states_url))
-        pipe.recv()  # until the other end is closed
+    def session(self, name: str) -> Session:
+        if name not in self.sessions:
+            self.sessions[name] = DirectSession(
+                self._target, self.settings.seed, selected=self.settings.selected, service=self._service
+            )
+        return self.sessions[name]
 
 
 def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged:
-    """Serve `case` and run the whole suite, as `session` has collected it, against it in this process."""
+    """Run the whole suite, as `session` has collected it, against `case` in this process."""
     started = time.monotonic()
-    with served(case) as (base_url, states_url):
-        values = {
-            "base_url": base_url,
-            "api_key_env": KEY_VARIABLE,
-            "states_url": states_url,
-            "seed": seed,
-            "budget": budget,
-        }
-        chosen = settings.read((UNNAMED,), values)
-        targets = dict(zip(chosen.targets, resolve(chosen.targets, chosen.options), strict=True))
-        own = plugin.Plugin(session.config, chosen, Shared(seed), targets, {})
+    key = secrets.token_urlsafe(24)
+    faults, variants = ([case.name], []) if case.requirement else ([], [case.name])
+    service = build(key.encode(), faults=faults, variants=variants)
+    with Running(service) as server:
+        chosen = settings.read((UNNAMED,), {"seed": seed, "budget": budget})
+        target = Target(UNNAMED, server.base_url, Secret(key), Mode.FULL, states=States(url=server.base_url))
+        own = _Judging(session.config, chosen, target, service)
         plugin.run_collected(session, own)
     (run,) = own.runs
     ended = {status: tuple(row.requirement.id for row in run.requirements if row.status is status) for status in Status}
@@ -181,7 +163,8 @@ def judge_all(chosen: list[Case], seed: int, budget: str, workers: int, done: Ca
     first = sorted(chosen, key=lambda case: case.requirement is not None)
 
     def share(session: pytest.Session) -> None:
-        with ProcessPoolExecutor(workers, mp_context=FORK, initializer=_begin_work, initargs=(session,)) as pool:
+        fork = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(workers, mp_context=fork, initializer=_begin_work, initargs=(session,)) as pool:
             try:
                 for judged in as_completed([pool.submit(_work, case, seed, budget) for case in first]):
                     done(judged.result())

@@ -164,11 +164,10 @@ class _Connection(BaseHTTPRequestHandler):
             self._deadline = time.monotonic() + timeouts.read
             request = read_request(self._stream, limits, self._number, self.connection.sendall)
             began = False
-            response = application.answer(request)
-            response.close |= request.close
+            message, last = _answered(application, request)
             self.connection.settimeout(timeouts.write)
-            self.connection.sendall(application.write(request, response))
-            self.close_connection = response.close
+            self.connection.sendall(message)
+            self.close_connection = last
         except RejectedError as rejected:
             self.refuse(rejected.status, rejected.message)
         except TimeoutError:
@@ -187,8 +186,32 @@ class _Connection(BaseHTTPRequestHandler):
         connection, application = self.connection, self.server.application
         with suppress(OSError):
             connection.settimeout(_LINGER_SECONDS)
-            connection.sendall(application.write(Request("", ""), application.reject(status, message)))
+            connection.sendall(_refused(application, status, message))
             connection.shutdown(socket.SHUT_WR)
             deadline, left = time.monotonic() + _LINGER_SECONDS, _LINGER_BYTES
             while left > 0 and time.monotonic() < deadline and (received := connection.recv(_RECEIVE)):
                 left -= len(received)
+
+
+def answer_at_once(application: Application, sent: bytes) -> bytes:
+    """Every byte that a connection of its own gives for the one request in `sent`, without there being a connection."""
+    pieces = iter((sent,))
+    stream = Stream(lambda: next(pieces, b""))
+    try:
+        request = read_request(stream, LIMITS, next(_connection_numbers), lambda interim: None)
+        return _answered(application, request)[0]
+    except RejectedError as rejected:
+        return _refused(application, rejected.status, rejected.message)
+    except DisconnectedError:
+        return b""
+
+
+def _answered(application: Application, request: Request) -> tuple[bytes, bool]:
+    """What to send for a request, and whether it is the last thing on its connection."""
+    response = application.answer(request)
+    response.close |= request.close
+    return application.write(request, response), response.close
+
+
+def _refused(application: Application, status: int, message: str) -> bytes:
+    return application.write(Request("", ""), application.reject(status, message))

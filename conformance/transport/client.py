@@ -223,6 +223,7 @@ class Client:
             except ServiceGone:
                 return answers
             answer = self._once(request)
+            self._near = answer.exchange.seconds < NEAR
             self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
             answers.append(answer)
             delay = pause(answer)
@@ -269,7 +270,6 @@ class Client:
             if HEAD_TOO_LONG in exchange.detail:
                 exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         self.note(answer)
-        self._near = exchange.seconds < NEAR
         return answer
 
 

@@ -154,9 +154,9 @@ def test_the_reference_server_needs_the_standard_library_only() -> None:
 
 
 def test_the_suite_reaches_the_reference_server_from_few_places() -> None:
-    """The server is a process of its own: only the commands that serve it or list its faults import it."""
+    """The server is a process of its own, except in the selftest; the commands serve it and list its faults."""
     using = {str(path.relative_to(ROOT)) for path in sources("conformance") if "reference_server" in tops(path)}
-    assert using <= {"conformance/cli.py", "conformance/selftest.py", "conformance/describe.py"}
+    assert using <= {f"conformance/{name}.py" for name in ("cli", "describe", "direct", "selftest")}
 
 
 def test_only_these_know_pytest() -> None:

@@ -15,22 +15,19 @@ Budgets bound walks and steps. With static lists of orders there is one walk, on
 
 from __future__ import annotations
 
-import os
 import random
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import zip_longest
 from typing import Any
-from unittest import mock
 
 import pytest
 
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks import model
+from conformance.checks import generation, model
 from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
@@ -315,9 +312,9 @@ class Search:
         if self._static or not self._in_step:
             self._one_by_one([model.TOUR])
             if self.wrong is None and self._goes_on:
-                self._one_by_one(self._made_up())
+                self._one_by_one(self._made_up)
         else:
-            sequences = [model.TOUR, *self._made_up()]
+            sequences = [model.TOUR, *self._made_up]
             suspect = self._side_by_side(sequences)
             lasting = isinstance(suspect, Wrong) and suspect.lasting
             if suspect is not None and not lasting:
@@ -329,6 +326,10 @@ class Search:
         if self.wrong is not None and not self.wrong.lasting:
             self._left = 0 if self._static else self._budget.shortening
             model.shortened(self.wrong.steps, self.walk)
+
+    @property
+    def _made_up(self) -> Sequence[Sequence[Step]]:
+        return generation.sequences(self._budget.walks, self._budget.steps, self._seed)
 
     def _one_by_one(self, sequences: Sequence[Sequence[Step]]) -> None:
         """Play sequences until one goes wrong."""
@@ -415,98 +416,6 @@ class Search:
             return None
         found = (self.take(walk, step) for step in steps)
         return next((wrong.steps for wrong in found if wrong is not None), None)
-
-    def _made_up(self) -> list[list[Step]]:
-        """Sequences that the state machine makes up: what to do next follows from no answer."""
-        from hypothesis import HealthCheck, Phase, Verbosity, seed
-        from hypothesis import settings as profile
-        from hypothesis.stateful import run_state_machine_as_test
-
-        chosen = profile(
-            max_examples=self._budget.walks,
-            stateful_step_count=self._budget.steps,
-            phases=(Phase.generate,),
-            suppress_health_check=list(HealthCheck),
-            deadline=None,
-            database=None,
-            derandomize=False,
-            report_multiple_bugs=False,
-            print_blob=False,
-            verbosity=Verbosity.quiet,
-        )
-        made: list[list[Step]] = []
-        with secluded():
-            # A partial: of a class Hypothesis would read the source first, and parse this whole module for it.
-            machine: Any = _machine(made)
-            seeded: Any = seed(self._seed)
-            run_state_machine_as_test(seeded(partial(machine)), settings=chosen)
-        return made[: self._budget.walks]
-
-
-def _machine(made: list[list[Step]]) -> type[Any]:
-    """The state machine that adds a sequence to `made` at each of its runs."""
-    from hypothesis import strategies as st
-    from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-
-    anyone = st.sampled_from(model.NAMES)
-
-    class Machine(RuleBasedStateMachine):
-        """Notes down steps."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.steps: list[Step] = []
-            made.append(self.steps)
-
-        def take(self, kind: Kind, *names: str) -> None:
-            self.steps.append(Step(kind, names))
-
-        @initialize(looked=st.booleans())
-        def look(self, looked: bool) -> None:
-            if looked:
-                self.take(Kind.LIST)
-
-        @rule(name=st.sampled_from(model.PENDING_NAMES))
-        def cancel_pending(self, name: str) -> None:
-            self.take(Kind.CANCEL, name)
-
-        @rule(name=anyone)
-        def cancel(self, name: str) -> None:
-            self.take(Kind.CANCEL, name)
-
-        @rule(name=anyone)
-        def cancel_without_the_key(self, name: str) -> None:
-            self.take(Kind.KEYLESS, name)
-
-        @rule(one=anyone, other=anyone)
-        def cancel_together(self, one: str, other: str) -> None:
-            self.take(Kind.TOGETHER, one, other)
-
-        @rule()
-        def list_orders(self) -> None:
-            self.take(Kind.LIST)
-
-    return Machine
-
-
-@contextmanager
-def secluded() -> Iterator[None]:
-    """Hypothesis without its surroundings: it writes no files, and what it makes up depends on the seed alone, not on
-    the constants in whatever modules happen to be loaded."""
-    from hypothesis import configuration
-    from hypothesis.internal.conjecture import providers
-
-    home = "__hypothesis_home_directory"
-    with mock.patch.object(configuration, home, None, create=True):
-        configuration.set_hypothesis_home_dir(f"{os.devnull}/hypothesis")  # where nothing can be written
-        if not hasattr(providers, "_get_local_constants"):
-            yield
-            return
-        none = type(providers.GLOBAL_CONSTANTS)()
-        with mock.patch.object(providers, "_get_local_constants", return_value=none):
-            providers.CONSTANTS_CACHE.cache.clear()
-            yield
-            providers.CONSTANTS_CACHE.cache.clear()
 
 
 @dataclass

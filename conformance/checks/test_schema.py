@@ -1,243 +1,32 @@
 """Requests made up from the OpenAPI document: ids, header fields and query parameters that nobody thought of.
 
-Schemathesis makes them up from the shipped document; the suite's own client sends them, so the guard decides what may
-go out, and whatever it refuses is left out. The document is first widened by what the contract leaves open (query
-parameters, header fields) and narrowed to ids where no order is, nor will be soon.
+Schemathesis makes them up from the shipped document (`generation`); the suite's own client sends them, so the guard
+decides what may go out, and whatever it refuses is left out.
 
-    openapi.yaml ──amended──▶ Schemathesis (quick: plain Hypothesis) ──▶ guard ──▶ client ──▶ judged by level
+    made up ──▶ guard ──▶ client ──▶ judged by level
 
 What is well-formed must be answered as the contract says; of the rest no more is demanded than CANCEL-11 and LIST-6
-do, and the statuses are observed. The budget quick does without Schemathesis, which takes a second to load: the same
-document is then read by a few lines of plain Hypothesis strategies.
+do, and the statuses are observed.
 """
 
 from __future__ import annotations
 
-import copy
-import json
-import random
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote, unquote, urlencode
 
 import pytest
 
 from conformance import verify
 from conformance.api import Api, Observations
 from conformance.check import requirement
-from conformance.checks.test_model import secluded
-from conformance.contract import catalogue
-from conformance.contract.jsontext import INT64
+from conformance.checks.generation import FAR, SOON, Made, Maker, kind
 from conformance.contract.listing import Listing
 from conformance.target import Mode
 from conformance.transport.client import Answer
-from conformance.transport.evidence import NOBODY, Allowed, Headers
+from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import readings
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
-
-#: A part of an OpenAPI document, or values for its parameters.
-Schema = dict[str, Any]
-
-#: How many different requests of each kind are sent.
-BUDGETS = {"quick": 6, "standard": 10, "thorough": 150}
 #: So often is drawn anew where nothing that was drawn may go out.
 DRAWS = 20
-#: A service that counts up gives the next orders ids just above those that it has given, and none from here on.
-FAR = 2**40
-SOON = 2**20
-PRINTABLE = "".join(map(chr, range(33, 127)))
-#: The longest path segment and query that are sent: how much a server takes in is not shown.
-LONGEST = 300
-
-LIST, CANCEL = ("/store/orders", "get"), ("/store/orders/{orderId}", "delete")
-
-#: Where no order is: both ends of int64.
-_FAR_IDS = [{"minimum": FAR, "maximum": INT64.stop - 1}, {"minimum": INT64.start, "maximum": -FAR}]
-#: Header fields that no service has to mind.
-_HEADERS: dict[str, Schema] = {
-    "X-Request-Id": {"type": "string", "pattern": "^[A-Za-z0-9-]{1,36}$"},
-    "Accept-Language": {"type": "string", "enum": ["de", "en-GB", "*", "sv;q=0.5"]},
-    "Accept": {"type": "string", "enum": ["*/*", "application/json", "application/json;q=0.9, */*;q=0.1"]},
-    "Cache-Control": {"type": "string", "enum": ["no-cache", "max-age=0"]},
-}
-_TEXT: Schema = {"type": "string", "pattern": "^[A-Za-z0-9 ._:,/+-]{0,20}$"}
-_NUMBER: Schema = {"type": "integer", "minimum": -10, "maximum": 10**6}
-#: Query parameters of the kinds that are planned for another version, and some of none.
-_QUERY: dict[str, Schema] = {
-    **dict.fromkeys(("limit", "offset", "page", "per_page", "pageSize", "skip", "top", "petId", "id"), _NUMBER),
-    **dict.fromkeys(("status", "filter", "sort", "q", "fields", "cursor", "shipDate", "x"), _TEXT),
-    "complete": {"type": "boolean"},
-}
-
-
-@dataclass(frozen=True, order=True)
-class Made:
-    """A request that was made up: the path segment for the id, the query, header fields."""
-
-    size: int
-    segment: str = ""
-    query: str = ""
-    headers: Headers = ()
-
-    @classmethod
-    def of(cls, path: Schema, query: Schema, headers: Schema) -> Made:
-        """From the values of its parameters. A path segment may come percent-encoded or plain."""
-        segment = quote(unquote(str(path["orderId"])), safe="") if path else ""
-        encoded = urlencode([(name, _text(value)) for name, value in sorted(query.items())])
-        fields = tuple(sorted((str(name), str(value)) for name, value in headers.items() if name in _HEADERS))
-        return cls(len(segment) + len(encoded) + len(fields), segment, encoded, fields)
-
-
-def _text(value: object) -> str:
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
-
-
-class Maker:
-    """Makes requests up, always the same from one seed."""
-
-    def __init__(self, rng: random.Random, budget: str) -> None:
-        self._rng = rng
-        self._count = BUDGETS[budget]
-        self._plain = budget == "quick"
-
-    def far_orders(self) -> list[Made]:
-        """Cancels of orders that do not exist, with header fields of all sorts: well-formed."""
-        schema = {"anyOf": [{**_order_id()["schema"], **bounds} for bounds in _FAR_IDS]}
-        return self._made(CANCEL, [{**_order_id(), "schema": schema}, *_optional("header", _HEADERS)])
-
-    def listings(self) -> list[Made]:
-        """Listings with header fields of all sorts: well-formed."""
-        return self._made(LIST, _optional("header", _HEADERS))
-
-    def queries(self) -> list[Made]:
-        """Listings with query parameters, which the contract does not know."""
-        return [made for made in self._made(LIST, _optional("query", _QUERY)) if made.query]
-
-    def malformed(self) -> list[Made]:
-        """Cancels of what is no integer."""
-        return [made for made in self._made(CANCEL, [_order_id()], wrong=True) if kind(made.segment) != "an id"]
-
-    def _made(self, operation: tuple[str, str], parameters: list[Schema], *, wrong: bool = False) -> list[Made]:
-        """Different requests of one operation with these parameters, the shortest first."""
-        found = _made_up(
-            operation, json.dumps(parameters), wrong, self._plain, 3 * self._count, self._rng.getrandbits(64)
-        )
-        return sorted([made for made in found if made.size <= LONGEST][: self._count])
-
-
-@cache  # one seed makes up the same for every service that is judged in this process
-def _made_up(
-    operation: tuple[str, str], parameters: str, wrong: bool, plain: bool, examples: int, number: int
-) -> list[Made]:
-    """Different requests of one operation with `parameters`, a JSON list, from the random `number`."""
-    described = json.loads(parameters)
-    with secluded():
-        if plain:
-            return _drawn(_plain_requests(described, wrong=wrong), examples, number)
-        return _drawn(_schemathesis_requests(operation, described, wrong=wrong), examples, number)
-
-
-def _drawn(strategy: SearchStrategy[Made], examples: int, number: int) -> list[Made]:
-    """Different examples of a strategy. Hypothesis generates here and does nothing else."""
-    from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
-
-    found: dict[Made, None] = {}
-
-    @seed(number)
-    @settings(
-        max_examples=examples,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-        deadline=None,
-        database=None,
-        derandomize=False,
-        print_blob=False,
-        verbosity=Verbosity.quiet,
-    )
-    @given(strategy)
-    def collect(made: Made) -> None:
-        found.setdefault(made)
-
-    collect()
-    return list(found)
-
-
-# --- the document
-
-
-@cache
-def _document() -> Schema:
-    # Schemathesis brings PyYAML with it; its stubs are only there where the suite is developed.
-    return cast(Schema, import_module("yaml").safe_load(catalogue.resource("openapi.yaml")))
-
-
-def _order_id() -> Schema:
-    path, method = CANCEL
-    return cast(Schema, _document()["paths"][path][method]["parameters"][0])
-
-
-def _optional(where: str, schemas: dict[str, Schema]) -> list[Schema]:
-    return [{"name": name, "in": where, "required": False, "schema": schema} for name, schema in schemas.items()]
-
-
-# --- what makes requests up
-
-
-def _schemathesis_requests(
-    operation: tuple[str, str], parameters: list[Schema], *, wrong: bool
-) -> SearchStrategy[Made]:
-    """The requests that Schemathesis makes up for one operation. It is told everything, so that it reads no
-    configuration of its own, and it sends nothing."""
-    import schemathesis
-    from schemathesis import GenerationMode
-    from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
-
-    path, method = operation
-    described = {**_document()["paths"][path][method], "parameters": parameters}
-    whole = {**_document(), "paths": {path: {method: described}}}
-    generation = GenerationConfig(
-        codec="ascii", allow_x00=False, with_security_parameters=False, allow_extra_parameters=False
-    )
-    configuration = SchemathesisConfig(seed=0, projects=ProjectsConfig(default=ProjectConfig(generation=generation)))
-    schema = schemathesis.openapi.from_dict(copy.deepcopy(whole), config=configuration)
-    mode = GenerationMode.NEGATIVE if wrong else GenerationMode.POSITIVE
-    cases = schema[path][method.upper()].as_strategy(generation_mode=mode)
-    return cases.map(lambda case: Made.of(case.path_parameters or {}, case.query or {}, dict(case.headers or {})))
-
-
-def _plain_requests(parameters: list[Schema], *, wrong: bool) -> SearchStrategy[Made]:
-    """The same with Hypothesis alone, for the schemas that occur here."""
-    from hypothesis import strategies as st
-
-    def values(schema: Schema) -> SearchStrategy[Any]:
-        if wrong:
-            text = st.text(PRINTABLE, min_size=1, max_size=20)
-            return text | st.sampled_from(("true", "false", "null", "{}")) | st.floats(allow_nan=False).map(str)
-        if "anyOf" in schema:
-            return st.one_of([values(each) for each in schema["anyOf"]])
-        if "enum" in schema:
-            return st.sampled_from(schema["enum"])
-        match schema["type"]:
-            case "integer":
-                return st.integers(schema["minimum"], schema["maximum"])
-            case "boolean":
-                return st.booleans()
-        fitting = [character for character in PRINTABLE if re.fullmatch(schema["pattern"], character)]
-        return st.text(fitting, min_size=1, max_size=20)
-
-    def group(where: str) -> SearchStrategy[Schema]:
-        there = {each["name"]: values(each["schema"]) for each in parameters if each["in"] == where}
-        if where == "path":
-            return st.fixed_dictionaries(there)
-        return st.fixed_dictionaries({}, optional=there)
-
-    return st.builds(Made.of, group("path"), group("query"), group("header"))
 
 
 # --- what may be sent, and what it is
@@ -249,18 +38,6 @@ def out_of_reach(api: Api, found: Listing, segment: str) -> bool:
     numbers = readings(segment)
     near = {abs(number) for number in numbers} | {number % 2**31 for number in numbers}
     return api.permits(segment) and not any(top < number <= top + SOON for number in near)
-
-
-def kind(segment: str) -> str:
-    """What a path segment is in the words of the observations."""
-    text = unquote(segment)
-    if re.fullmatch(r"[+-]?[0-9]+", text):
-        plain = re.fullmatch(r"0|-?[1-9][0-9]*", text)
-        return "ids outside int64" if int(text) not in INT64 else "an id" if plain else "unusual spellings of an id"
-    try:
-        return "unusual spellings of an id" if float(text).is_integer() else "malformed ids"
-    except ValueError:
-        return "malformed ids"
 
 
 def statuses(answers: list[Answer]) -> list[str]:

@@ -14,6 +14,7 @@ import string
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, unquote
@@ -93,7 +94,7 @@ class Request:
     body: bytes | None = None
     allowed: Allowed = Allowed.LISTED
 
-    @property
+    @cached_property
     def operation(self) -> Operation:
         """The operation of the contract that method and path belong to."""
         if self.method == "GET" and self.path == "/store/orders":
@@ -104,7 +105,7 @@ class Request:
             return Operation.PET
         return Operation.OTHER
 
-    @property
+    @cached_property
     def order_id(self) -> str | None:
         """The path segment that a cancel has for its `orderId`, decoded; None for other requests."""
         if self.operation is not Operation.CANCEL:
@@ -211,7 +212,10 @@ class Redactor:
         self._spelt: dict[str, str] = {}
         self._known: dict[str, str] = {}
         starts = range(len(key) - SECRET_PART + 1)
-        self._parts = {text[i : i + SECRET_PART].lower() for text in (key, key[::-1]) for i in starts}
+        ways = (key.translate(_ASCII_LOWER), key[::-1].translate(_ASCII_LOWER))
+        self._parts = {text[i : i + SECRET_PART] for text in ways for i in starts}
+        half = SECRET_PART // 2  # each part holds a whole one of these, which are few
+        self._blocks = {text[i : i + half] for text in ways for i in range(0, len(key) - half + 1, half)}
         self.add(key, KEY_LABEL)
 
     def add(self, value: str, label: str) -> None:
@@ -267,6 +271,8 @@ class Redactor:
 
     def _without_parts(self, text: str) -> str:
         lowered = text.translate(_ASCII_LOWER)  # unlike lower(), this never changes the length
+        if not any(map(lowered.__contains__, self._blocks)):
+            return text
         covered: list[tuple[int, int]] = []
         for part in self._parts:
             start = lowered.find(part)

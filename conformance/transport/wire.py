@@ -11,6 +11,7 @@ import select
 import socket
 import ssl
 import time
+from functools import cache
 from types import TracebackType
 from urllib.parse import urlsplit
 
@@ -231,7 +232,7 @@ class Connection:
         lines += [f"{name}: {value}" for name, value in headers]
         # h11 reads a response by the request that it knows of.
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
-        self._protocol.send(h11.Request(method=request.method, target="/", headers=[("Host", self._endpoint.host)]))
+        self._protocol.send(_known(request.method))
         self._protocol.send(h11.EndOfMessage())
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
@@ -300,3 +301,9 @@ class Connection:
         else:
             exchange.trouble, exchange.detail = Trouble.BROKEN, str(error) or type(error).__name__
         exchange.status = None
+
+
+@cache
+def _known(method: str) -> h11.Request:
+    """A request for h11 to know of: of one that is sent, only the method matters to its answer."""
+    return h11.Request(method=method, target="/", headers=[("Host", "localhost")])

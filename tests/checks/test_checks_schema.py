@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl, unquote
 import pytest
 from built import session
 
-from conformance.checks.test_schema import BUDGETS, FAR, LONGEST, SOON, Made, Maker, kind, out_of_reach
+from conformance.checks.generation import BUDGETS, FAR, LONGEST, SOON, Made, Maker, kind
+from conformance.checks.test_schema import out_of_reach
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
 

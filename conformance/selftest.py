@@ -26,6 +26,7 @@ from conformance.contract import catalogue
 from conformance.direct import DirectSession
 from conformance.matrix import Case, Judged
 from conformance.plugin import Shared
+from conformance.reporting.run import Run
 from conformance.session import Session
 from conformance.settings import Settings
 from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
@@ -79,6 +80,15 @@ class _Bench:
         return True
 
 
+def collected(work: Callable[[pytest.Session], None]) -> None:
+    """Collect the checks and do `work` with the session that holds them. Raises what `work` raises."""
+    bench = _Bench(work)
+    running.seclude()
+    pytest.main(running.words("--capture=no"), plugins=[bench, running.Quiet()])
+    if bench.error is not None:
+        raise bench.error
+
+
 class _Judging(plugin.Plugin):
     """The suite's plugin, with a service of this process as its target."""
 
@@ -107,7 +117,7 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
         own = _Judging(session.config, chosen, target, service)
         plugin.run_collected(session, own)
     (run,) = own.runs
-    ended = {status: tuple(row.requirement.id for row in run.requirements if row.status is status) for status in Status}
+    ended = by_status(run)
     return Judged(
         case,
         ended[Status.FAILED],
@@ -123,6 +133,11 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
             if row.requirement.id == case.requirement and check.status is Status.FAILED
         ),
     )
+
+
+def by_status(run: Run) -> dict[Status, tuple[str, ...]]:
+    """The ids of the requirements of a run, by the status in which they ended."""
+    return {status: tuple(row.requirement.id for row in run.requirements if row.status is status) for status in Status}
 
 
 def _named(check: str, requirement: str) -> str:
@@ -171,11 +186,7 @@ def judge_all(chosen: list[Case], seed: int, budget: str, workers: int, done: Ca
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    bench = _Bench(share)
-    running.seclude()
-    pytest.main(running.words(), plugins=[bench, running.Quiet()])
-    if bench.error is not None:
-        raise bench.error
+    collected(share)
 
 
 def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Path) -> int:

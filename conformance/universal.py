@@ -337,6 +337,7 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     error_fields: set[str] = set()
     seconds: dict[str, list[float]] = {}
     limited: list[int] = []
+    read: set[tuple[int, str]] = set()
     for exchange in exchanges:
         if exchange.status is None:
             continue
@@ -348,6 +349,9 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
             limited.append(exchange.number)
         if exchange.body_cut or exchange.operation not in (Operation.LIST, Operation.CANCEL):
             continue
+        if (exchange.status, exchange.body) in read:
+            continue
+        read.add((exchange.status, exchange.body))
         try:
             body = json.loads(exchange.body)
         except (ValueError, RecursionError):

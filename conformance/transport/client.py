@@ -27,7 +27,7 @@ from conformance.contract.listing import Listing
 from conformance.target import DEFAULT_MAX_BODY
 from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
-from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
+from conformance.transport.evidence import Exchange, Headers, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.sightings import Sightings, sightings
 
@@ -100,8 +100,7 @@ class Answer:
 
     def header(self, name: str) -> str | None:
         """The value of a header field, of several of that name joined by commas (RFC 9110 section 5.3)."""
-        values = [value for field, value in self.headers if field.lower() == name.lower()]
-        return ", ".join(values) if values else None
+        return header(self.headers, name)
 
     @property
     def media_type(self) -> str:
@@ -125,6 +124,12 @@ class Answer:
 
 
 Observer = Callable[[Answer], None]
+
+
+def header(headers: Headers, name: str) -> str | None:
+    """The value of a header field, of several of that name joined by commas (RFC 9110 section 5.3)."""
+    values = [value for field, value in headers if field.lower() == name.lower()]
+    return ", ".join(values) if values else None
 
 
 class Client:
@@ -162,7 +167,8 @@ class Client:
             len(ordered) == 1 or self._largest > HEAVY or (self._near and not at_once)
         ):
             attempts.append(self._attempts(ordered[len(attempts)]))
-        attempts += self._threads.map(self._attempts, ordered[len(attempts) :])
+        if len(attempts) < len(ordered):
+            attempts += self._threads.map(self._attempts, ordered[len(attempts) :])
         self.keep(*(answer for tries in attempts for answer in tries))
         if not all(attempts):
             raise ServiceGone(self.endpoint.gone)

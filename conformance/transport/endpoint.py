@@ -55,6 +55,8 @@ class Pace:
 
     def wait(self) -> None:
         """Sleep until the next request may go out."""
+        if not self._interval and not self.held and self._file is None:
+            return
         with self._turns():
             now = time.monotonic()
             turn = max(now, self._next)

@@ -41,6 +41,8 @@ DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
 MOST_REMEMBERED = 1_500_000
 #: New ids are sorted in one by one if they are no more than these.
 FEW = 200
+#: Below this a double is no other integer than the one it was made of.
+EXACT = 2**53
 #: A service may clamp an id that is too large for it to one of these.
 RANGES = ((-(2**31), 2**31 - 1), (INT64.start, INT64.stop - 1))
 
@@ -187,8 +189,10 @@ class Guard:
         hit: set[int] = set()
         for number in numbers:
             hit |= {min(max(number, low), high) for low, high in RANGES} & self.listed
+            hit |= {number, -number} & self.listed
             for signed in (number, -number):
-                hit.update(_equal(self._sorted, _double(signed), self._sorted, _double))
+                if abs(number) >= EXACT:
+                    hit.update(_equal(self._sorted, _double(signed), self._sorted, _double))
                 hit.update(_equal(self._residues, _residue(signed), self._by_residue))
         return hit
 

@@ -24,12 +24,67 @@ from conformance.transport.client import (
     LONGEST_HEAD,
     Answer,
     Client,
+    header,
     pause,
 )
+from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import Headers, Request, Trouble
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
 QUIET = 0.2
+#: What is raised where no complete answer comes, or none that can be understood.
+BROKEN = (OSError, h11.RemoteProtocolError, Miscoded)
+
+
+class Incoming:
+    """The response to a request as it comes in, read by h11 (RFC 9112)."""
+
+    def __init__(self, method: str, limit: int) -> None:
+        """`method` is that of the request, by which a response is read; `limit` is for its body, in bytes."""
+        self.status: int | None = None
+        self.reason = ""
+        self.http_version = ""
+        self.headers: Headers = ()
+        self.body = b""
+        self._limit = limit
+        self._taken: Body | None = None
+        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
+        self._protocol.send(_known(method))
+        self._protocol.send(h11.EndOfMessage())
+
+    def take(self, data: bytes) -> bool:
+        """Add what was received, nothing where the connection has ended; whether the response is complete.
+
+        Raises Unreadable, Miscoded, OSError and h11.RemoteProtocolError.
+        """
+        self._protocol.receive_data(data)
+        while (event := self._protocol.next_event()) is not h11.NEED_DATA:
+            if isinstance(event, h11.Response):
+                self.headers = tuple(
+                    (name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items()
+                )
+                self.http_version = f"HTTP/{event.http_version.decode()}"
+                self.reason = event.reason.decode("latin-1")
+                self._taken = Body(header(self.headers, "content-encoding") or "", self._limit)
+                self.status = event.status_code
+            elif isinstance(event, h11.Data) and self._taken is not None:
+                self._taken.take(event.data)
+            elif isinstance(event, h11.EndOfMessage) and self._taken is not None:
+                self.body = self._taken.whole()
+                return True
+            elif isinstance(event, h11.ConnectionClosed):
+                raise ConnectionResetError("the connection was closed without an answer")
+        return False
+
+    @property
+    def extra(self) -> bytes:
+        """What came after the end of the response."""
+        return self._protocol.trailing_data[0]
+
+    @property
+    def last(self) -> bool:
+        """Whether no other response can come on this connection."""
+        return self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED)
 
 
 class Wire:
@@ -56,7 +111,6 @@ class Connection:
         self._socket: socket.socket | None = None
         self._held = b""
         self._pending: Answer | None = None
-        self._protocol = h11.Connection(h11.CLIENT)  # replaced for each request
         self._closing = False
         self._fresh = True  # nothing was sent on this connection before the request at hand
         self._released = False  # all of the request was sent
@@ -132,8 +186,7 @@ class Connection:
         self._deadline = time.monotonic() + self._endpoint.timeout
         recorder = self._client.recorder
         self._pending = Answer(request, recorder.begin(request, self._endpoint.url(request), headers, "wire"))
-        head = self._head(request, headers)
-        message = head + (request.body or b"")
+        message = outgoing(self._endpoint, request, headers)
         self._held = message[-2:]
         if self._socket is not None and not self._is_open():
             self.close()
@@ -167,12 +220,12 @@ class Connection:
                 self._read(answer)
             except Unreadable as error:
                 answer.exchange.trouble, answer.exchange.detail = Trouble.TOO_LARGE, str(error)
-            except (OSError, h11.RemoteProtocolError, Miscoded) as error:
+            except BROKEN as error:
                 self._trouble(error)
         exchange = answer.exchange
         self._client.note(answer)
         self._endpoint.after(answer.request, exchange.trouble, exchange.detail)
-        if self._closing or exchange.trouble or self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED):
+        if self._closing or exchange.trouble:
             self.close()
         if keep:
             self._client.keep(answer)
@@ -227,41 +280,18 @@ class Connection:
             raise ConnectionRefusedError(f"the proxy {proxy} opens no tunnel: {head[:60].decode('latin-1')!r}")
         return connected
 
-    def _head(self, request: Request, headers: Headers) -> bytes:
-        lines = [f"{request.method} {self._endpoint.path(request)} HTTP/1.1"]
-        lines += [f"{name}: {value}" for name, value in headers]
-        # h11 reads a response by the request that it knows of.
-        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
-        self._protocol.send(_known(request.method))
-        self._protocol.send(h11.EndOfMessage())
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
     def _read(self, answer: Answer) -> None:
         exchange = answer.exchange
-        body = Body("", self._endpoint.max_body)
-        while True:
-            event = self._protocol.next_event()
-            if event is h11.NEED_DATA:
-                self._protocol.receive_data(self._receive())
-            elif isinstance(event, h11.Response):
-                answer.headers = tuple(
-                    (name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items()
-                )
-                exchange.http_version = f"HTTP/{event.http_version.decode()}"
-                exchange.reason = event.reason.decode("latin-1")
-                status = event.status_code
-                body = Body(answer.header("content-encoding") or "", self._endpoint.max_body)
-            elif isinstance(event, h11.Data):
-                body.take(event.data)
-            elif isinstance(event, h11.EndOfMessage):
-                break
-            elif isinstance(event, h11.ConnectionClosed):
-                raise ConnectionResetError("the connection was closed without an answer")
-        answer.body = body.whole()
-        exchange.status = status
-        answer.extra = self._protocol.trailing_data[0]
-        if self._closing:
-            answer.extra += self._rest()
+        incoming = Incoming(answer.request.method, self._endpoint.max_body)
+        try:
+            while not incoming.take(self._receive()):
+                pass
+        finally:
+            answer.headers = incoming.headers
+            exchange.reason, exchange.http_version = incoming.reason, incoming.http_version
+        exchange.status, answer.body = incoming.status, incoming.body
+        answer.extra = incoming.extra + (self._rest() if self._closing else b"")
+        self._closing = self._closing or incoming.last
 
     def _receive(self) -> bytes:
         if self._socket is None:
@@ -301,6 +331,13 @@ class Connection:
         else:
             exchange.trouble, exchange.detail = Trouble.BROKEN, str(error) or type(error).__name__
         exchange.status = None
+
+
+def outgoing(endpoint: Endpoint, request: Request, headers: Headers) -> bytes:
+    """Every byte of `request` with these header fields."""
+    lines = [f"{request.method} {endpoint.path(request)} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + (request.body or b"")
 
 
 @cache

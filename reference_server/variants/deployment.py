@@ -70,8 +70,8 @@ def is_slow(service: Service) -> None:
 
 @variant()
 def cancels_slowly(service: Service) -> None:
-    """Takes 150 milliseconds for every cancel."""
-    _slow(service, 0.15, "DELETE")
+    """Takes 60 milliseconds for every cancel."""
+    _slow(service, 0.06, "DELETE")
 
 
 @variant()

@@ -1,0 +1,60 @@
+"""What the selftest leaves out between client and service, connections, makes no difference to a status."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import plugin, selftest, settings
+from conformance.plugin import Shared
+from conformance.target import UNNAMED, Mode, Secret, States, Target
+from conformance.verdict import Status
+from reference_server.running import Running, build
+
+KEY = "key-of-a-service-in-this-process"
+#: Of each kind: bytes, framing, connections, races, credentials, bodies, pages; and correct ones that are odd in HTTP.
+CASES = (
+    "sends-json-after-204",
+    "counts-the-body-too-short",
+    "leaves-the-last-chunk-out",
+    "trusts-the-connection",
+    "lets-two-of-several-cancels-win",
+    "ignores-the-last-character-of-the-key",
+    "answers-401-as-html",
+    "stops-after-one-hundred",
+    "closes-every-connection",
+    "compresses-with-gzip",
+    "ends-bodies-by-closing",
+    "sends-chunks",
+)
+
+Statuses = dict[Status, tuple[str, ...]]
+
+
+def over_sockets(session: pytest.Session, case: selftest.Case) -> Statuses:
+    """The requirements by their status, with the suite's own client, a listener for state control, and sockets."""
+    faults, variants = ([case.name], []) if case.requirement else ([], [case.name])
+    with Running(build(KEY.encode(), faults=faults, variants=variants), states_port=0) as server:
+        chosen = settings.read((UNNAMED,), {"seed": 1, "budget": "quick"})
+        target = Target(UNNAMED, server.base_url, Secret(KEY), Mode.FULL, states=States(url=server.states_url))
+        own = plugin.Plugin(session.config, chosen, Shared(1), {UNNAMED: target}, {})
+        plugin.run_collected(session, own)
+    (run,) = own.runs
+    return selftest.by_status(run)
+
+
+def test_connections_make_no_difference() -> None:
+    chosen = [case for case in selftest.cases() if case.name in CASES]
+    assert len(chosen) == len(CASES)
+    seen: dict[str, tuple[Statuses, Statuses]] = {}
+
+    def work(session: pytest.Session) -> None:
+        for case in chosen:
+            judged = selftest.judge(session, case, 1, "quick")
+            direct = {Status.FAILED: judged.failed, Status.INCONCLUSIVE: judged.inconclusive}
+            found = over_sockets(session, case)
+            seen[case.name] = direct, {status: found[status] for status in direct}
+
+    selftest.collected(work)
+    assert len(seen) == len(CASES)
+    for name, (direct, over) in seen.items():
+        assert direct == over, name

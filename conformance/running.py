@@ -15,13 +15,15 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance import plugin, settings, waivers
-from conformance.check import Check, all_checks
+from conformance import ahead, plugin, settings, waivers
+from conformance.check import Check, all_checks, exclusion
+from conformance.checks.generation import Call
 from conformance.contract import catalogue
 from conformance.reporting import console as report
 from conformance.reporting.run import Run
+from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
-from conformance.target import REFERENCE, ConfigError, resolve
+from conformance.target import REFERENCE, ConfigError, Target, resolve
 from conformance.verdict import Exit, Status, Verdict
 
 
@@ -39,6 +41,8 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
     forking = sys.platform == "linux"  # elsewhere a process with libraries of the system in it must not be forked
+    if forking:
+        _make_ahead(chosen, resolved, checks)
     command = arguments(names, {**values, "seed": chosen.seed}, None if forking else workers)
     seclude()
     interruption = _Interruption()
@@ -58,6 +62,15 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     if not runs:
         return Exit.USAGE if status != 0 else Exit.INCOMPLETE
     return int(status)
+
+
+def _make_ahead(chosen: Settings, targets: list[Target | None], checks: list[Check]) -> None:
+    """Have what the checks that will run make up made up from now on, beside everything else."""
+    wanted: list[Call] = []
+    for target in targets:
+        runnable = [check.id for check in checks if target is None or exclusion(check.needs, target) is None]
+        wanted += ahead.calls(chosen.seed, target.name if target else REFERENCE, chosen.budget, runnable)
+    ahead.begin(wanted)
 
 
 def seclude() -> None:

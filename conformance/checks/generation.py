@@ -7,17 +7,17 @@ The shipped document is first widened by what the contract leaves open (query pa
 ids where no order is, nor will be soon. The budget quick does without Schemathesis, which takes a second to load: the
 same document is then read by a few lines of plain Hypothesis strategies.
 
-Pure: the same arguments give the same, and nothing is sent from here. Both libraries are imported when first needed.
+The same arguments give the same, in every process; nothing is sent from here. Both libraries are imported when first
+needed, which is never where another process makes everything up (`conformance.ahead`).
 """
 
 from __future__ import annotations
 
 import copy
-import json
 import os
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -69,6 +69,55 @@ _QUERY: dict[str, Schema] = {
 }
 
 
+# --- made up once
+
+
+#: A function of this module, by its name, and what it is given.
+Call = tuple[str, tuple[Any, ...]]
+
+_made: dict[Call, Any] = {}
+_ahead: Iterator[tuple[Call, Any]] = iter(())
+
+
+def expect(ahead: Iterator[tuple[Call, Any]]) -> None:
+    """Have what `ahead` gives (`conformance.ahead`) taken from there instead of made up here."""
+    global _ahead
+    _ahead = ahead
+
+
+def complete() -> None:
+    """Take everything that is still expected."""
+    _made.update(_ahead)
+
+
+def make(call: Call) -> Any:
+    """What `call` makes up; the same for every service that is judged by this process, and in every other process."""
+    while call not in _made and (found := next(_ahead, None)) is not None:
+        _made.update([found])
+    if call not in _made:
+        name, arguments = call
+        _made[call] = _MAKERS[name](*arguments)
+    return _made[call]
+
+
+def number(*words: object) -> int:
+    """A random number of 64 bits that derives from these words alone."""
+    return random.Random(":".join(map(str, words))).getrandbits(64)
+
+
+def sequences(count: int, steps: int, number: int) -> Sequence[Sequence[Step]]:
+    """At most `count` sequences of at most `steps` steps."""
+    return cast(Sequence[Sequence[Step]], make(("sequences", (count, steps, number))))
+
+
+def requests(kind: str, budget: str, number: int) -> Sequence[Made]:
+    """Different requests of a `kind` in KINDS, the shortest first."""
+    return cast(Sequence[Made], make(("requests", (kind, budget, number))))
+
+
+# --- Hypothesis
+
+
 def _profile(examples: int, **more: Any) -> settings:
     """Hypothesis generates here and does nothing else."""
     from hypothesis import HealthCheck, Phase, Verbosity, settings
@@ -109,10 +158,8 @@ def secluded() -> Iterator[None]:
 # --- sequences of steps
 
 
-@cache  # one seed makes up the same for every service that is judged in this process
-def sequences(count: int, steps: int, number: int) -> Sequence[Sequence[Step]]:
-    """At most `count` sequences of at most `steps` steps, from the random `number`: what to do next follows from no
-    answer."""
+def _sequences(count: int, steps: int, number: int) -> Sequence[Sequence[Step]]:
+    """What to do next follows from no answer."""
     from hypothesis import seed
     from hypothesis.stateful import run_state_machine_as_test
 
@@ -197,39 +244,6 @@ def _text(value: object) -> str:
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
 
 
-class Maker:
-    """Makes requests up, always the same from one seed."""
-
-    def __init__(self, rng: random.Random, budget: str) -> None:
-        self._rng = rng
-        self._count = BUDGETS[budget]
-        self._plain = budget == "quick"
-
-    def far_orders(self) -> list[Made]:
-        """Cancels of orders that do not exist, with header fields of all sorts: well-formed."""
-        schema = {"anyOf": [{**_order_id()["schema"], **bounds} for bounds in _FAR_IDS]}
-        return self._made(CANCEL, [{**_order_id(), "schema": schema}, *_optional("header", _HEADERS)])
-
-    def listings(self) -> list[Made]:
-        """Listings with header fields of all sorts: well-formed."""
-        return self._made(LIST, _optional("header", _HEADERS))
-
-    def queries(self) -> list[Made]:
-        """Listings with query parameters, which the contract does not know."""
-        return [made for made in self._made(LIST, _optional("query", _QUERY)) if made.query]
-
-    def malformed(self) -> list[Made]:
-        """Cancels of what is no integer."""
-        return [made for made in self._made(CANCEL, [_order_id()], wrong=True) if kind(made.segment) != "an id"]
-
-    def _made(self, operation: tuple[str, str], parameters: list[Schema], *, wrong: bool = False) -> list[Made]:
-        """Different requests of one operation with these parameters, the shortest first."""
-        found = _requests(
-            operation, json.dumps(parameters), wrong, self._plain, 3 * self._count, self._rng.getrandbits(64)
-        )
-        return sorted([made for made in found if made.size <= LONGEST][: self._count])
-
-
 def kind(segment: str) -> str:
     """What a path segment is in the words of the observations."""
     text = unquote(segment)
@@ -242,16 +256,38 @@ def kind(segment: str) -> str:
         return "malformed ids"
 
 
-@cache
-def _requests(
-    operation: tuple[str, str], parameters: str, wrong: bool, plain: bool, examples: int, number: int
-) -> list[Made]:
-    """Different requests of one operation with `parameters`, a JSON list, from the random `number`."""
-    described = json.loads(parameters)
+def _far_orders() -> list[Schema]:
+    schema = {"anyOf": [{**_order_id()["schema"], **bounds} for bounds in _FAR_IDS]}
+    return [{**_order_id(), "schema": schema}, *_optional("header", _HEADERS)]
+
+
+@dataclass(frozen=True)
+class Making:
+    """How requests of one kind are made up: for which operation, with which parameters, whether such as do not fit
+    their schema, and which of them are used."""
+
+    operation: tuple[str, str]
+    parameters: Callable[[], list[Schema]]
+    wrong: bool = False
+    used: Callable[[Made], bool] = lambda made: True
+
+
+#: Cancels of orders that do not exist and listings, with header fields of all sorts: well-formed. Listings with query
+#: parameters, which the contract does not know. Cancels of what is no integer.
+KINDS = {
+    "far orders": Making(CANCEL, _far_orders),
+    "listings": Making(LIST, lambda: _optional("header", _HEADERS)),
+    "queries": Making(LIST, lambda: _optional("query", _QUERY), used=lambda made: made.query != ""),
+    "malformed ids": Making(CANCEL, lambda: [_order_id()], wrong=True, used=lambda made: kind(made.segment) != "an id"),
+}
+
+
+def _requests(kind: str, budget: str, number: int) -> Sequence[Made]:
+    making, count = KINDS[kind], BUDGETS[budget]
     with secluded():
-        if plain:
-            return _drawn(_plain_requests(described, wrong=wrong), examples, number)
-        return _drawn(_schemathesis_requests(operation, described, wrong=wrong), examples, number)
+        strategy = (_plain_requests if budget == "quick" else _schemathesis_requests)(making)
+        found = _drawn(strategy, 3 * count, number)
+    return [made for made in sorted([made for made in found if made.size <= LONGEST][:count]) if making.used(made)]
 
 
 def _drawn(strategy: SearchStrategy[Made], examples: int, number: int) -> list[Made]:
@@ -291,34 +327,34 @@ def _optional(where: str, schemas: dict[str, Schema]) -> list[Schema]:
 # --- what makes requests up
 
 
-def _schemathesis_requests(
-    operation: tuple[str, str], parameters: list[Schema], *, wrong: bool
-) -> SearchStrategy[Made]:
+def _schemathesis_requests(making: Making) -> SearchStrategy[Made]:
     """The requests that Schemathesis makes up for one operation. It is told everything, so that it reads no
     configuration of its own, and it sends nothing."""
     import schemathesis
     from schemathesis import GenerationMode
     from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
 
-    path, method = operation
-    described = {**_document()["paths"][path][method], "parameters": parameters}
+    path, method = making.operation
+    described = {**_document()["paths"][path][method], "parameters": making.parameters()}
     whole = {**_document(), "paths": {path: {method: described}}}
     generation = GenerationConfig(
         codec="ascii", allow_x00=False, with_security_parameters=False, allow_extra_parameters=False
     )
     configuration = SchemathesisConfig(seed=0, projects=ProjectsConfig(default=ProjectConfig(generation=generation)))
     schema = schemathesis.openapi.from_dict(copy.deepcopy(whole), config=configuration)
-    mode = GenerationMode.NEGATIVE if wrong else GenerationMode.POSITIVE
+    mode = GenerationMode.NEGATIVE if making.wrong else GenerationMode.POSITIVE
     cases = schema[path][method.upper()].as_strategy(generation_mode=mode)
     return cases.map(lambda case: Made.of(case.path_parameters or {}, case.query or {}, dict(case.headers or {})))
 
 
-def _plain_requests(parameters: list[Schema], *, wrong: bool) -> SearchStrategy[Made]:
+def _plain_requests(making: Making) -> SearchStrategy[Made]:
     """The same with Hypothesis alone, for the schemas that occur here."""
     from hypothesis import strategies as st
 
+    parameters = making.parameters()
+
     def values(schema: Schema) -> SearchStrategy[Any]:
-        if wrong:
+        if making.wrong:
             text = st.text(PRINTABLE, min_size=1, max_size=20)
             return text | st.sampled_from(("true", "false", "null", "{}")) | st.floats(allow_nan=False).map(str)
         if "anyOf" in schema:
@@ -340,3 +376,6 @@ def _plain_requests(parameters: list[Schema], *, wrong: bool) -> SearchStrategy[
         return st.fixed_dictionaries({}, optional=there)
 
     return st.builds(Made.of, group("path"), group("query"), group("header"))
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {"sequences": _sequences, "requests": _requests}

@@ -15,7 +15,6 @@ Budgets bound walks and steps. With static lists of orders there is one walk, on
 
 from __future__ import annotations
 
-import random
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,6 +51,15 @@ class Budget:
     walks: int
     steps: int
     shortening: int
+
+    def arguments(self, number: int) -> tuple[int, int, int]:
+        """What `generation.sequences` is given."""
+        return self.walks, self.steps, number
+
+
+def derived(seed: int, target: str) -> int:
+    """The random number from which the sequences for a target are made up."""
+    return generation.number(seed, target, "model")
 
 
 BUDGETS = {"quick": Budget(4, 8, 40), "standard": Budget(14, 14, 80), "thorough": Budget(120, 40, 200)}
@@ -329,7 +337,7 @@ class Search:
 
     @property
     def _made_up(self) -> Sequence[Sequence[Step]]:
-        return generation.sequences(self._budget.walks, self._budget.steps, self._seed)
+        return generation.sequences(*self._budget.arguments(self._seed))
 
     def _one_by_one(self, sequences: Sequence[Sequence[Step]]) -> None:
         """Play sequences until one goes wrong."""
@@ -485,8 +493,7 @@ class Walks:
 @pytest.fixture
 def walks(run: Run, api: Api, orders: Orders, target: Target, budget: str, seed: int, crowded: bool) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
-    own = random.Random(f"{seed}:{target.name}:model").getrandbits(64)
-    return Walks(run, api, orders, target, BUDGETS[budget], own, crowded)
+    return Walks(run, api, orders, target, BUDGETS[budget], derived(seed, target.name), crowded)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on

@@ -11,16 +11,19 @@ do, and the statuses are observed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from conformance import check as checks_of
 from conformance import verify
 from conformance.api import Api, Observations
 from conformance.check import requirement
-from conformance.checks.generation import FAR, SOON, Made, Maker, kind
+from conformance.checks import generation
+from conformance.checks.generation import FAR, SOON, Made, kind
 from conformance.contract.listing import Listing
-from conformance.target import Mode
+from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import readings
@@ -48,17 +51,44 @@ def statuses(answers: list[Answer]) -> list[str]:
 # --- the checks
 
 
+#: The checks and the kinds of requests that each has made up, so that it can be done ahead.
+KINDS = {
+    "schema.generated_queries_do_not_shrink": ("queries",),
+    "schema.generated_absent_orders_are_not_found": ("far orders",),
+    "schema.generated_malformed_ids_are_client_errors": ("malformed ids",),
+    "schema.generated_requests_get_listed_statuses": ("listings", "far orders"),
+}
+
+
+class Maker:
+    """Makes requests up for one check, always the same from one seed."""
+
+    def __init__(self, seed: int, target: str, check: str, budget: str) -> None:
+        self._derived = (seed, target, check)
+        self._budget = budget
+        self._drawn: Counter[str] = Counter()
+
+    def __call__(self, kind: str) -> Sequence[Made]:
+        """Requests of a kind, others each time."""
+        self._drawn[kind] += 1
+        return generation.requests(*self.arguments(kind, self._drawn[kind]))
+
+    def arguments(self, kind: str, draw: int = 1) -> tuple[str, str, int]:
+        """What `generation.requests` is given for the draw with this number."""
+        return kind, self._budget, generation.number(*self._derived, kind, draw)
+
+
 @pytest.fixture
-def maker(api: Api, budget: str) -> Maker:
+def maker(request: pytest.FixtureRequest, target: Target, budget: str, seed: int) -> Maker:
     """Makes requests up, within the budget of the run."""
-    return Maker(api.rng, budget)
+    return Maker(seed, target.name, checks_of.of(request.function).id, budget)  # type: ignore[union-attr]
 
 
 @requirement("LIST-6")
 def test_generated_queries_do_not_shrink(api: Api, maker: Maker, observe: Observations) -> None:
     """Lists with query parameters and values that are made up: what is listed before and after is listed in between. An
     answer other than 200 is observed."""
-    queries = maker.queries()
+    queries = maker("queries")
     before = api.listing()
     answers = api.send_all(api.ask_list(query=made.query) for made in queries)
     steady = before.ids & api.listing().ids
@@ -83,7 +113,7 @@ def test_generated_queries_do_not_shrink(api: Api, maker: Maker, observe: Observ
 
 
 def first_draw(
-    make: Callable[[], list[Made]], may_go_out: Callable[[Made], bool], enough: Callable[[list[str]], bool] = bool
+    make: Callable[[], Sequence[Made]], may_go_out: Callable[[Made], bool], enough: Callable[[list[str]], bool] = bool
 ) -> list[str]:
     """Path segments of the first draw that leaves `enough` of them. Chance may have a draw hold nothing that may go
     out, and a status must not depend on chance."""
@@ -100,7 +130,7 @@ def test_generated_absent_orders_are_not_found(api: Api, maker: Maker) -> None:
     """Cancels orders that do not exist, with ids made up from the schema of orderId, near both ends of int64 and
     between: 404 every time."""
     found = api.listing()
-    segments = first_draw(maker.far_orders, lambda made: out_of_reach(api, found, made.segment))
+    segments = first_draw(lambda: maker("far orders"), lambda made: out_of_reach(api, found, made.segment))
     if not segments:
         raise verify.Excluded("the listing leaves no room for made-up ids that no order could be mistaken for")
     for answer in api.send_all(api.ask_cancel(segment) for segment in segments):
@@ -113,7 +143,7 @@ def test_generated_malformed_ids_are_client_errors(api: Api, maker: Maker, obser
     that are no integers. What integers outside int64 and unusual spellings get is observed."""
     found = api.listing()
     sent = first_draw(
-        maker.malformed,
+        lambda: maker("malformed ids"),
         lambda made: out_of_reach(api, found, made.segment),
         enough=lambda segments: any(kind(segment) == "malformed ids" for segment in segments),
     )
@@ -135,7 +165,7 @@ def test_generated_malformed_ids_are_client_errors(api: Api, maker: Maker, obser
 def test_generated_requests_get_listed_statuses(api: Api, maker: Maker) -> None:
     """Lists, and cancels orders that do not exist, with header fields made up that no service has to mind, with and
     without the key: statuses that the operation lists."""
-    listings, cancels = maker.listings(), maker.far_orders()
+    listings, cancels = maker("listings"), maker("far orders")
     found = api.listing()
     asked = [api.ask_list(headers=made.headers) for made in listings]
     permitted = [made for made in cancels if out_of_reach(api, found, made.segment)]

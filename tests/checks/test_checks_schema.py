@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote
@@ -10,17 +9,14 @@ from urllib.parse import parse_qsl, unquote
 import pytest
 from built import session
 
-from conformance.checks.generation import BUDGETS, FAR, LONGEST, SOON, Made, Maker, kind
+from conformance.checks.generation import BUDGETS, FAR, KINDS, LONGEST, SOON, Made, kind, requests
 from conformance.checks.test_schema import out_of_reach
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
 
-KINDS = ("far_orders", "listings", "queries", "malformed")
-
 
 def made(what: str, budget: str, seed: int = 5) -> list[Made]:
-    found: list[Made] = getattr(Maker(random.Random(seed), budget), what)()
-    return found
+    return list(requests(what, budget, seed))
 
 
 @pytest.mark.parametrize("budget", ["quick", "standard"])
@@ -37,7 +33,7 @@ def test_the_same_seed_makes_the_same_requests(what: str, budget: str) -> None:
 
 @pytest.mark.parametrize("budget", ["quick", "standard"])
 def test_far_orders_are_well_formed_and_far(budget: str) -> None:
-    for each in made("far_orders", budget):
+    for each in made("far orders", budget):
         assert re.fullmatch(r"-?[1-9][0-9]*", each.segment)
         assert int(each.segment) in INT64
         assert abs(int(each.segment)) >= FAR
@@ -47,7 +43,7 @@ def test_far_orders_are_well_formed_and_far(budget: str) -> None:
 
 @pytest.mark.parametrize("budget", ["quick", "standard"])
 def test_malformed_ids_are_no_ids(budget: str) -> None:
-    kinds = {kind(each.segment) for each in made("malformed", budget)}
+    kinds = {kind(each.segment) for each in made("malformed ids", budget)}
     assert "malformed ids" in kinds
     assert "an id" not in kinds
 

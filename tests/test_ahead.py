@@ -1,0 +1,69 @@
+"""What is made up ahead: all that a run asks for, the same as it would make up itself, and no loss if it fails."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance import ahead
+from conformance.check import all_checks
+from conformance.checks import generation, test_schema
+
+CHECKS = [check.id for check in all_checks()]
+RUN = """
+import sys
+from conformance.cli import main
+status = main(["run", "--budget", sys.argv[1], "--report-dir", "reports"])
+sys.exit(status or "hypothesis" in sys.modules)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "_made", {})
+    monkeypatch.setattr(generation, "_ahead", iter(()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+@pytest.mark.parametrize("budget", ["quick", "standard"])
+def test_a_run_makes_nothing_up_itself(tmp_path: Path, budget: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, budget], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_is_the_same_wherever_it_is_made_up() -> None:
+    wanted = ahead.calls(3, "staging", "quick", CHECKS)
+    ahead.begin(wanted)
+    received = {call: generation.make(call) for call in wanted}
+    generation._made.clear()
+    assert received == {call: generation.make(call) for call in wanted}
+    assert len(wanted) == 6
+
+
+def test_a_process_that_dies_is_done_without() -> None:
+    wanted = ahead.calls(3, "staging", "quick", CHECKS)
+    ahead.begin(wanted)
+    (process,) = [each for each in multiprocessing.active_children() if each.name == "generation"]
+    process.kill()
+    process.join()
+    generation.complete()
+    assert all(generation.make(call) for call in wanted)
+
+
+def test_only_what_will_run_is_made_up() -> None:
+    assert ahead.calls(3, "staging", "quick", ["listing.ids_are_unique"]) == []
+    (call,) = ahead.calls(3, "staging", "quick", ["schema.generated_queries_do_not_shrink"])
+    assert call[1][0] == "queries"
+
+
+def test_the_table_of_kinds_is_about_checks_and_kinds_that_exist() -> None:
+    assert set(test_schema.KINDS) <= set(CHECKS)
+    assert {kind for kinds in test_schema.KINDS.values() for kind in kinds} == set(generation.KINDS)

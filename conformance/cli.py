@@ -211,11 +211,16 @@ def _values(options: argparse.Namespace) -> dict[str, Any]:
 def _run(options: argparse.Namespace) -> int:
     # From the first moment on: what is imported now takes longer than some pipelines wait.
     signal.signal(signal.SIGTERM, _interrupt)
-    from conformance import planning, running
-
     if options.plan:
+        from conformance import planning
+
         return planning.plan(tuple(options.targets), _values(options))
-    return running.run(tuple(options.targets), _values(options), options.workers)
+    from conformance import ahead
+
+    maker = ahead.Ahead(options.budget) if ahead.FORKING else None
+    from conformance import running
+
+    return running.run(tuple(options.targets), _values(options), options.workers, maker)
 
 
 def _serve(options: argparse.Namespace) -> int:

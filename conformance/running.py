@@ -27,8 +27,9 @@ from conformance.target import REFERENCE, ConfigError, Target, resolve
 from conformance.verdict import Exit, Status, Verdict
 
 
-def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -> int:
-    """Judge `targets` and return the exit status. Raises ConfigError before anything is sent."""
+def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, maker: ahead.Ahead | None) -> int:
+    """Judge `targets` and return the exit status, with a `maker` of what checks make up beside it, where processes can
+    be forked. Raises ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
     if workers is not None and workers != "auto" and not (workers.isdigit() and 1 <= int(workers) <= 64):
@@ -40,15 +41,14 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     names = [target.name if target else REFERENCE for target in resolved]
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
-    forking = sys.platform == "linux"  # elsewhere a process with libraries of the system in it must not be forked
-    if forking:
-        _make_ahead(chosen, resolved, checks)
-    command = arguments(names, {**values, "seed": chosen.seed}, None if forking else workers)
+    if maker is not None:
+        maker.make(_made_up(chosen, resolved, checks))
+    command = arguments(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
     seclude()
     interruption = _Interruption()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interruption.arrive)
-    beside = [SideBySide(watch, workers)] if forking else []
+    beside = [SideBySide(watch, workers)] if ahead.FORKING else []
     status = pytest.main(command, plugins=[watch, interruption, *beside])
     runs = watch.runs
     try:
@@ -64,13 +64,13 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -
     return int(status)
 
 
-def _make_ahead(chosen: Settings, targets: list[Target | None], checks: list[Check]) -> None:
-    """Have what the checks that will run make up made up from now on, beside everything else."""
+def _made_up(chosen: Settings, targets: list[Target | None], checks: list[Check]) -> list[Call]:
+    """What the checks that will run have made up."""
     wanted: list[Call] = []
     for target in targets:
         runnable = [check.id for check in checks if target is None or exclusion(check.needs, target) is None]
         wanted += ahead.calls(chosen.seed, target.name if target else REFERENCE, chosen.budget, runnable)
-    ahead.begin(wanted)
+    return wanted
 
 
 def seclude() -> None:

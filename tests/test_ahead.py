@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -41,7 +40,7 @@ def test_a_run_makes_nothing_up_itself(tmp_path: Path, budget: str) -> None:
 
 def test_it_is_the_same_wherever_it_is_made_up() -> None:
     wanted = ahead.calls(3, "staging", "quick", CHECKS)
-    ahead.begin(wanted)
+    ahead.Ahead("quick").make(wanted)
     received = {call: generation.make(call) for call in wanted}
     generation._made.clear()
     assert received == {call: generation.make(call) for call in wanted}
@@ -50,10 +49,10 @@ def test_it_is_the_same_wherever_it_is_made_up() -> None:
 
 def test_a_process_that_dies_is_done_without() -> None:
     wanted = ahead.calls(3, "staging", "quick", CHECKS)
-    ahead.begin(wanted)
-    (process,) = [each for each in multiprocessing.active_children() if each.name == "generation"]
-    process.kill()
-    process.join()
+    maker = ahead.Ahead("quick")
+    maker.process.kill()
+    maker.process.join()
+    maker.make(wanted)
     generation.complete()
     assert all(generation.make(call) for call in wanted)
 

@@ -217,7 +217,8 @@ def _run(options: argparse.Namespace) -> int:
         return planning.plan(tuple(options.targets), _values(options))
     from conformance import ahead
 
-    maker = ahead.Ahead(options.budget) if ahead.FORKING else None
+    # With --only it may be that nothing is to be made up.
+    maker = ahead.Ahead(options.budget) if ahead.FORKING and not options.only else None
     from conformance import running
 
     return running.run(tuple(options.targets), _values(options), options.workers, maker)

@@ -28,8 +28,8 @@ from conformance.verdict import Exit, Status, Verdict
 
 
 def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, maker: ahead.Ahead | None) -> int:
-    """Judge `targets` and return the exit status, with a `maker` of what checks make up beside it, where processes can
-    be forked. Raises ConfigError before anything is sent."""
+    """Judge `targets` and return the exit status. A `maker` that was begun already makes up what checks send. Raises
+    ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
     if workers is not None and workers != "auto" and not (workers.isdigit() and 1 <= int(workers) <= 64):
@@ -41,8 +41,11 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     names = [target.name if target else REFERENCE for target in resolved]
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
+    wanted = _made_up(chosen, resolved, checks)
+    if maker is None and ahead.FORKING and wanted:
+        maker = ahead.Ahead(chosen.budget)
     if maker is not None:
-        maker.make(_made_up(chosen, resolved, checks))
+        maker.make(wanted)
     command = arguments(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
     seclude()
     interruption = _Interruption()

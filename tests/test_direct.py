@@ -11,19 +11,16 @@ from conformance.verdict import Status
 from reference_server.running import Running, build
 
 KEY = "key-of-a-service-in-this-process"
-#: Of each kind: bytes, framing, connections, races, credentials, bodies, pages; and correct ones that are odd in HTTP.
+#: Of each kind: bytes, framing, connections, races, credentials, bodies; and correct ones that are odd in HTTP.
 CASES = (
     "sends-json-after-204",
     "counts-the-body-too-short",
-    "leaves-the-last-chunk-out",
     "trusts-the-connection",
     "lets-two-of-several-cancels-win",
     "ignores-the-last-character-of-the-key",
     "answers-401-as-html",
-    "stops-after-one-hundred",
     "closes-every-connection",
     "compresses-with-gzip",
-    "ends-bodies-by-closing",
     "sends-chunks",
 )
 

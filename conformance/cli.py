@@ -145,9 +145,9 @@ def parser() -> Parser:
         "-n",
         dest="workers",
         type=int,
-        default=(os.cpu_count() or 1) + 2,  # a third of the time goes into waiting
+        default=(os.cpu_count() or 1) + 3,  # much of the time goes into waiting
         metavar="N",
-        help="workers (default: two more than there are processors)",
+        help="workers (default: three more than there are processors)",
     )
     searched = {"default": "quick", "help": "how hard the generated checks search (default: %(default)s)"}
     proof.add_argument("--budget", **{**OPTIONS["--budget"], **searched})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -421,21 +422,28 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
 @requirement("CANCEL-10", mode=Mode.FULL, pending=4)
 def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
     """Cancels a pending order with the bare minimum of a request (Host and Authorization): 204. If that is refused, the
-    same for others with a JSON body and a content type, and bare again, tells whether the bareness was the reason."""
+    same for another with a JSON body and a content type, and for a third one bare and then so, tells whether the
+    bareness was the reason."""
     first, second, third, fourth = orders.take(pending=4).pending
 
     def bare(order: int) -> Answer:
         with wire.connect() as connection:
             return connection.exchange(api.ask_cancel(order), minimal=True)
 
+    def with_body(order: int) -> Answer:
+        return api.send(api.ask_cancel(order, headers=JSON, body=b"{}"))
+
     answer = bare(first)
     if verify.settled(answer).status == 204:
         return
-    full = api.send(api.ask_cancel(second, headers=JSON, body=b"{}"))
+    in_full: Callable[[int], Answer] = with_body
+    full = in_full(second)
     if full.status != 204:
-        full = api.cancel(fourth)
-    again = bare(third)
-    if full.status == 204 and verify.settled(again).status != 204:
+        in_full = api.cancel
+        full = in_full(third)
+    again = bare(fourth)
+    # What is wrong with some orders only is as wrong with the fourth however it is cancelled.
+    if full.status == 204 and verify.settled(again).status != 204 and in_full(fourth).status == 204:
         missing = (
             "a request body and a content type" if full.request.body else "header fields beyond Host and Authorization"
         )

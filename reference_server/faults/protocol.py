@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from .. import amend
 from ..api import ORDERS, Service
 from ..messages import Request, Response
+from ..orders import Order
 from .registry import fault
 
 # --- HTTP-1: listed statuses only ---
@@ -92,14 +93,23 @@ def finds_no_listing_every_fifth_time(service: Service) -> None:
 @fault("HTTP-1")
 def wants_a_precondition_first(service: Service) -> None:
     """Answers 428 to the first cancel of a shipped order, and 409 from then on."""
+    _at_first(service, 428, lambda order: order is not None and amend.shipped(order))
+
+
+@fault("HTTP-1")
+def locks_what_does_not_exist(service: Service) -> None:
+    """Answers 423 to the first cancel of an order that does not exist, and 404 from then on."""
+    _at_first(service, 423, lambda order: order is None)
+
+
+def _at_first(service: Service, status: int, meant: Callable[[Order | None], bool]) -> None:
     asked: set[str] = set()
 
     def answer(request: Request) -> Response | None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if not order or not amend.shipped(order) or request.path in asked:
+        if not amend.is_cancel(request) or request.path in asked or not meant(amend.order_of(service, request)):
             return None
         asked.add(request.path)
-        return _error(service, 428)
+        return _error(service, status)
 
     amend.instead(service, answer)
 

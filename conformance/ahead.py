@@ -61,12 +61,12 @@ def _work(budget: str, pipe: Connection, other: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the run ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-    import_module("hypothesis.stateful")
-    if budget != "quick":
-        import_module("schemathesis.openapi")
-    from conformance.checks import generation
+    with suppress(Exception):  # the run has ended; or it meets the same error when it makes this up, and reports it
+        import_module("hypothesis.stateful")
+        if budget != "quick":
+            import_module("schemathesis.openapi")
+        from conformance.checks import generation
 
-    with suppress(EOFError, OSError):  # the run has ended
         for call in pipe.recv():
             pipe.send((call, generation.make(call)))
 

@@ -1,8 +1,8 @@
 """A session with a reference service in this very process: for the selftest, which judges hundreds of them.
 
 The requests of the client are written out as bytes, read and answered by the server's own code, and read back through
-h11: nothing of HTTP is left out but the connection, which would take more than half of the time. Raw connections, which
-are about just that, go over sockets as ever. That this makes no difference to any status is a test (test_direct.py).
+h11. What is left out is the connection, with the time limit on it, which would take more than half of the time. Raw
+connections go over sockets as ever. That this makes no difference to any status is a test (test_direct.py).
 """
 
 from __future__ import annotations

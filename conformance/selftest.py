@@ -9,7 +9,8 @@ from __future__ import annotations
 import gc
 import json
 import multiprocessing
-import secrets
+import random
+import string
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -108,7 +109,7 @@ class _Judging(plugin.Plugin):
 def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged:
     """Run the whole suite, as `session` has collected it, against `case` in this process."""
     started = time.monotonic()
-    key = secrets.token_urlsafe(24)
+    key = "".join(random.Random(f"{seed}:{case.name}").choices(string.ascii_letters + string.digits + "-_", k=32))
     faults, variants = ([case.name], []) if case.requirement else ([], [case.name])
     service = build(key.encode(), faults=faults, variants=variants)
     with Running(service) as server:
@@ -117,12 +118,13 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
         own = _Judging(session.config, chosen, target, service)
         plugin.run_collected(session, own)
     (run,) = own.runs
+    assert own.exit is not None  # it goes with the run
     ended = by_status(run)
     return Judged(
         case,
         ended[Status.FAILED],
         ended[Status.INCONCLUSIVE],
-        int(own.exit or 0),
+        int(own.exit),
         round(time.monotonic() - started, 2),
         run.requests,
         {row.requirement.id: row.reason for row in run.requirements if row.reason},

@@ -28,12 +28,12 @@ from typing import Any, cast
 import pytest
 
 from conformance import plugin
+from conformance.ahead import ENDING
 from conformance.checks import generation
 from conformance.states.leases import undisturbed
 
 #: Seconds in which a process that was told to end gives back its orders.
 GRACE = 90.0
-ENDING = {signal.SIGINT, signal.SIGTERM}
 
 
 class SideBySide:

@@ -65,7 +65,7 @@ class Writer(Protocol):
 class Listener(HTTPServer):
     """One address on which an application is served.
 
-    Not `ThreadingHTTPServer`, which starts a thread for each connection: that took half of the time of a request.
+    Not `ThreadingHTTPServer`, which starts a thread for each connection: that took a third of the time of a request.
     """
 
     allow_reuse_address = True

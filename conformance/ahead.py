@@ -2,19 +2,23 @@
 
 To load Hypothesis and Schemathesis and to draw takes a third of a run near by; and where several processes share the
 checks, each would do it for itself. So that process is begun before anything else, and is told what to make up as soon
-as that is known. This module imports next to nothing.
+as that is known. What it makes up lies in a folder, a file for each call, where every process of the run finds it when
+it is due. This module imports next to nothing.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from conformance.checks.generation import Call
@@ -26,13 +30,15 @@ ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
 class Ahead:
-    """The process that makes things up."""
+    """The process that makes things up, as a mapping from calls to what they make up."""
 
     def __init__(self, budget: str) -> None:
         """Fork it, for a run with this budget. If it dies, the run makes up what is lacking."""
         sys.stdout.flush()  # or it would be written twice
         sys.stderr.flush()
         context = multiprocessing.get_context("fork")
+        self._folder = tempfile.TemporaryDirectory(prefix="conformance-")
+        self._files: dict[Call, Path] = {}
         self._pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(budget, theirs, self._pipe), daemon=True)
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would have a trace printed
@@ -43,17 +49,30 @@ class Ahead:
         theirs.close()
 
     def make(self, wanted: list[Call]) -> None:
-        """Have `wanted` made up, for `generation` to take from here."""
+        """Have `wanted` made up, for `generation` to take from here in this process and in those forked from it."""
         from conformance.checks import generation
 
+        self._files = {call: Path(self._folder.name, str(number)) for number, call in enumerate(wanted)}
         with suppress(OSError):
-            self._pipe.send(wanted)
-        generation.expect(self._received())
+            self._pipe.send(self._files)
+        generation.expect(self)
 
-    def _received(self) -> Iterator[tuple[Call, object]]:
-        with suppress(EOFError, OSError):
-            while True:
-                yield self._pipe.recv()
+    def __getitem__(self, call: Call) -> Any:
+        """What `call` makes up, once it is there. Raises KeyError where it will not be."""
+        file = self._files[call]
+        while not file.exists():
+            # Nothing is ever sent: that there is something to receive means that the process has ended.
+            if self._pipe.poll(0.005) and not file.exists():
+                raise KeyError(call)
+        return pickle.loads(file.read_bytes())
+
+    def close(self) -> None:
+        """End the process, and remove what it made: from now on there is nothing here."""
+        self._files = {}
+        self.process.kill()
+        self.process.join()
+        self._pipe.close()
+        self._folder.cleanup()
 
 
 def _work(budget: str, pipe: Connection, other: Connection) -> None:
@@ -67,12 +86,14 @@ def _work(budget: str, pipe: Connection, other: Connection) -> None:
             import_module("schemathesis.openapi")
         from conformance.checks import generation
 
-        for call in pipe.recv():
-            pipe.send((call, generation.make(call)))
+        for call, file in pipe.recv().items():
+            begun = file.with_suffix(".begun")
+            begun.write_bytes(pickle.dumps(generation.make(call)))
+            begun.rename(file)
 
 
 def calls(seed: int, target: str, budget: str, checks: Iterable[str]) -> list[Call]:
-    """What these checks will have made up for a target at first, in the order in which they come."""
+    """What these checks will have made up for a target at first, in the order in which they come near by."""
     from conformance.checks import test_model, test_schema
 
     chosen = list(checks)

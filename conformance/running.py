@@ -52,7 +52,11 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interruption.arrive)
     beside = [SideBySide(watch, workers)] if ahead.FORKING else []
-    status = pytest.main(command, plugins=[watch, interruption, *beside])
+    try:
+        status = pytest.main(command, plugins=[watch, interruption, *beside])
+    finally:
+        if maker is not None:
+            maker.close()
     runs = watch.runs
     try:
         _conclude(runs, folder, chosen.seed)

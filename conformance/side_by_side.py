@@ -29,7 +29,6 @@ import pytest
 
 from conformance import plugin
 from conformance.ahead import ENDING
-from conformance.checks import generation
 from conformance.states.leases import undisturbed
 
 #: Seconds in which a process that was told to end gives back its orders.
@@ -59,7 +58,6 @@ class SideBySide:
             count = int(self._workers)
         if count < 2 or session.shouldstop or session.testsfailed or session.config.option.collectonly:
             return None
-        generation.complete()  # or each process would have to make it up
         own.share(Path(tempfile.mkdtemp(prefix="conformance-")))
         self._units = _units(session.items)
         self._queue, numbers = os.pipe()

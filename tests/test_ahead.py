@@ -25,7 +25,7 @@ sys.exit(status or "hypothesis" in sys.modules)
 @pytest.fixture(autouse=True)
 def nothing_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "_made", {})
-    monkeypatch.setattr(generation, "_ahead", iter(()))
+    monkeypatch.setattr(generation, "_ahead", {})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
@@ -40,8 +40,10 @@ def test_a_run_makes_nothing_up_itself(tmp_path: Path, budget: str) -> None:
 
 def test_it_is_the_same_wherever_it_is_made_up() -> None:
     wanted = ahead.calls(3, "staging", "quick", CHECKS)
-    ahead.Ahead("quick").make(wanted)
+    maker = ahead.Ahead("quick")
+    maker.make(wanted)
     received = {call: generation.make(call) for call in wanted}
+    maker.close()
     generation._made.clear()
     assert received == {call: generation.make(call) for call in wanted}
     assert len(wanted) == 6
@@ -53,8 +55,8 @@ def test_a_process_that_dies_is_done_without() -> None:
     maker.process.kill()
     maker.process.join()
     maker.make(wanted)
-    generation.complete()
     assert all(generation.make(call) for call in wanted)
+    maker.close()
 
 
 def test_only_what_will_run_is_made_up() -> None:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
-from unittest import mock
 from urllib.parse import quote, unquote, urlencode
 
 from conformance.checks import model
@@ -35,6 +34,8 @@ from conformance.transport.evidence import Headers
 if TYPE_CHECKING:
     from hypothesis import settings
     from hypothesis.strategies import SearchStrategy
+
+    from conformance.ahead import Ahead
 
 #: A part of an OpenAPI document, or values for its parameters.
 Schema = dict[str, Any]
@@ -76,27 +77,23 @@ _QUERY: dict[str, Schema] = {
 Call = tuple[str, tuple[Any, ...]]
 
 _made: dict[Call, Any] = {}
-_ahead: Iterator[tuple[Call, Any]] = iter(())
+_ahead: Ahead | dict[Call, Any] = {}
 
 
-def expect(ahead: Iterator[tuple[Call, Any]]) -> None:
-    """Have what `ahead` gives (`conformance.ahead`) taken from there instead of made up here."""
+def expect(ahead: Ahead) -> None:
+    """Have what `ahead` makes up taken from there instead of made up here."""
     global _ahead
     _ahead = ahead
 
 
-def complete() -> None:
-    """Take everything that is still expected."""
-    _made.update(_ahead)
-
-
 def make(call: Call) -> Any:
     """What `call` makes up; the same for every service that is judged by this process, and in every other process."""
-    while call not in _made and (found := next(_ahead, None)) is not None:
-        _made.update([found])
     if call not in _made:
-        name, arguments = call
-        _made[call] = _MAKERS[name](*arguments)
+        try:
+            _made[call] = _ahead[call]
+        except KeyError:
+            name, arguments = call
+            _made[call] = _MAKERS[name](*arguments)
     return _made[call]
 
 
@@ -139,6 +136,8 @@ def _profile(examples: int, **more: Any) -> settings:
 def secluded() -> Iterator[None]:
     """Hypothesis without its surroundings: it writes no files, and what it makes up depends on the seed alone, not on
     the constants in whatever modules happen to be loaded."""
+    from unittest import mock  # takes its time to load, and most processes never come here
+
     from hypothesis import configuration
     from hypothesis.internal.conjecture import providers
 

@@ -144,8 +144,10 @@ def bare_server() -> Iterator[int]:
     words = [sys.executable, "-c", "from benchmarks.figures import serve_nothing; serve_nothing()"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield int(process.stdout.readline())
-        process.terminate()
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
 
 
 def serve_nothing() -> None:
@@ -162,8 +164,10 @@ def far(address: Address, milliseconds: float) -> Iterator[Address]:
     words = [sys.executable, "-m", "benchmarks.proxy", port, str(milliseconds)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield replace(address, base_url=address.base_url.replace(port, process.stdout.readline().strip()))
-        process.terminate()
+        try:
+            yield replace(address, base_url=address.base_url.replace(port, process.stdout.readline().strip()))
+        finally:
+            process.terminate()
 
 
 def selftest(quick: bool) -> Figure:

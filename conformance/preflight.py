@@ -32,16 +32,16 @@ def look(session: Session) -> str | None:
     api = session.api(NAME)
     target = session.target
     endpoint = f"{session.endpoint.base_path}/store/orders"
-    for _ in range(TRIES):
-        answer = api.list()
-        if answer.exchange.trouble == Trouble.UNREACHABLE:
-            detail = answer.exchange.detail
-            return f"{target.base_url} cannot be reached: {detail}. Check base_url, network, proxy and certificates."
-        if answer.exchange.trouble == Trouble.TIMEOUT and api.list().exchange.trouble == Trouble.TIMEOUT:
-            return f"{target.base_url} does not answer: {answer.exchange.detail}. Raise --timeout if it is merely slow."
+    answer, stranger = api.send_all([api.ask_list(), api.ask_list(NOBODY)])
+    for _ in range(TRIES - 1):
         if answer.status != 401:
             break
-    stranger = api.list(NOBODY)
+        answer = api.list()
+    if answer.exchange.trouble == Trouble.UNREACHABLE:
+        detail = answer.exchange.detail
+        return f"{target.base_url} cannot be reached: {detail}. Check base_url, network, proxy and certificates."
+    if answer.exchange.trouble == Trouble.TIMEOUT and api.list().exchange.trouble == Trouble.TIMEOUT:
+        return f"{target.base_url} does not answer: {answer.exchange.detail}. Raise --timeout if it is merely slow."
     if answer.status == 401 and not _takes_key_otherwise(session):
         return (
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
@@ -63,24 +63,21 @@ def side_by_side(session: Session) -> int:
     """How many checks to have under way at once: several where most of the time would go into waiting for the service,
     and where it answers as many requests as quickly as one."""
     api = session.api(NAME)
-    seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200][:1]
-    if seen and _is_far(seen[0]):  # it may be merely waking up, or busy for a moment
-        seen += [answer.exchange for answer in api.send_all([api.ask_list()] * (TRIES - 1), at_once=True)]
+    seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
     if not seen or not all(map(_is_far, seen)):
         return 1
-    alone = min(exchange.seconds for exchange in seen)
     session.client.widen(SIDE_BY_SIDE)
     mark = len(session.recorder.exchanges)
     session.endpoint.crowded = True  # a rate limit that only so many requests at once meet is nobody's fault
     api.send_all([api.ask_list()] * SIDE_BY_SIDE, at_once=True)
     session.endpoint.crowded = False
-    overlap = all(
-        exchange.status == 200 and exchange.seconds < 2 * alone + SLACK for exchange in session.recorder.since(mark)
-    )
-    if not overlap:
-        session.client.widen(TOGETHER)
-        return 1
-    return SIDE_BY_SIDE
+    together = session.recorder.since(mark)
+    alone = min(exchange.seconds for exchange in (*seen, *together))
+    # A near service that was merely waking up, or busy for a moment, answers some of these sooner.
+    if all(_is_far(exchange) and exchange.seconds < 2 * alone + SLACK for exchange in together):
+        return SIDE_BY_SIDE
+    session.client.widen(TOGETHER)
+    return 1
 
 
 def _is_far(listing: Exchange) -> bool:

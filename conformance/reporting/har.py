@@ -95,15 +95,21 @@ def _line(data: dict[str, Any]) -> str:
 
 
 def _entry(exchange: Exchange, first: dict[str, int]) -> dict[str, Any]:
-    written = io.StringIO()
-    with harfile.HarFile.open(written) as har:
-        _add(har, exchange, first)
-    entry: dict[str, Any] = json.loads(written.getvalue())["log"]["entries"][0]
-    entry.update({f"_{name}": getattr(exchange, name) for name in _OWN})
-    entry.update({f"_{name}": value for name in _SPARE if (value := getattr(exchange, name)) != _USUAL[name]})
+    milliseconds = round(exchange.seconds * 1000, 3)
+    response = _response(exchange, first).asdict()
     if (shown_by := first.get(exchange.body, exchange.number)) != exchange.number:
-        entry["response"]["content"]["_body_of"] = shown_by
-    return entry
+        response["content"]["_body_of"] = shown_by
+    return {
+        "startedDateTime": datetime.fromtimestamp(exchange.started, UTC).isoformat(),
+        "time": milliseconds,
+        "request": _request(exchange).asdict(),
+        "response": response,
+        "timings": harfile.Timings(send=0, wait=milliseconds, receive=0).asdict(),
+        "cache": {},
+        "comment": f"{exchange.check}: {exchange.line} -> {exchange.received}",
+        **{f"_{name}": getattr(exchange, name) for name in _OWN},
+        **{f"_{name}": value for name in _SPARE if (value := getattr(exchange, name)) != _USUAL[name]},
+    }
 
 
 def read(text: str | bytes) -> Evidence:
@@ -128,18 +134,6 @@ def _fill_in(exchanges: Iterable[Exchange], entries: Iterable[dict[str, Any]]) -
         shown_by = entry["response"]["content"].get("_body_of")
         if shown_by is not None:
             by_number[entry["_number"]].body = by_number[shown_by].body
-
-
-def _add(har: harfile.HarFile, exchange: Exchange, first: dict[str, int]) -> None:
-    milliseconds = round(exchange.seconds * 1000, 3)
-    har.add_entry(
-        startedDateTime=datetime.fromtimestamp(exchange.started, UTC),
-        time=milliseconds,
-        request=_request(exchange),
-        response=_response(exchange, first),
-        timings=harfile.Timings(send=0, wait=milliseconds, receive=0),
-        comment=f"{exchange.check}: {exchange.line} -> {exchange.received}",
-    )
 
 
 def _request(exchange: Exchange) -> harfile.Request:

@@ -21,12 +21,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from _pytest._code.code import TerminalRepr
-from filelock import ReadWriteLock
 
 from conformance import check as checks_of
 from conformance import collect, preflight, settings, verify, waivers
@@ -47,6 +47,9 @@ from conformance.transport.wire import Wire
 from conformance.verdict import Exit, Outcome, Status, Waiver
 from conformance.writing import write
 
+if TYPE_CHECKING:
+    from filelock import ReadWriteLock
+
 PLUGIN = "conformance"
 #: Prefix of the names under which pytest keeps our options, so that they never meet those of others.
 DEST = "conformance_"
@@ -54,6 +57,14 @@ DEST = "conformance_"
 STOP = "stop"
 #: A failure spells out the requests of so many answers that show it.
 SHOWN = 4
+
+
+@cache
+def _locks() -> type[ReadWriteLock]:
+    """Loaded when first asked for: most runs have one process."""
+    from filelock import ReadWriteLock
+
+    return ReadWriteLock
 
 
 @dataclass
@@ -262,6 +273,7 @@ class Plugin:
 
     def share(self, folder: Path) -> None:
         """Keep together with processes that are about to be forked, by files in `folder`."""
+        _locks()  # or each of them would load it
         self.shared.folder = str(folder)
         for own in self.sessions.values():
             own.share(folder)
@@ -315,7 +327,7 @@ class Plugin:
         """Keeps checks that want the store to themselves apart from those of other workers."""
         if self.folder is None:
             return nullcontext()
-        lock = ReadWriteLock(self.folder / "store.db")
+        lock = _locks()(self.folder / "store.db")
         return lock.write_lock() if item.get_closest_marker("alone") else lock.read_lock()
 
     @pytest.hookimpl(wrapper=True)

@@ -9,11 +9,10 @@ from collections import Counter
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance import ahead, plugin, settings, waivers
 from conformance.check import Check, all_checks, exclusion
@@ -25,6 +24,9 @@ from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, ConfigError, Target, resolve
 from conformance.verdict import Exit, Status, Verdict
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, maker: ahead.Ahead | None) -> int:
@@ -192,6 +194,8 @@ class _Watch:
         if reporter is not None:
             config.pluginmanager.unregister(reporter)
         if self._console.is_terminal:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
             columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._task = self._bar.add_task("looking", total=self._total)

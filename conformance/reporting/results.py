@@ -14,9 +14,6 @@ from functools import cache
 from importlib.resources import files as package_files
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-
 from conformance.contract.catalogue import Level, Requirement
 from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.transport.evidence import Exchange
@@ -108,6 +105,9 @@ def from_json(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[
         raise ResultsError("not the results of a conformance run: no `schema` that says so")
     if data["schema"] != SCHEMA:
         raise ResultsError(f"in the format {data['schema']!r}, and this version reads {SCHEMA!r}")
+    from jsonschema import Draft202012Validator  # a run only writes, and need not wait for it to load
+    from jsonschema.exceptions import best_match
+
     error = best_match(Draft202012Validator(schema()).iter_errors(data))
     if error is not None:
         place = "/".join(map(str, error.absolute_path)) or "the document"

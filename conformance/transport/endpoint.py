@@ -13,8 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from filelock import FileLock
-
 from conformance import __version__
 from conformance.target import ConfigError, RateLimit, Target
 from conformance.transport.evidence import Headers, Request, Trouble
@@ -48,6 +46,8 @@ class Pace:
 
     def share(self, file: Path) -> None:
         """Keep one pace with other processes, which have the same file; where it is new, they go on from here."""
+        from filelock import FileLock  # most runs have one process, and need not wait for it to load
+
         self._file = file
         self._others = FileLock(f"{file}.lock", poll_interval=0.001)
         if not file.exists():

@@ -13,8 +13,8 @@ import pickle
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -52,6 +52,9 @@ class Ahead:
         """Have `wanted` made up, for `generation` to take from here in this process and in those forked from it."""
         from conformance.checks import generation
 
+        if not wanted:
+            self.close()
+            return
         self._files = {call: Path(self._folder.name, str(number)) for number, call in enumerate(wanted)}
         with suppress(OSError):
             self._pipe.send(self._files)
@@ -73,6 +76,19 @@ class Ahead:
         self.process.join()
         self._pipe.close()
         self._folder.cleanup()
+
+
+@contextmanager
+def begun(budget: str) -> Iterator[Ahead | None]:
+    """The process, for as long as a run with this budget takes; None where processes are not forked."""
+    if not FORKING:
+        yield None
+        return
+    maker = Ahead(budget)
+    try:
+        yield maker
+    finally:
+        maker.close()
 
 
 def _work(budget: str, pipe: Connection, other: Connection) -> None:

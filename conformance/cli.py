@@ -217,11 +217,10 @@ def _run(options: argparse.Namespace) -> int:
         return planning.plan(tuple(options.targets), _values(options))
     from conformance import ahead
 
-    # With --only it may be that nothing is to be made up.
-    maker = ahead.Ahead(options.budget) if ahead.FORKING and not options.only else None
-    from conformance import running
+    with ahead.begun(options.budget) as maker:
+        from conformance import running
 
-    return running.run(tuple(options.targets), _values(options), options.workers, maker)
+        return running.run(tuple(options.targets), _values(options), options.workers, maker)
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, maker: ahead.Ahead | None) -> int:
-    """Judge `targets` and return the exit status. A `maker` that was begun already makes up what checks send. Raises
+    """Judge `targets` and return the exit status. The `maker`, if there is one, makes up what checks send. Raises
     ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
@@ -43,22 +43,15 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     names = [target.name if target else REFERENCE for target in resolved]
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
-    wanted = _made_up(chosen, resolved, checks)
-    if maker is None and ahead.FORKING and wanted:
-        maker = ahead.Ahead(chosen.budget)
     if maker is not None:
-        maker.make(wanted)
+        maker.make(_made_up(chosen, resolved, checks))
     command = arguments(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
     seclude()
     interruption = _Interruption()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interruption.arrive)
     beside = [SideBySide(watch, workers)] if ahead.FORKING else []
-    try:
-        status = pytest.main(command, plugins=[watch, interruption, *beside])
-    finally:
-        if maker is not None:
-            maker.close()
+    status = pytest.main(command, plugins=[watch, interruption, *beside])
     runs = watch.runs
     try:
         _conclude(runs, folder, chosen.seed)

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import quote, unquote, urlencode
 
 from conformance.checks import model
@@ -34,8 +34,6 @@ from conformance.transport.evidence import Headers
 if TYPE_CHECKING:
     from hypothesis import settings
     from hypothesis.strategies import SearchStrategy
-
-    from conformance.ahead import Ahead
 
 #: A part of an OpenAPI document, or values for its parameters.
 Schema = dict[str, Any]
@@ -76,11 +74,19 @@ _QUERY: dict[str, Schema] = {
 #: A function of this module, by its name, and what it is given.
 Call = tuple[str, tuple[Any, ...]]
 
+
+class Source(Protocol):
+    """Where things are made up ahead (`conformance.ahead`)."""
+
+    def __getitem__(self, call: Call, /) -> Any:
+        """What `call` makes up. Raises KeyError where it is not made up there."""
+
+
 _made: dict[Call, Any] = {}
-_ahead: Ahead | dict[Call, Any] = {}
+_ahead: Source = {}
 
 
-def expect(ahead: Ahead) -> None:
+def expect(ahead: Source) -> None:
     """Have what `ahead` makes up taken from there instead of made up here."""
     global _ahead
     _ahead = ahead

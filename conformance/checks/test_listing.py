@@ -237,7 +237,7 @@ def test_empty_store_is_an_empty_array(api: Api, orders: Orders) -> None:
     asked = replace(api.ask_list(), allowed=Allowed.OPEN)
     for _ in range(TRIES):
         orders.empty_store()
-        answers = [api.send(asked), api.send(asked)]
+        answers = api.send_all([asked, asked])
         if not any(answer.listing and answer.listing.ids - before.ids for answer in answers):
             break
     else:

@@ -7,6 +7,7 @@ in a row, ends with exit status 1.
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import platform
@@ -18,8 +19,10 @@ from pathlib import Path
 from benchmarks import figures, peers
 from benchmarks.figure import Figure
 
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("benchmarks", "conformance", "reference_server")
 ON_RECORD = Path(__file__).with_name("figures.json")
-TABLE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+TABLE = ROOT / "docs" / "benchmarks.md"
 MEASURES: dict[str, Callable[[bool], Figure]] = {
     "overhead": figures.overhead,
     "listing": figures.large_listing,
@@ -45,6 +48,8 @@ def main(arguments: list[str]) -> int:
     unknown = set(options.names) - set(MEASURES)
     if unknown:
         parser.error(f"no figure is called {min(unknown)}; there are {', '.join(MEASURES)}")
+    for package in PACKAGES:  # as an installation has it; else what is not compiled would be so at each start
+        compileall.compile_dir(str(ROOT / package), quiet=2)
     if options.guard:
         return guard()
     known = json.loads(ON_RECORD.read_text(encoding="utf-8")) if ON_RECORD.exists() else {}

@@ -80,15 +80,17 @@ class Ahead:
 
 @contextmanager
 def begun(budget: str) -> Iterator[Ahead | None]:
-    """The process, for as long as a run with this budget takes; None where processes are not forked."""
-    if not FORKING:
-        yield None
-        return
-    maker = Ahead(budget)
+    """The process, for as long as a run with this budget takes; None where there can be none, and the run makes up
+    everything itself."""
+    maker = None
+    if FORKING:
+        with suppress(OSError):  # no temporary folder, no further process
+            maker = Ahead(budget)
     try:
         yield maker
     finally:
-        maker.close()
+        if maker is not None:
+            maker.close()
 
 
 def _work(budget: str, pipe: Connection, other: Connection) -> None:
@@ -103,9 +105,9 @@ def _work(budget: str, pipe: Connection, other: Connection) -> None:
         from conformance.checks import generation
 
         for call, file in pipe.recv().items():
-            begun = file.with_suffix(".begun")
-            begun.write_bytes(pickle.dumps(generation.make(call)))
-            begun.rename(file)
+            unfinished = file.with_suffix(".unfinished")
+            unfinished.write_bytes(pickle.dumps(generation.make(call)))
+            unfinished.rename(file)
 
 
 def calls(seed: int, target: str, budget: str, checks: Iterable[str]) -> list[Call]:

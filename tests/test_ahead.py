@@ -59,6 +59,15 @@ def test_a_process_that_dies_is_done_without() -> None:
     maker.close()
 
 
+def test_without_a_temporary_folder_a_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(ahead.tempfile, "TemporaryDirectory", refuse)
+    with ahead.begun("quick") as maker:
+        assert maker is None
+
+
 def test_only_what_will_run_is_made_up() -> None:
     assert ahead.calls(3, "staging", "quick", ["listing.ids_are_unique"]) == []
     (call,) = ahead.calls(3, "staging", "quick", ["schema.generated_queries_do_not_shrink"])

@@ -20,7 +20,9 @@ INT64 = range(-(2**63), 2**63)
 MAX_DIGITS = 400
 #: Levels of nesting that are read. RFC 8259 section 9 leaves the limit to the reader; no Order needs more than one.
 MAX_DEPTH = 200
-_NO_BRACKET = re.compile(r'[^\[\]{}"]+|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NO_BRACKET = re.compile(rb'[^\[\]{}"]+|"(?:[^"\\]|\\.)*"', re.DOTALL)
+#: Bytes that are neither brackets nor quotes, and brackets of both kinds made alike.
+_NEITHER, _ALIKE = bytes(set(range(256)) - set(b'[]{}"')), bytes.maketrans(b"{}", b"[]")
 
 
 class NotJson(ValueError):
@@ -70,7 +72,7 @@ def parse(body: bytes) -> JsonText:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise NotJson(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
-    if _too_deep(text):
+    if _too_deep(body):
         raise TooDeep(f"it is nested deeper than {MAX_DEPTH} levels, the limit of this reader (RFC 8259 section 9)")
     doubled: list[str] = []
 
@@ -131,15 +133,17 @@ def type_name(value: object) -> str:
     return names.get(type(value), "number")
 
 
-def _too_deep(text: str) -> bool:
-    """Whether the brackets of `text` are nested deeper than MAX_DEPTH; found out without nesting anything, by taking
+def _too_deep(body: bytes) -> bool:
+    """Whether the brackets of `body` are nested deeper than MAX_DEPTH; found out without nesting anything, by taking
     the innermost pairs away, level by level. Brackets that do not match are left to the parser."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
-    brackets = _NO_BRACKET.sub("", text).replace("{", "[").replace("}", "]")
+    brackets = body.translate(_ALIKE, _NEITHER).replace(b'""', b"")
+    if b'"' in brackets or b"\\" in body:  # there are, or may be, brackets in strings, which do not count
+        brackets = _NO_BRACKET.sub(b"", body).translate(_ALIKE)
     for _ in range(MAX_DEPTH):
-        outer = brackets.replace("[]", "")
-        if outer in ("", brackets):
+        outer = brackets.replace(b"[]", b"")
+        if outer in (b"", brackets):
             return False
         brackets = outer
     return True

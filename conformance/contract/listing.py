@@ -8,7 +8,7 @@ take, or might take wrongly, goes the thorough way through `jsontext`; both ways
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -25,8 +25,8 @@ from conformance.contract.validators import order_problems, shown
 SHOWN = 3
 #: Fewer elements than this are not worth telling apart: the whole listing goes the thorough way if one is odd.
 MANY = 100
-#: So many elements are read at a time where some are odd.
-CHUNK = 1024
+#: So many elements are read at a time where some are odd, and so many are looked at one by one if one of them is.
+CHUNK, FEW = 1024, 64
 
 
 class Order(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
@@ -41,6 +41,10 @@ class Order(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False
     def fields(self) -> dict[str, Any]:
         """The JSON object that it is."""
         return {written: value for name, written in FIELDS.items() if (value := getattr(self, name)) is not UNSET}
+
+
+class Extended(Order, forbid_unknown_fields=False, gc=False):
+    """The same, with whatever further fields."""
 
 
 #: The fields of an Order, with their names in JSON.
@@ -160,16 +164,25 @@ class Listing:
         return _several(written) + doubled
 
     @cached_property
+    def _plain(self) -> bool:
+        """Whether all elements are plain Orders."""
+        return set(map(type, self.elements)) <= {Order}
+
+    @cached_property
     def _odd(self) -> list[tuple[int, Any]]:
-        """The elements that are not plain Orders, with their index."""
-        if set(map(type, self.elements)) <= {Order}:
-            return []
-        return [(index, element) for index, element in enumerate(self.elements) if type(element) is not Order]
+        """The elements that may have something odd about them other than further fields, with their index."""
+        found: list[tuple[int, Any]] = []
+        for start in range(0, 0 if self._plain else len(self.elements), FEW):
+            few = enumerate(self.elements[start : start + FEW], start)
+            others = [(index, element) for index, element in few if type(element) is not Order]
+            if not _merely_extended([element for _, element in others]):
+                found += others
+        return found
 
     @cached_property
     def _ids(self) -> list[int | None]:
         """The id of each element, None where it has none that is an integer."""
-        if not self._odd:
+        if self._plain:
             found = list(map(attrgetter("id"), self.elements))
             if UNSET not in found:
                 return found
@@ -212,17 +225,33 @@ def _orders(text: bytes) -> list[Order] | None:
         return None
     if b"\\" in text:
         return None
-    for name, written in FIELDS.items():
-        there = list(map(attrgetter(name), orders))
-        if UNSET in there:
-            there = [value for value in there if value is not UNSET]
-        if text.count(b'"%b"' % written.encode()) != len(there):
-            return None
-        if name in ("id", "pet_id") and there and not INT64.start <= min(there) <= max(there) < INT64.stop:
-            return None
-        if name == "ship_date" and not dates.all_rfc3339(there):
+    for name, there in _columns(orders):
+        if text.count(b'"%b"' % FIELDS[name].encode()) != len(there) or not _usual(name, there):
             return None
     return orders
+
+
+def _merely_extended(elements: list[Any]) -> bool:
+    """Whether JSON values are Orders with nothing odd about them but further fields."""
+    try:
+        orders = msgspec.convert(elements, list[Extended])
+    except (msgspec.ValidationError, UnicodeEncodeError):  # the latter of a lone surrogate, escaped
+        return False
+    return all(_usual(name, there) for name, there in _columns(orders))
+
+
+def _columns(orders: Sequence[Order]) -> Iterator[tuple[str, list[Any]]]:
+    """Each field of an Order, with the values of those orders that have it."""
+    for name in FIELDS:
+        there = list(map(attrgetter(name), orders))
+        yield name, [value for value in there if value is not UNSET] if UNSET in there else there
+
+
+def _usual(name: str, values: list[Any]) -> bool:
+    """Whether values of a field, of the right type, are such as its type leaves open: in int64, dates of RFC 3339."""
+    if name in ("id", "pet_id"):
+        return not values or INT64.start <= min(values) <= max(values) < INT64.stop
+    return name != "ship_date" or dates.all_rfc3339(values)
 
 
 def _several(found: Iterator[tuple[str, str]]) -> list[str]:

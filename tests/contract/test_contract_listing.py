@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_contract_validators import NO_OBJECT, ORDERS
 
 from conformance.contract.jsontext import INT64, NotJson, parse
-from conformance.contract.listing import MANY, SHOWN, Listing, Order
+from conformance.contract.listing import FEW, MANY, SHOWN, Listing, Order
 from conformance.contract.validators import order_problems
 
 
@@ -90,6 +90,16 @@ def test_both_ways_agree_on_damaged_bytes(elements: list[Any], data: st.DataObje
 @example(b"[" + b'{"quantity": ' + b"1" * 5_000 + b"}]")
 def test_both_ways_agree_on_anything(body: bytes) -> None:
     agree(body)
+
+
+def test_further_fields_are_nothing_odd() -> None:
+    """Elements that have some are not looked at one by one."""
+    found = listing([{**PLAIN, "further": number} for number in range(3 * FEW)])
+    assert found._odd == []
+    assert found.problems() == []
+    assert found.by_id[PLAIN["id"]]["further"] == 3 * FEW - 1
+    odd = listing([{**PLAIN, "further": number} for number in range(FEW)] + [{"id": 7, "further": 1, "complete": 1}])
+    assert odd.problems() == [f"element {FEW}: complete is the integer 1, not a boolean"]
 
 
 def test_only_what_is_odd_goes_the_thorough_way() -> None:

@@ -20,6 +20,7 @@ from conformance.checks.generation import Call
 from conformance.contract import catalogue
 from conformance.reporting import console as report
 from conformance.reporting.run import Run
+from conformance.reporting.text import plural
 from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, ConfigError, Target, resolve
@@ -128,8 +129,8 @@ def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
     for each in runs:
         console.print()
         report.summary(each, console)
-        said = f"{each.requests} requests in {each.seconds:.1f} s, seed {seed}. Results: {folder / each.target}{os.sep}"
-        console.print(said, markup=False, style="dim", soft_wrap=True)
+        sent = f"{plural(each.requests, 'request')} in {each.seconds:.1f} s, seed {seed}"
+        console.print(f"{sent}. Results: {folder / each.target}{os.sep}", markup=False, style="dim", soft_wrap=True)
         if each.verdict is Verdict.NON_CONFORMANT and each.circumstances and len(each.circumstances.order) > 2:
             hint = "Checks ran side by side; if one may have spoilt what another worked on, -n 1 tells causes apart."
             console.print(hint, markup=False, style="dim", soft_wrap=True)

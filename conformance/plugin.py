@@ -244,7 +244,7 @@ class Plugin:
                 raise RuntimeError("the reference server is not running")
             self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
             if self.side_by_side > 1:
-                self.sessions[name].client.widen(self.side_by_side)
+                self.sessions[name].client.widen(preflight.IN_FLIGHT)
         return self.sessions[name]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

@@ -20,8 +20,9 @@ TRIES = 3
 #: Seconds after which a service answers that is far away. Nearer ones are worth the time: where a fault spoils the
 #: orders of other checks, one check after the other tells best which requirement is broken.
 FAR = 0.05
-#: So many checks are under way at once, and so many independent requests of each, where the service is far away.
-SIDE_BY_SIDE = 16
+#: So many checks are under way at once where the service is far away, and so many independent requests of one of them:
+#: a round of the model's walks has up to two for each walk.
+SIDE_BY_SIDE, IN_FLIGHT = 16, 32
 #: Seconds by which a busy machine may delay that many requests.
 SLACK = 0.1
 
@@ -66,7 +67,7 @@ def side_by_side(session: Session) -> int:
     seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
     if not seen or not all(map(_is_far, seen)):
         return 1
-    session.client.widen(SIDE_BY_SIDE)
+    session.client.widen(IN_FLIGHT)
     mark = len(session.recorder.exchanges)
     session.endpoint.crowded = True  # a rate limit that only so many requests at once meet is nobody's fault
     api.send_all([api.ask_list()] * SIDE_BY_SIDE, at_once=True)

@@ -55,6 +55,9 @@ PLUGIN = "conformance"
 DEST = "conformance_"
 #: The file that tells workers that the run is cut short.
 STOP = "stop"
+#: So many independent requests of one check a process that shares the checks with others has in flight: a round of the
+#: model's walks has up to two for each walk.
+IN_FLIGHT = 32
 #: A failure spells out the requests of so many answers that show it.
 SHOWN = 4
 
@@ -244,7 +247,7 @@ class Plugin:
                 raise RuntimeError("the reference server is not running")
             self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
             if self.side_by_side > 1:
-                self.sessions[name].client.widen(preflight.IN_FLIGHT)
+                self.sessions[name].client.widen(IN_FLIGHT)
         return self.sessions[name]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

@@ -17,12 +17,13 @@ from conformance.transport.guard import Refused
 NAME = "preflight"
 #: The key may be refused by fault (AUTH-1) rather than be wrong; so often is it tried.
 TRIES = 3
+#: What stands in front of a service answers for one that it cannot reach.
+UNAVAILABLE = (502, 503, 504)
 #: Seconds after which a service answers that is far away. Nearer ones are worth the time: where a fault spoils the
 #: orders of other checks, one check after the other tells best which requirement is broken.
 FAR = 0.05
-#: So many checks are under way at once where the service is far away, and so many independent requests of one of them:
-#: a round of the model's walks has up to two for each walk.
-SIDE_BY_SIDE, IN_FLIGHT = 16, 32
+#: So many checks are under way at once, and so many independent requests of each, where the service is far away.
+SIDE_BY_SIDE = 16
 #: Seconds by which a busy machine may delay that many requests.
 SLACK = 0.1
 
@@ -33,7 +34,7 @@ def look(session: Session) -> str | None:
     api = session.api(NAME)
     target = session.target
     endpoint = f"{session.endpoint.base_path}/store/orders"
-    answer, stranger = api.send_all([api.ask_list(), api.ask_list(NOBODY)])
+    answer = api.list()
     for _ in range(TRIES - 1):
         if answer.status != 401:
             break
@@ -48,9 +49,12 @@ def look(session: Session) -> str | None:
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
             f"in ${target.key_variable}). Check that the key belongs to this deployment."
         )
+    if _is_sign(answer) and answer.status not in UNAVAILABLE:
+        return None
+    stranger = api.list(NOBODY)
     if answer.status == 429 and stranger.status == 429:
         return f"{target.base_url} answers 429 to everything. Try again later, or ask less often (--rate-limit)."
-    if answer.status in (502, 503, 504) and stranger.status in (502, 503, 504):
+    if answer.status in UNAVAILABLE and stranger.status in UNAVAILABLE:
         return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again later."
     if not _is_sign(answer) and not _is_sign(stranger) and not _is_elsewhere(session):
         return (
@@ -67,7 +71,7 @@ def side_by_side(session: Session) -> int:
     seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
     if not seen or not all(map(_is_far, seen)):
         return 1
-    session.client.widen(IN_FLIGHT)
+    session.client.widen(SIDE_BY_SIDE)
     mark = len(session.recorder.exchanges)
     session.endpoint.crowded = True  # a rate limit that only so many requests at once meet is nobody's fault
     api.send_all([api.ask_list()] * SIDE_BY_SIDE, at_once=True)

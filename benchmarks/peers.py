@@ -6,7 +6,7 @@ set up as a user who knows it would have it, so that it leaves the correct refer
 - the shipped document is widened by what the contract leaves open: a 400 to a cancel, a body of the 409;
 - all are told the key, and those that need examples get orders of each kind from the state control.
 
-A tool finds a fault if it reports anything at all , which is generous: the selftest asks of our suite
+A tool finds a fault if it reports anything at all, which is generous: the selftest asks of our suite
 that it names the requirement that the fault breaks. The requests are counted by the server.
 """
 

@@ -186,6 +186,17 @@ def test_a_limit_that_only_many_checks_at_once_meet_fails_nobody(tmp_path: Path)
     assert found["counts"]["required"]["failed"] == 0
 
 
+def test_the_look_asks_one_thing_at_a_time() -> None:
+    """How many requests at once a service takes is not shown, so a look at one that is near needs no more than one."""
+    service = build(KEY.encode(), faults=[], variants=[])
+    with Running(service) as server:
+        session = Session(Target("near", server.base_url, Secret(KEY), Mode.OBSERVE), 1)
+        assert preflight.look(session) is None
+        assert preflight.side_by_side(session) == 1
+        assert [exchange.status for exchange in session.recorder.exchanges] == [200]
+        session.close()
+
+
 def test_a_limit_that_the_look_meets_fails_nobody() -> None:
     """It is met by so many requests at once as nobody but the look sends; what follows goes out as if near by."""
     service = build(KEY.encode(), faults=[], variants=[])

@@ -5,13 +5,17 @@ Nothing is judged here. What makes every check pointless is found in seconds and
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from conformance.checks import credentials
 from conformance.session import Session
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode
-from conformance.transport.client import TOGETHER, Answer
+from conformance.transport.client import Answer
+from conformance.transport.endpoint import Endpoint, ServiceGone
 from conformance.transport.evidence import NOBODY, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
+from conformance.universal import Judge
 
 #: What stands in the place of a check for what is sent here.
 NAME = "preflight"
@@ -31,6 +35,13 @@ SLACK = 0.1
 def look(session: Session) -> str | None:
     """Why running the checks would be pointless, and what to do about it; None where it is not."""
     session.recorder.check = NAME
+    try:
+        return _pointless(session)
+    except ServiceGone as error:
+        return f"{session.target.base_url} stopped answering before the first check: {error}. Try again later."
+
+
+def _pointless(session: Session) -> str | None:
     api = session.api(NAME)
     target = session.target
     endpoint = f"{session.endpoint.base_path}/store/orders"
@@ -67,22 +78,25 @@ def look(session: Session) -> str | None:
 def side_by_side(session: Session) -> int:
     """How many checks to have under way at once: several where most of the time would go into waiting for the service,
     and where it answers as many requests as quickly as one."""
-    api = session.api(NAME)
     seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
     if not seen or not all(map(_is_far, seen)):
         return 1
-    session.client.widen(SIDE_BY_SIDE)
     mark = len(session.recorder.exchanges)
-    session.endpoint.crowded = True  # a rate limit that only so many requests at once meet is nobody's fault
-    api.send_all([api.ask_list()] * SIDE_BY_SIDE, at_once=True)
-    session.endpoint.crowded = False
+    # On an endpoint of their own, since a limit that only so many requests at once meet, or a service that answers so
+    # many too late, is nobody's fault, and no reason to stop asking.
+    endpoint = Endpoint(session.target, session.endpoint.pace, crowded=True)
+    client = session.client_of(endpoint, session.guard, Judge())
+    client.widen(SIDE_BY_SIDE)
+    with suppress(ServiceGone):
+        client.send_all([session.api(NAME).ask_list()] * SIDE_BY_SIDE, at_once=True)
+    client.close()
     together = session.recorder.since(mark)
     alone = min(exchange.seconds for exchange in (*seen, *together))
     # A near service that was merely waking up, or busy for a moment, answers some of these sooner.
-    if all(_is_far(exchange) and exchange.seconds < 2 * alone + SLACK for exchange in together):
-        return SIDE_BY_SIDE
-    session.client.widen(TOGETHER)
-    return 1
+    if not all(_is_far(exchange) and exchange.seconds < 2 * alone + SLACK for exchange in together):
+        return 1
+    session.client.widen(SIDE_BY_SIDE)
+    return SIDE_BY_SIDE
 
 
 def _is_far(listing: Exchange) -> bool:

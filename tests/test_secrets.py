@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import os
 import random
 import re
@@ -96,6 +97,28 @@ def test_a_service_that_repeats_the_key(tmp_path: Path) -> None:
     for command in (("report", result), ("compare", result, result, "--report-dir", "compared")):
         audited += run(tmp_path, "-m", "conformance", *command)
     assert_nowhere(KEY, audited, tmp_path)
+
+
+def test_codes_are_compared_as_they_are_on_record(tmp_path: Path) -> None:
+    """Where each holds another part of the key there is one code on record, and an audit has nothing else."""
+
+    def reply(conversation: Conversation) -> None:
+        told = KEY[1:10] if conversation.number % 2 else KEY[-10:]
+        valid = f"Authorization: Bearer {KEY}\r\n".encode() in conversation.request
+        listing = valid and conversation.request.startswith(b"GET ")
+        status, line = (404, "404 Not Found") if valid else (401, "401 Unauthorized")
+        error = f'{{"code": "{told}", "message": "no", "status": {status}}}'.encode()
+        conversation.send(answer("200 OK", b"[]") if listing else answer(line, error))
+        conversation.hang_up()
+
+    with serving(reply) as service:
+        words = ("--base-url", service.base_url, "--api-key-env", "KEY", "--mode", "guarded", "--only", "ERR")
+        run(tmp_path, "-m", "conformance", "run", *words)
+    result = tmp_path / "reports" / "target"
+    written = json.loads((result / "results.json").read_text(encoding="utf-8"))
+    assert {row["id"]: row["status"] for row in written["requirements"]}["ERR-3"] == "passed"
+    audited = run(tmp_path, "-m", "conformance", "audit", str(result))
+    assert "Borne out" in audited, audited
 
 
 # --- what breaks

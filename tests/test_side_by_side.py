@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from raw_service import Conversation, answer, serving
 
 from conformance import preflight
 from conformance.reference import Address
@@ -129,12 +130,11 @@ class _Near(_Listing):
 
 
 @contextmanager
-def looked_at(server: HTTPServer) -> Iterator[Session]:
+def looked_at(server: HTTPServer, timeout: float = 10.0) -> Iterator[Session]:
     """A session with a server that has been asked for its listing."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    session = Session(
-        Target("far", f"http://127.0.0.1:{server.server_port}/v1", Secret("key-of-this-test"), Mode.OBSERVE), 1
-    )
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    session = Session(Target("far", url, Secret("key-of-this-test"), Mode.OBSERVE, timeout=timeout), 1)
     session.api("look").list()
     yield session
     session.close()
@@ -155,6 +155,30 @@ def test_many_at_once_only_where_it_helps(
     several = server is ThreadingHTTPServer and handler is _Listing
     with looked_at(server(("127.0.0.1", 0), handler)) as session:
         assert preflight.side_by_side(session) == (preflight.SIDE_BY_SIDE if several else 1)
+
+
+class _Choking(_Listing):
+    """Answers two at once, and of more nobody in time."""
+
+    under_way = 0
+
+    def do_GET(self) -> None:
+        cls = type(self)
+        cls.under_way += 1
+        time.sleep(0.06)
+        if cls.under_way > 2:
+            time.sleep(1.0)
+        with suppress(OSError):  # nobody waits for this answer any more
+            super().do_GET()
+        cls.under_way -= 1
+
+
+def test_so_many_at_once_that_nobody_is_answered_excuses_no_silence_later() -> None:
+    with looked_at(ThreadingHTTPServer(("127.0.0.1", 0), _Choking), timeout=0.5) as session:
+        assert preflight.side_by_side(session) == 1
+        assert [exchange.trouble for exchange in session.recorder.exchanges[1:]] == ["timeout"] * preflight.SIDE_BY_SIDE
+        time.sleep(1.0)
+        assert session.api("after").list().status == 200
 
 
 def limited(service: Any, burst: float) -> None:
@@ -194,6 +218,25 @@ def test_the_look_asks_one_thing_at_a_time() -> None:
         assert preflight.look(session) is None
         assert preflight.side_by_side(session) == 1
         assert [exchange.status for exchange in session.recorder.exchanges] == [200]
+        session.close()
+
+
+def test_a_service_that_falls_silent_during_the_look_is_given_up() -> None:
+    """It refuses the key, and whether listing takes that in another place is not to be found out."""
+
+    def reply(conversation: Conversation) -> None:
+        if conversation.number > preflight.TRIES:
+            conversation.ended.wait(5)
+        else:
+            conversation.send(answer("401 Unauthorized", b"{}"))
+        conversation.hang_up()
+
+    with serving(reply) as service:
+        session = Session(Target("silent", service.base_url, Secret(KEY), Mode.OBSERVE, timeout=0.2), 1)
+        said = preflight.look(session)
+        assert said is not None
+        assert "stopped answering" in said
+        assert "(--timeout)" in said
         session.close()
 
 

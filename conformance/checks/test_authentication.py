@@ -250,7 +250,7 @@ def test_connection_lends_no_key_to_listing(api: Api, wire: Wire, key: str, obse
 
 def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
     """The answers to GET requests that follow each other on one connection, or on a new one after the service has
-    closed it; and whether it is open at the end.
+    closed it; and whether it is kept open for the last one.
 
     Where it closes one just as a request is on its way, as is its right at any time (RFC 9112 section 9.5), nobody can
     tell whether that arrived: then all begins anew, with pauses in which a closing shows before the next request.
@@ -261,12 +261,12 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
         with wire.connect() as connection:
             for request in requests:
                 time.sleep(PAUSE if attempt else 0)
+                kept = len(answers) == len(requests) - 1 and connection.open
                 answers.append(connection.exchange(request))
                 if answers[-1].exchange.trouble == Trouble.CLOSED:
                     break
             else:
-                time.sleep(PAUSE)
-                return answers, connection.open
+                return answers, kept
     raise verify.Inconclusive(
         f"{answers[-1].exchange.line}: each of {TRIES} connections was closed instead of an answer to a further request"
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ssl
-import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
+from mmap import mmap
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -36,10 +36,9 @@ class Pace:
     def __init__(self, limit: RateLimit | None, shared: Path | None = None) -> None:
         """`shared` is a file by which several processes keep one pace, as for `share`."""
         self._interval = limit.interval if limit else 0.0
-        self._next = 0.0
+        self._free = memoryview(bytearray(8)).cast("d")  # when the next request may go out: one moment
         self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
-        self._file: Path | None = None
         self._others: AbstractContextManager[object] = nullcontext()
         if shared is not None:
             self.share(shared)
@@ -48,43 +47,38 @@ class Pace:
         """Keep one pace with other processes, which have the same file; where it is new, they go on from here."""
         from filelock import FileLock  # most runs have one process, and need not wait for it to load
 
-        self._file = file
         self._others = FileLock(f"{file}.lock", poll_interval=0.001)
-        if not file.exists():
-            file.write_bytes(struct.pack("d", self._next))
+        with self._others:
+            if not file.exists():
+                file.write_bytes(self._free)
+            with file.open("r+b") as opened:
+                self._free = memoryview(mmap(opened.fileno(), 8)).cast("d")
 
     def wait(self) -> None:
         """Sleep until the next request may go out."""
-        if not self._interval and not self.held and self._file is None:
-            return
-        with self._turns():
-            now = time.monotonic()
-            turn = max(now, self._next)
-            self._next = turn + self._interval
+        if self._interval:
+            with self._turns():
+                turn = max(time.monotonic(), self._free[0])
+                self._free[0] = turn + self._interval
+        else:
+            turn = self._free[0]
+        now = time.monotonic()
         if turn > now:
             time.sleep(turn - now)
-
-    @contextmanager
-    def _turns(self) -> Iterator[None]:
-        """While nobody else does, here and in other processes (which have the same monotonic clock), set `_next`."""
-        with self._lock, self._others:
-            if self._file is None:
-                yield
-                return
-            with self._file.open("r+b", buffering=0) as file:
-                written = file.read(8)
-                self._next = struct.unpack("d", written)[0]
-                yield
-                file.seek(0)
-                file.write(struct.pack("d", self._next))  # in one step, since a worker may die at any moment
 
     def hold(self, seconds: float) -> None:
         """Let nothing through for `seconds` from now."""
         with self._turns():
             now = time.monotonic()
-            free = max(self._next, now)
-            self._next = max(free, now + seconds)
-            self.held += self._next - free
+            free = max(self._free[0], now)
+            self._free[0] = max(free, now + seconds)
+            self.held += self._free[0] - free
+
+    @contextmanager
+    def _turns(self) -> Iterator[None]:
+        """While nobody else changes the moment, here and in other processes, which have the same monotonic clock."""
+        with self._lock, self._others:
+            yield
 
 
 class Endpoint:

@@ -95,6 +95,17 @@ def test_processes_share_the_pace(tmp_path: Path) -> None:
     assert (tmp_path / "pace").stat().st_size == 8  # written in one step: who dies meanwhile leaves no half of it
 
 
+def test_processes_share_what_the_service_asks_for(tmp_path: Path) -> None:
+    """Also where there is no rate limit, and so nothing to write down for each request; who comes later has it, too."""
+    first = Pace(None)
+    first.hold(0.3)
+    first.share(tmp_path / "pace")
+    second = Pace(None, tmp_path / "pace")
+    assert took(second, 1) >= 0.2
+    second.hold(0.3)
+    assert took(first, 1) >= 0.2
+
+
 def test_the_pace_is_kept_by_threads_together() -> None:
     pace = Pace(RateLimit(50, 1.0))
     started = time.monotonic()

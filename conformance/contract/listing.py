@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -29,11 +29,14 @@ MANY = 100
 CHUNK, FEW = 1024, 64
 
 
+Int64 = Annotated[int, msgspec.Meta(ge=INT64.start, le=INT64.stop - 1)]
+
+
 class Order(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
     """An Order without anything odd: only fields of section 2, of the right types."""
 
-    id: int | UnsetType = UNSET
-    pet_id: int | UnsetType = UNSET
+    id: Int64 | UnsetType = UNSET
+    pet_id: Int64 | UnsetType = UNSET
     quantity: int | UnsetType = UNSET
     ship_date: str | UnsetType = UNSET
     complete: bool | UnsetType = UNSET
@@ -50,6 +53,8 @@ class Extended(Order, forbid_unknown_fields=False, gc=False):
 #: The fields of an Order, with their names in JSON.
 FIELDS = dict(zip(Order.__struct_fields__, Order.__struct_encode_fields__, strict=True))
 _ORDERS, _RAWS = msgspec.json.Decoder(list[Order]), msgspec.json.Decoder(list[msgspec.Raw])
+_OBJECTS = msgspec.json.Decoder(list[dict[str, Int64 | str | bool | None]])
+_ENCODER = msgspec.json.Encoder()
 #: What msgspec raises for bytes that are no JSON text; `parse` then says why.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -77,7 +82,7 @@ class Listing:
             if orders is not None:
                 return cls(orders)
             raws = _RAWS.decode(body)
-            if len(raws) >= MANY and _orders(b"[%b]" % raws[0]) is not None:
+            if len(raws) >= MANY and _simple(b"[%b]" % raws[0]) is not None:
                 found = cls([])
                 for start in range(0, len(raws), CHUNK):
                     found._add(raws[start : start + CHUNK])
@@ -92,11 +97,11 @@ class Listing:
         return cls(text.value, text.doubled_names) if isinstance(text.value, list) else None
 
     def _add(self, raws: list[msgspec.Raw]) -> None:
-        """Read further elements: together if all of them are plain, else by halves, so that only the odd ones among
+        """Read further elements: together if all of them are simple, else by halves, so that only the odd ones among
         many go the thorough way."""
-        orders = _orders(b"[%b]" % b",".join(raws))
-        if orders is not None:
-            self.elements += orders
+        elements = _simple(b"[%b]" % b",".join(raws))
+        if elements is not None:
+            self.elements += elements
         elif len(raws) > 1:
             self._add(raws[: len(raws) // 2])
             self._add(raws[len(raws) // 2 :])
@@ -171,13 +176,9 @@ class Listing:
     @cached_property
     def _odd(self) -> list[tuple[int, Any]]:
         """The elements that may have something odd about them other than further fields, with their index."""
-        found: list[tuple[int, Any]] = []
-        for start in range(0, 0 if self._plain else len(self.elements), FEW):
-            few = enumerate(self.elements[start : start + FEW], start)
-            others = [(index, element) for index, element in few if type(element) is not Order]
-            if not _merely_extended([element for _, element in others]):
-                found += others
-        return found
+        if self._plain:
+            return []
+        return list(_odd_ones([pair for pair in enumerate(self.elements) if type(pair[1]) is not Order]))
 
     @cached_property
     def _ids(self) -> list[int | None]:
@@ -217,41 +218,59 @@ class _ById(Mapping[int, Any]):
 
 def _orders(text: bytes) -> list[Order] | None:
     """The plain Orders that a JSON array consists of; None where anything is odd about one of them that their types
-    leave open: escapes, names that stand twice in one object, ids outside int64, other dates than those of RFC 3339.
-    Raises UNREADABLE where it is no JSON text, or might be none."""
+    leave open: escapes, names that stand twice in one object, other dates than those of RFC 3339. Raises UNREADABLE
+    where it is no JSON text, or might be none."""
     try:
         orders = _ORDERS.decode(text)
     except msgspec.ValidationError:
         return None
-    if b"\\" in text:
+    return orders if _usual_dates(orders) and _named_once(text, orders) else None
+
+
+def _simple(text: bytes) -> list[Any] | None:
+    """The elements of a JSON array if all of them are plain Orders, or all are objects of plain values; else None.
+    Raises UNREADABLE like `_orders`."""
+    orders = _orders(text)
+    if orders is not None:
+        return orders
+    try:
+        objects = _OBJECTS.decode(text)
+    except msgspec.ValidationError:
         return None
-    for name, there in _columns(orders):
-        if text.count(b'"%b"' % FIELDS[name].encode()) != len(there) or not _usual(name, there):
-            return None
-    return orders
+    return objects if _named_once(text, objects) else None
+
+
+def _named_once(text: bytes, values: list[Any]) -> bool:
+    """Whether a JSON array, read as `values`, has no escapes and in no object a name twice. Written again, each name
+    stands there once: if it stood twice, the text has more quotes."""
+    if b"\\" in text:
+        return False
+    again = (_ENCODER.encode(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK))
+    return sum(part.count(b'"') for part in again) == text.count(b'"')
+
+
+def _odd_ones(pairs: list[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """Those of some elements, with their index, that may be more than merely extended."""
+    if _merely_extended([element for _, element in pairs]):
+        return
+    if len(pairs) <= FEW:
+        yield from pairs
+    else:
+        yield from _odd_ones(pairs[: len(pairs) // 2])
+        yield from _odd_ones(pairs[len(pairs) // 2 :])
 
 
 def _merely_extended(elements: list[Any]) -> bool:
     """Whether JSON values are Orders with nothing odd about them but further fields."""
     try:
-        orders = msgspec.convert(elements, list[Extended])
+        return _usual_dates(msgspec.convert(elements, list[Extended]))
     except (msgspec.ValidationError, UnicodeEncodeError):  # the latter of a lone surrogate, escaped
         return False
-    return all(_usual(name, there) for name, there in _columns(orders))
 
 
-def _columns(orders: Sequence[Order]) -> Iterator[tuple[str, list[Any]]]:
-    """Each field of an Order, with the values of those orders that have it."""
-    for name in FIELDS:
-        there = list(map(attrgetter(name), orders))
-        yield name, [value for value in there if value is not UNSET] if UNSET in there else there
-
-
-def _usual(name: str, values: list[Any]) -> bool:
-    """Whether values of a field, of the right type, are such as its type leaves open: in int64, dates of RFC 3339."""
-    if name in ("id", "pet_id"):
-        return not values or INT64.start <= min(values) <= max(values) < INT64.stop
-    return name != "ship_date" or dates.all_rfc3339(values)
+def _usual_dates(orders: Sequence[Order]) -> bool:
+    """Whether the dates of orders are those of RFC 3339."""
+    return dates.all_rfc3339([text for text in map(attrgetter("ship_date"), orders) if text is not UNSET])
 
 
 def _several(found: Iterator[tuple[str, str]]) -> list[str]:

@@ -322,15 +322,15 @@ def untouched(api: Api, order: int, pending: list[int], shipped: list[int], befo
     since = f"only order {order} was cancelled"
     if before is not None:
         verify.unchanged([*pending, *shipped], before, api.list(), since=since, shown_by=[answer])
-    for other in shipped:
-        refusal = api.cancel(other)
+    further = api.send_all(api.ask_cancel(other) for other in (*shipped, *pending))
+    for other, refusal in zip(shipped, further, strict=False):
         if verify.settled(refusal).status != 409:
             verify.step(refusal, 404, "CANCEL-3")
             raise verify.Failed(
                 f"order {other} still shipped, since {since}", verify.describe(refusal), answer, refusal
             )
-    for other in pending:
-        verify.still_pending(api.cancel(other), answer, since=since, shown_by=[answer])
+    for success in further[len(shipped) :]:
+        verify.still_pending(success, answer, since=since, shown_by=[answer])
 
 
 # --- CANCEL-9: the id exactly

@@ -24,7 +24,7 @@ from conformance.reporting.text import plural
 from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, ConfigError, Target, resolve
-from conformance.verdict import Exit, Status, Verdict
+from conformance.verdict import Exit, Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -131,8 +131,7 @@ def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
         report.summary(each, console)
         sent = f"{plural(each.requests, 'request')} in {each.seconds:.1f} s, seed {seed}"
         console.print(f"{sent}. Results: {folder / each.target}{os.sep}", markup=False, style="dim", soft_wrap=True)
-        if each.verdict is Verdict.NON_CONFORMANT and each.circumstances and len(each.circumstances.order) > 2:
-            hint = "Checks ran side by side; if one may have spoilt what another worked on, -n 1 tells causes apart."
+        if hint := report.hint(each):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
             for line in report.annotations(each):

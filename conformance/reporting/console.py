@@ -22,6 +22,8 @@ _STYLES = {
 }
 #: Characters of what a service sent that one line shows; the reports have the rest.
 _TEXT = 1000
+#: Seconds of a run from which on it may be worth knowing how to make it shorter.
+_LONG = 10.0
 #: What GitHub shows of one step.
 _ANNOTATIONS = 10
 
@@ -54,6 +56,17 @@ def summary(run: Run, console: Console) -> None:
         paper.line()
     for warning in run.warnings:
         paper.field("warning", warning, "yellow")
+
+
+def hint(run: Run) -> str | None:
+    """What to do otherwise in the next run, as this one went."""
+    processes = sum(bool(checks) for checks in run.circumstances.order) if run.circumstances else 0
+    if processes > 1 and run.verdict is Verdict.NON_CONFORMANT:
+        return "Checks ran side by side; if one may have spoilt what another worked on, -n 1 tells causes apart."
+    waited = sum(exchange.seconds for exchange in run.exchanges if exchange.status is not None)
+    if processes == 1 and run.seconds > _LONG and waited > run.seconds / 2:
+        return "Most of that went into waiting for one answer after the other; with -n 4, four checks wait at a time."
+    return None
 
 
 def annotations(run: Run) -> list[str]:

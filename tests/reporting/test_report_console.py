@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from reporting_runs import EVERY, broken, conformant, failing, guarded, incomplete, passing, run, small, undecided
+from reporting_runs import (
+    EVERY,
+    KEY,
+    broken,
+    conformant,
+    exchange,
+    failing,
+    guarded,
+    incomplete,
+    passing,
+    run,
+    small,
+    undecided,
+)
 from rich.console import Console
 
 from conformance.contract.catalogue import load
 from conformance.reporting import console, outline
-from conformance.reporting.run import Run
+from conformance.reporting.run import Circumstances, Run
 from conformance.verdict import CheckResult, Status
 
 
@@ -35,6 +49,24 @@ def test_a_conformant_run_is_one_line() -> None:
     required = sum(row.level == "required" for row in rows)
     covered = f"{required} of {required} required exercised; recommended: {len(rows) - required} passed"
     assert printed(conformant()) == f"staging: conformant, {covered}\n"
+
+
+def went(made: Run, *order: tuple[str, ...], seconds: float = 41.0, waited: float = 30.0) -> Run:
+    """`made` as if its checks had run in these processes, and it had `waited` for a single answer."""
+    circumstances = Circumstances((), order, (), KEY, "url", (), (), 0, False, ())
+    return replace(made, circumstances=circumstances, seconds=seconds, exchanges=(exchange(0, seconds=waited),))
+
+
+def test_a_hint_where_another_number_of_processes_would_help() -> None:
+    one, two = (("a", "b"),), ((), ("a",), ("b",))
+    assert "-n 1 tells causes apart" in str(console.hint(went(failing(), *two)))
+    assert console.hint(went(conformant(), *two)) is None
+    assert "with -n 4, four checks wait" in str(console.hint(went(conformant(), *one)))
+    assert console.hint(went(conformant(), *one, waited=10.0)) is None  # --rate-limit, or a slow state provider
+    assert console.hint(went(conformant(), *one, seconds=8.0, waited=7.0)) is None
+    silent = replace(went(incomplete(), *one), exchanges=(exchange(0, status=None, seconds=40.0),))
+    assert console.hint(silent) is None
+    assert console.hint(conformant()) is None  # of a time when runs did not say in which processes
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -178,7 +178,18 @@ class Listing:
         """The elements that may have something odd about them other than further fields, with their index."""
         if self._plain:
             return []
-        return list(_odd_ones([pair for pair in enumerate(self.elements) if type(pair[1]) is not Order]))
+        places = [place for place, element in enumerate(self.elements) if type(element) is not Order]
+        return [(place, self.elements[place]) for place in self._odd_places(places)]
+
+    def _odd_places(self, places: list[int]) -> Iterator[int]:
+        """Those of `places` whose elements may be more than merely extended."""
+        if _merely_extended([self.elements[place] for place in places]):
+            return
+        if len(places) <= FEW:
+            yield from places
+        else:
+            yield from self._odd_places(places[: len(places) // 2])
+            yield from self._odd_places(places[len(places) // 2 :])
 
     @cached_property
     def _ids(self) -> list[int | None]:
@@ -247,17 +258,6 @@ def _named_once(text: bytes, values: list[Any]) -> bool:
         return False
     again = (_ENCODER.encode(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK))
     return sum(part.count(b'"') for part in again) == text.count(b'"')
-
-
-def _odd_ones(pairs: list[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-    """Those of some elements, with their index, that may be more than merely extended."""
-    if _merely_extended([element for _, element in pairs]):
-        return
-    if len(pairs) <= FEW:
-        yield from pairs
-    else:
-        yield from _odd_ones(pairs[: len(pairs) // 2])
-        yield from _odd_ones(pairs[len(pairs) // 2 :])
 
 
 def _merely_extended(elements: list[Any]) -> bool:

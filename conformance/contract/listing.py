@@ -28,7 +28,7 @@ MANY = 100
 #: So many elements are read at a time where some are odd, and so many are looked at one by one if one of them is.
 CHUNK, FEW = 1024, 64
 
-
+#: What section 2 has ids be.
 Int64 = Annotated[int, msgspec.Meta(ge=INT64.start, le=INT64.stop - 1)]
 
 

@@ -8,9 +8,12 @@ import json
 import resource
 import sys
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from conformance.contract.listing import Listing
+
+FIRST = datetime(2026, 11, 21)
 
 
 def body(size: int, kind: str) -> bytes:
@@ -19,7 +22,7 @@ def body(size: int, kind: str) -> bytes:
     further = '"customer": 7, ' if kind == "extended" else ""
     orders = [
         f'{{{further}"id": {10**12 + 7 * i}, "petId": {i % 5000}, "quantity": {i % 9 + 1}, '
-        f'"shipDate": "2026-{i % 12 + 1:02}-1{i % 9}T08:0{i % 9}:11.{i % 1000:03}Z", '
+        f'"shipDate": "{FIRST + timedelta(seconds=97 * i):%Y-%m-%dT%H:%M:%S}.{i % 1000:03}Z", '
         f'"complete": {"true" if i % 2 else "false"}}}'
         for i in range(size)
     ]

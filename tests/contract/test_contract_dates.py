@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conformance.contract.dates import is_iso8601, is_rfc3339
+from conformance.contract.dates import all_rfc3339, is_iso8601, is_rfc3339
 
 BOTH = (
     "2026-11-21T07:00:00Z",
@@ -186,3 +186,15 @@ def test_every_rfc3339_is_iso8601(text: str) -> None:
     assert not is_rfc3339(text) or is_iso8601(text)
     if is_iso8601(text):
         assert text.isascii()
+
+
+@given(
+    st.lists(
+        st.sampled_from([*BOTH, *ISO_ONLY, "", "\n", "soon"]) | st.datetimes().map(lambda at: f"{at.isoformat()}Z")
+    )
+)
+@example([f"{BOTH[0]}\n{BOTH[1]}"])
+@example([BOTH[0], f"{BOTH[1]}\n"])
+@example([])
+def test_many_at_once_are_judged_as_each_alone(texts: list[str]) -> None:
+    assert all_rfc3339(texts) == all(map(is_rfc3339, texts))

@@ -19,6 +19,7 @@ from raw_service import Conversation, answer, head, serving
 from secret_search import assert_nowhere
 
 from conformance.reference import ReferenceServer
+from reference_server.running import Running, build
 
 KEY = "sk-Gehe1m.Schl/ssel_4711"
 
@@ -119,6 +120,16 @@ def test_codes_are_compared_as_they_are_on_record(tmp_path: Path) -> None:
     assert {row["id"]: row["status"] for row in written["requirements"]}["ERR-3"] == "passed"
     audited = run(tmp_path, "-m", "conformance", "audit", str(result))
     assert "Borne out" in audited, audited
+
+
+def test_a_key_that_is_a_word_of_the_answers_fails_nobody(tmp_path: Path) -> None:
+    """On record `code` is no code then; the check has seen it all the same."""
+    service = build(b"code", faults=[], variants=[])
+    with Running(service) as server:
+        where = ("--base-url", server.base_url, "--api-key-env", "KEY", "--mode", "guarded", "--only", "ERR-3")
+        run(tmp_path, "-m", "conformance", "run", *where, KEY="code")
+    written = json.loads((tmp_path / "reports" / "target" / "results.json").read_text(encoding="utf-8"))
+    assert {row["id"]: row["status"] for row in written["requirements"]}["ERR-3"] == "passed"
 
 
 # --- what breaks

@@ -22,6 +22,8 @@ from conformance import preflight
 from conformance.reference import Address
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target
+from conformance.transport.endpoint import GIVE_UP_AFTER
+from conformance.transport.evidence import Trouble
 from reference_server.messages import Response
 from reference_server.running import Running, build
 
@@ -158,26 +160,24 @@ def test_many_at_once_only_where_it_helps(
 
 
 class _Choking(_Listing):
-    """Answers two at once, and of more nobody in time."""
+    """Answers nobody in time while too many ask."""
 
-    under_way = 0
+    too_many = False
 
     def do_GET(self) -> None:
-        cls = type(self)
-        cls.under_way += 1
-        time.sleep(0.06)
-        if cls.under_way > 2:
-            time.sleep(1.0)
+        time.sleep(2.0 if self.too_many else 0.0)
         with suppress(OSError):  # nobody waits for this answer any more
             super().do_GET()
-        cls.under_way -= 1
 
 
 def test_so_many_at_once_that_nobody_is_answered_excuses_no_silence_later() -> None:
-    with looked_at(ThreadingHTTPServer(("127.0.0.1", 0), _Choking), timeout=0.5) as session:
+    with looked_at(ThreadingHTTPServer(("127.0.0.1", 0), _Choking), timeout=1.0) as session:
+        _Choking.too_many = True
         assert preflight.side_by_side(session) == 1
-        assert [exchange.trouble for exchange in session.recorder.exchanges[1:]] == ["timeout"] * preflight.SIDE_BY_SIDE
-        time.sleep(1.0)
+        _Choking.too_many = False
+        troubles = [exchange.trouble for exchange in session.recorder.exchanges[1:]]
+        assert len(troubles) >= GIVE_UP_AFTER
+        assert set(troubles) == {Trouble.TIMEOUT}
         assert session.api("after").list().status == 200
 
 
@@ -226,13 +226,13 @@ def test_a_service_that_falls_silent_during_the_look_is_given_up() -> None:
 
     def reply(conversation: Conversation) -> None:
         if conversation.number > preflight.TRIES:
-            conversation.ended.wait(5)
+            conversation.ended.wait(20)
         else:
             conversation.send(answer("401 Unauthorized", b"{}"))
         conversation.hang_up()
 
     with serving(reply) as service:
-        session = Session(Target("silent", service.base_url, Secret(KEY), Mode.OBSERVE, timeout=0.2), 1)
+        session = Session(Target("silent", service.base_url, Secret(KEY), Mode.OBSERVE, timeout=1.0), 1)
         said = preflight.look(session)
         assert said is not None
         assert "stopped answering" in said

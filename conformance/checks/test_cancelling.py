@@ -21,7 +21,7 @@ from conformance.transport.evidence import Allowed
 from conformance.transport.wire import Wire
 
 #: Seconds after which a service should not have forgotten that an order was cancelled.
-MOMENT = 0.15
+MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
 #: So close to the ends of int64 only one check places orders: its ids could be mistaken for any other there.
 ENDS = 2**12

@@ -6,8 +6,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from mmap import mmap
 from pathlib import Path
@@ -36,7 +35,8 @@ class Pace:
     def __init__(self, limit: RateLimit | None, shared: Path | None = None) -> None:
         """`shared` is a file by which several processes keep one pace, as for `share`."""
         self._interval = limit.interval if limit else 0.0
-        self._free = memoryview(bytearray(8)).cast("d")  # when the next request may go out: one moment
+        # When the next request may go out: one moment, by the monotonic clock, which all processes share.
+        self._free = memoryview(bytearray(8)).cast("d")
         self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
         self._others: AbstractContextManager[object] = nullcontext()
@@ -57,7 +57,7 @@ class Pace:
     def wait(self) -> None:
         """Sleep until the next request may go out."""
         if self._interval:
-            with self._turns():
+            with self._lock, self._others:
                 turn = max(time.monotonic(), self._free[0])
                 self._free[0] = turn + self._interval
         else:
@@ -68,17 +68,11 @@ class Pace:
 
     def hold(self, seconds: float) -> None:
         """Let nothing through for `seconds` from now."""
-        with self._turns():
+        with self._lock, self._others:
             now = time.monotonic()
             free = max(self._free[0], now)
             self._free[0] = max(free, now + seconds)
             self.held += self._free[0] - free
-
-    @contextmanager
-    def _turns(self) -> Iterator[None]:
-        """While nobody else changes the moment, here and in other processes, which have the same monotonic clock."""
-        with self._lock, self._others:
-            yield
 
 
 class Endpoint:

@@ -513,7 +513,7 @@ class Plugin:
         self.exit = Exit.INCOMPLETE if lost else outcome.exit_status
 
 
-# --- what checks are given
+# --- what checks are given (pytest makes `request` anew for each fixture that asks for it, so few do)
 
 
 @pytest.fixture(scope="session")
@@ -523,11 +523,12 @@ def session(request: pytest.FixtureRequest) -> Session:
 
 
 @pytest.fixture(autouse=True)
-def recorded(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Sees to it that a check which cannot run is not run, and that what it sends is kept as its evidence."""
+def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
+    """What the check has to report, None for a test that is no check. Sees to it that a check which cannot run is not
+    run, and that what it sends is kept as its evidence."""
     check = check_of(request.node)
     if check is None:
-        yield
+        yield None
         return
     plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
     name = target_of(request.node)
@@ -541,8 +542,8 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[None]:
         raise verify.Excluded(reason)
     session.recorder.check = check.id
     mark = len(session.recorder.exchanges)
-    yield
     report = plugin._reports[request.node.nodeid]
+    yield report
     exchanges = session.recorder.since(mark)
     place = {id(exchange): number for number, exchange in enumerate(exchanges)}
     report.exchanges = [exchange.to_json() for exchange in exchanges]
@@ -562,13 +563,19 @@ def _lacks_static_orders(check: Check, session: Session) -> bool:
 
 
 @pytest.fixture
-def api(recorded: None, request: pytest.FixtureRequest, session: Session) -> Api:
-    """The two operations, with the valid key."""
-    return session.api(checks_of.of(request.function).id)  # type: ignore[union-attr]
+def check_id(recorded: Report) -> str:
+    """The id of the check."""
+    return recorded.check
 
 
 @pytest.fixture
-def wire(recorded: None, session: Session) -> Wire:
+def api(recorded: Report, session: Session) -> Api:
+    """The two operations, with the valid key."""
+    return session.api(recorded.check)
+
+
+@pytest.fixture
+def wire(recorded: Report, session: Session) -> Wire:
     """Raw connections."""
     return session.wire
 
@@ -604,10 +611,10 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def orders(recorded: None, request: pytest.FixtureRequest, session: Session, api: Api) -> Iterator[Orders]:
+def orders(recorded: Report, session: Session, api: Api) -> Iterator[Orders]:
     """Orders of the check's own, given back when it ends."""
     leases: Leases
-    leases, own = session.orders(checks_of.of(request.function).id, api)  # type: ignore[union-attr]
+    leases, own = session.orders(recorded.check, api)
     try:
         yield own
     finally:
@@ -615,16 +622,15 @@ def orders(recorded: None, request: pytest.FixtureRequest, session: Session, api
 
 
 @pytest.fixture
-def observe(request: pytest.FixtureRequest, session: Session) -> Iterator[Observations]:
+def observe(recorded: Report, session: Session) -> Iterator[Observations]:
     """Takes down facts on topics that the specification leaves open."""
     observations = session.observations()
     yield observations
-    plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
-    plugin._reports[request.node.nodeid].observations += observations.facts
+    recorded.observations += observations.facts
 
 
 @pytest.fixture
-def elsewhere(recorded: None, session: Session) -> Callable[[], list[Answer]]:
+def elsewhere(recorded: Report, session: Session) -> Callable[[], list[Answer]]:
     """Asks for the listing next to the base URL."""
     return session.elsewhere("elsewhere")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from pipelines import PROJECT, Runner
 
@@ -49,10 +53,11 @@ def server_context(certificate: Path) -> ssl.SSLContext:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built wheel."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = ["-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(PROJECT)]
-    subprocess.run([sys.executable, *build], check=True, capture_output=True)
+    """The built wheel, the same in every worker."""
+    with alone(tmp_path_factory, "wheel") as folder:
+        if not folder.exists():
+            build = ["-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(PROJECT)]
+            subprocess.run([sys.executable, *build], check=True, capture_output=True)
     (built,) = folder.glob("*.whl")
     return built
 
@@ -60,8 +65,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the commands of a fresh environment that holds the wheel and nothing of the checkout; the action
-    installs it."""
-    runner = Runner(tmp_path_factory.mktemp("environment"), action_path=wheel)
-    assert runner.run("Install") == 0, runner.console
+    installs it, once for all workers."""
+    with alone(tmp_path_factory, "environment") as folder:
+        made = folder.exists()
+        folder.mkdir(exist_ok=True)
+        runner = Runner(folder, action_path=wheel)
+        assert made or runner.run("Install") == 0, runner.console
     (commands,) = (runner.temporary / "path").read_text(encoding="utf-8").split()
     return Path(commands)
+
+
+@contextmanager
+def alone(tmp_path_factory: pytest.TempPathFactory, name: str) -> Iterator[Path]:
+    """A folder of all workers of pytest-xdist, which one of them at a time may fill."""
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with FileLock(common / f"{name}.lock"):
+        yield common / name

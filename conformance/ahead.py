@@ -20,13 +20,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance.ending import ENDING
+
 if TYPE_CHECKING:
     from conformance.checks.generation import Call
 
 #: Elsewhere a process with libraries of the system in it must not be forked.
 FORKING = sys.platform == "linux"
-#: Signals that end a run.
-ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
 class Ahead:
@@ -95,7 +95,8 @@ def begun(budget: str) -> Iterator[Ahead | None]:
 
 def _work(budget: str, pipe: Connection, other: Connection) -> None:
     other.close()  # or the end of the run would go unnoticed
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the run ends this process
+    for number in ENDING - {signal.SIGTERM}:
+        signal.signal(number, signal.SIG_IGN)  # of the terminal: the run ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     with suppress(Exception):  # the run has ended; or it meets the same error when it makes this up, and reports it

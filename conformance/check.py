@@ -1,7 +1,7 @@
 """What a check is: a pytest test tied to a requirement, with what it needs said beside it.
 
-The decorator only notes this down. Whether a check can run against a target follows from its needs and the target
-alone (`exclusion`), so that `--plan` and a run cannot disagree.
+The decorator only notes this down. Which checks cannot run against a target follows from their needs and the target
+alone (`exclusions`), for `--plan` as for a run.
 """
 
 from __future__ import annotations
@@ -113,6 +113,8 @@ def all_checks() -> list[Check]:
 
 def exclusion(needs: Needs, target: Target) -> str | None:
     """Why a check with these needs was never going to be decided against `target`; None where it can run."""
+    if needs.empty_store and target.states is not None and (target.mode is not Mode.FULL or target.protected):
+        return "only in mode full is the state provider asked to empty the store, and never that of a protected target"
     if needs.mode > target.mode:
         what = "orders that were handed out" if needs.mode is Mode.FULL else "where no order is"
         return f"mode {target.mode} does not cancel {what}; needs mode {needs.mode}"
@@ -127,6 +129,18 @@ def exclusion(needs: Needs, target: Target) -> str | None:
     return None
 
 
+def exclusions(checks: Iterable[Check], target: Target) -> dict[str, str]:
+    """Why each of `checks` that will not be decided against `target` will not be, by its id."""
+    chosen = list(checks)
+    reasons = {check.id: reason for check in chosen if (reason := exclusion(check.needs, target)) is not None}
+    if target.states is not None and target.states.static:
+        shared = shares(chosen, target)
+        for check in chosen:
+            if check.needs.orders and check.id not in shared:
+                reasons.setdefault(check.id, "the static lists of orders have too few ids left for this check")
+    return reasons
+
+
 #: With static lists each id is used once; the requirements whose failure tells most come first.
 MOST_TELLING = (
     "CANCEL-1", "CANCEL-3", "CANCEL-6", "CANCEL-4", "AUTH-2", "AUTH-5", "AUTH-3", "CANCEL-2", "LIST-3", "CANCEL-8",
@@ -134,9 +148,18 @@ MOST_TELLING = (
 )  # fmt: skip
 
 
-def allot(
-    checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int, ...]
-) -> dict[str, tuple[list[int], list[int]]]:
+Shares = dict[str, tuple[list[int], list[int]]]
+
+
+def shares(checks: Iterable[Check], target: Target) -> Shares:
+    """How the static ids of `target` are shared out among `checks`, as by `allot`; empty for other providers."""
+    states = target.states
+    if states is None or not states.static:
+        return {}
+    return allot((check for check in checks if check.needs.mode <= target.mode), states.pending, states.shipped)
+
+
+def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int, ...]) -> Shares:
     """Share static ids out among checks: by check id, its pending and its shipped ids.
 
     The requirements take turns, the most telling first, each with its most modest check: few ids reach many of them.
@@ -153,7 +176,7 @@ def allot(
         turn[walks, check.requirement] += 1
         queue.append((walks, turn[walks, check.requirement], rank, check.requirement, check))
     left_pending, left_shipped = list(pending), list(shipped)
-    shares = {}
+    shares: Shares = {}
     for *_, check in sorted(queue, key=lambda place: place[:4]):
         needs = check.needs
         if needs.pending <= len(left_pending) and needs.shipped <= len(left_shipped):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import atexit
 import gc
+import io
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from conformance import __version__
+from conformance.ending import ENDING
 from conformance.settings import OPTIONS
 from conformance.target import ConfigError
 from conformance.verdict import Exit
@@ -183,6 +186,9 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a character that it cannot show is no reason to end
+            stream.reconfigure(errors="backslashreplace")
     # Python ends by looking through all that is left for garbage, which takes 0.2 s after a run: there is none to find.
     atexit.register(gc.freeze)
     options = parser().parse_args(arguments)
@@ -195,6 +201,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Exit.USAGE
     except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        with suppress(OSError):  # where it is the terminal that is gone
+            sys.stderr.write(f"{PROGRAM}: {error}\n")
+        return Exit.INCOMPLETE if options.work is _run else Exit.USAGE
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     return status
@@ -214,7 +224,8 @@ def _values(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run(options: argparse.Namespace) -> int:
     # From the first moment on: what is imported now takes longer than some pipelines wait.
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in ENDING:
+        signal.signal(number, _interrupt)
     if options.plan:
         from conformance import planning
 

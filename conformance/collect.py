@@ -187,6 +187,7 @@ def _circumstances(collection: Collection, settings: Settings, waivers: Mapping[
         proxied=target.proxy is not None,
         tools=tuple((tool, version(tool)) for tool in TOOLS),
         waivers=tuple(waivers.values()),
+        protected=target.protected,
     )
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from conformance import preflight, settings
+from conformance.check import Needs, exclusion
 from conformance.reference import ReferenceServer
 from conformance.session import Session
-from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup, teardown
+from conformance.states.leases import Leases
+from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
 from conformance.target import Target, resolve
 from conformance.transport.evidence import NOBODY, Trouble
 from conformance.verdict import Exit
@@ -26,7 +28,7 @@ CHOSEN = 2**53 + 3
 def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     """Examine one target and print what is found; return 0, or 2 where something is to mend. Raises ConfigError."""
     chosen = settings.read(targets, values)
-    (target,) = resolve(chosen.targets, chosen.options)
+    (target,) = resolve(chosen.targets, chosen.options, looking=True)
     server = ReferenceServer() if target is None else None
     try:
         return _report(target or server.address.target())  # type: ignore[union-attr]
@@ -37,7 +39,8 @@ def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
 
 def _report(target: Target) -> int:
     console = Console(highlight=False)
-    console.print(f"{target.name}: {target.base_url}, mode {target.mode}", markup=False)
+    unless = f" (full where a run has --confirm-cancel {target.name})" if target.unconfirmed else ""
+    console.print(f"{target.name}: {target.base_url}, mode {target.mode}{unless}", markup=False, soft_wrap=True)
     session = Session(target, seed=0)
     wrong = 0
     try:
@@ -55,7 +58,9 @@ def _report(target: Target) -> int:
 def findings(session: Session) -> Iterator[Finding]:
     """What is found, step by step; ends early where the rest would be pointless."""
     target, endpoint = session.target, session.endpoint
-    yield OK, f"configuration: the key is in ${target.key_variable}"
+    curl = f"${target.key_variable}"
+    where = f"{target.key_file}; curl lines in reports take it from {curl}" if target.key_file else curl
+    yield OK, f"configuration: the key is in {where}"
     if target.proxy is None:
         try:
             addresses = sorted({str(info[4][0]) for info in socket.getaddrinfo(endpoint.host, endpoint.port)})
@@ -107,41 +112,46 @@ def _states(session: Session) -> Iterator[Finding]:
     for state in (State.PENDING, State.SHIPPED):
         yield from _message(session, provider, state, {"count": 2})
     yield from _message(session, provider, State.PENDING, {"ids": [CHOSEN]})
-    yield from _guarded(lambda: setup(provider, State.EMPTY, {}), "no orders", "LIST-7 is excluded")
+    if (reason := exclusion(Needs(empty_store=True), session.target)) is not None:
+        yield OK, f"state provider: no orders: not asked for, since {reason}"
+        return
+    try:
+        setup(provider, State.EMPTY, {})
+    except CannotDo:
+        yield NOTE, "state provider: cannot do this: no orders; LIST-7 is excluded"
+    except ProviderError as error:
+        yield WRONG, f"state provider: no orders: {error}"
+    else:
+        yield OK, "state provider: no orders"
 
 
 def _message(session: Session, provider: Provider, state: State, params: dict[str, Any]) -> Iterator[Finding]:
     """Set a state up, find its orders in the listing, tear it down, and see that they are gone."""
-    name = f"{state}, {'chosen id' if 'ids' in params else 'any ids'}"
-    ids: list[int] = []
-
-    def take() -> None:
-        ids.extend(setup(provider, state, params))
-
-    yield from _guarded(take, name, "checks that need chosen ids are excluded")
-    if not ids:
+    chosen = "ids" in params
+    name = f"{state}, {'chosen id' if chosen else 'any ids'}"
+    held = Leases(provider, session.guard)
+    missing: list[int] = []
+    try:
+        ids = held.place(state, params["ids"]) if chosen else held.take(state, params["count"])
+        listed = session.api("doctor").list().listing
+        missing = [number for number in ids if listed is not None and number not in listed.by_id]
+    except CannotDo:
+        excluded = "checks that need chosen ids" if chosen else f"every check that needs {state}"
+        yield NOTE, f"state provider: cannot do this: {name}; {excluded} would be excluded"
         return
-    listed = session.api("doctor").list().listing
-    missing = [number for number in ids if listed is not None and number not in listed.by_id]
+    except ProviderError as error:
+        yield WRONG, f"state provider: {name}: {error}"
+        return
+    finally:
+        left_behind = held.give_back()
     if missing:
         yield WRONG, f"state provider: {name}: handed out {missing}, which the listing does not show"
-    try:
-        teardown(provider, state, ids)
-    except ProviderError as error:
-        yield WRONG, f"state provider: teardown of {name}: {error}"
         return
+    if left_behind:
+        yield from ((WRONG, f"state provider: {said}") for said in left_behind)
+        return
+    yield OK, f"state provider: {name}"
     left = session.api("doctor").list().listing
     leaked = [number for number in ids if left is not None and number in left.by_id]
     if leaked:
         yield NOTE, f"state provider: {name}: {leaked} are still listed after teardown; each run leaves orders behind"
-
-
-def _guarded(work: Callable[[], object], name: str, otherwise: str) -> Iterator[Finding]:
-    try:
-        work()
-    except CannotDo:
-        yield NOTE, f"state provider: cannot do this: {name}; {otherwise}"
-    except ProviderError as error:
-        yield WRONG, f"state provider: {name}: {error}"
-    else:
-        yield OK, f"state provider: {name}"

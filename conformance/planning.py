@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
 
-from conformance import settings
-from conformance.check import Check, all_checks, exclusion, scaled
+from conformance import settings, universal, waivers
+from conformance.check import Check, all_checks, exclusion, exclusions, scaled
 from conformance.contract import catalogue
-from conformance.session import static_allotments
 from conformance.target import REFERENCE, Mode, Secret, States, Target, adjusted, resolve
 
 #: The reference as `--plan` sees it: nothing is started, so there is no address yet.
@@ -21,9 +21,11 @@ _REFERENCE = Target(
 def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     """Print the plan for `targets` and return 0. Raises ConfigError."""
     chosen = settings.read(targets, values)
+    if chosen.waivers is not None:
+        waivers.read(chosen.waivers, datetime.now(UTC).date())
     console = Console(highlight=False, soft_wrap=True)
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
-    for target in resolve(chosen.targets, chosen.options):
+    for target in resolve(chosen.targets, chosen.options, looking=True):
         for line in lines(target or adjusted(_REFERENCE, chosen.options), checks):
             console.print(line, markup=False)
     return 0
@@ -32,30 +34,37 @@ def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
 def lines(target: Target, checks: list[Check]) -> list[str]:
     """The plan for one target, line by line."""
     rows = catalogue.load().requirements
-    allotments = static_allotments(target, checks)
-    reasons: dict[str, str | None] = {}
-    for check in checks:
-        reasons[check.id] = exclusion(check.needs, target)
-        static = target.states is not None and target.states.static
-        if static and check.needs.orders and reasons[check.id] is None and check.id not in allotments:
-            reasons[check.id] = "the static lists of orders have too few ids left for this check"
-    running = [check for check in checks if reasons[check.id] is None]
-    said = [f"{target.name}: {target.base_url}, mode {target.mode}", ""]
+    reasons = exclusions(checks, target)
+    running = [check for check in checks if check.id not in reasons]
+    unless = f" (full with --confirm-cancel {target.name})" if target.unconfirmed else ""
+    said = [f"{target.name}: {target.base_url}, mode {target.mode}{unless}", ""]
     for id_ in dict.fromkeys(check.requirement for check in checks):
         own = [check for check in checks if check.requirement == id_]
-        run = [check for check in own if reasons[check.id] is None]
+        run = [check for check in own if check.id not in reasons]
         state = "runs" if len(run) == len(own) else "in part" if run else "excluded"
         said.append(f"  {state:9} {id_:10} {rows[id_].title}")
-        said += [f"{'':22} not {check.id}: {reasons[check.id]}" for check in own if reasons[check.id]]
-    needs = [scaled(check.needs, target) for check in running]
+        said += [f"{'':22} not {check.id}: {reasons[check.id]}" for check in own if check.id in reasons]
     exercised = {check.requirement for check in running}
-    selected = {check.requirement for check in checks}
-    said += [
-        "",
-        f"  {len(running)} of {len(checks)} checks run, for {len(exercised)} of {len(selected)} requirements.",
-        f"  Orders wanted from the state provider: {sum(n.pending for n in needs)} pending and "
+    selected = dict.fromkeys(check.requirement for check in checks)
+    judged = [id_ for id_ in selected if id_ in universal.JUDGES and id_ not in exercised]
+    said += ["", f"  {len(running)} of {len(checks)} checks run, for {len(exercised)} of {len(selected)} requirements."]
+    if judged:
+        said.append(f"  Decided all the same where an answer of another check tells: {', '.join(judged)}.")
+    return [*said, f"  {_orders(target, checks, running)}", ""]
+
+
+def _orders(target: Target, checks: list[Check], running: list[Check]) -> str:
+    """The orders that the run wants."""
+    if target.states is not None and target.states.static:
+        able = [check.needs for check in checks if exclusion(check.needs, target) is None]
+        return (
+            f"Static orders: {len(target.states.pending)} pending and {len(target.states.shipped)} shipped are listed; "
+            f"all checks that can do with such want {sum(n.pending for n in able)} and "
+            f"{sum(n.shipped for n in able)}. Each is used once, so name others before the next run."
+        )
+    needs = [scaled(check.needs, target) for check in running]
+    return (
+        f"Orders wanted from the state provider: {sum(n.pending for n in needs)} pending and "
         f"{sum(n.shipped for n in needs)} shipped, in small portions that are given back; chosen ids for "
-        f"{sum(n.chosen_ids for n in needs)} checks; an empty store for {sum(n.empty_store for n in needs)}.",
-        "",
-    ]
-    return said
+        f"{sum(n.chosen_ids for n in needs)} checks; an empty store for {sum(n.empty_store for n in needs)}."
+    )

@@ -33,6 +33,7 @@ from conformance import collect, preflight, settings, verify, waivers
 from conformance.api import Api, Observations, Orders
 from conformance.check import Check
 from conformance.collect import OWN_PROCESS, Collection, Report
+from conformance.ending import ENDING
 from conformance.reference import Address, ReferenceServer
 from conformance.reporting.run import Run
 from conformance.session import Session, redactor_of
@@ -180,7 +181,7 @@ class Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         if self.is_worker:  # the controller says when it is over, and has what is under way finished first
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in ENDING:
                 signal.signal(number, signal.SIG_IGN)
         if self.is_worker or self.config.option.collectonly:
             return
@@ -189,11 +190,11 @@ class Plugin:
         except KeyboardInterrupt:  # pytest itself would end here without a result
             self.interrupted = True
             session.shouldstop = "interrupted"
-        except ConfigError as error:  # certificates are not looked at before they are needed
+        except ConfigError as error:  # certificates that cannot be used
             raise pytest.UsageError(str(error)) from None
 
     def begin(self) -> None:
-        """Start the reference server if need be, and look at each target."""
+        """Start the reference server if need be, and look at each target. Raises ConfigError, with nothing sent."""
         workers = getattr(self.config.option, "numprocesses", None)
         if isinstance(workers, int) and workers > 1:
             self.shared.folder = tempfile.mkdtemp(prefix="conformance-")
@@ -202,6 +203,8 @@ class Plugin:
             address = self._server.address
             self.shared.reference = dict(vars(address))
             self.targets[REFERENCE] = adjusted(address.target(), self.settings.options)
+        for name in self.targets:
+            self.session(name).endpoint.look_at_certificates()
         for name in self.targets:
             session = self.session(name)
             self.collections[name] = Collection(
@@ -535,11 +538,8 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
     if name in plugin.shared.dead:
         raise verify.Inconclusive(plugin.shared.dead[name])
     session = plugin.session(name)
-    reason = checks_of.exclusion(check.needs, session.target)
-    if reason is None and _lacks_static_orders(check, session):
-        reason = "the static lists of orders have too few ids left for this check"
-    if reason:
-        raise verify.Excluded(reason)
+    if check.id in session.exclusions:
+        raise verify.Excluded(session.exclusions[check.id])
     session.recorder.check = check.id
     mark = len(session.recorder.exchanges)
     report = plugin._reports[request.node.nodeid]
@@ -555,11 +555,6 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
     report.messages = session.recorder.messages[:]
     session.recorder.messages.clear()
     del session.recorder.exchanges[mark:]
-
-
-def _lacks_static_orders(check: Check, session: Session) -> bool:
-    states = session.target.states
-    return states is not None and states.static and check.needs.orders and check.id not in session.allotments
 
 
 @pytest.fixture

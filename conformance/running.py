@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -15,9 +16,10 @@ import pytest
 from rich.console import Console
 
 from conformance import ahead, plugin, settings, waivers
-from conformance.check import Check, all_checks, exclusion
+from conformance.check import Check, all_checks, exclusions
 from conformance.checks.generation import Call
 from conformance.contract import catalogue
+from conformance.ending import ENDING
 from conformance.reporting import console as report
 from conformance.reporting.run import Run
 from conformance.reporting.text import plural
@@ -25,6 +27,7 @@ from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, ConfigError, Target, resolve
 from conformance.verdict import Exit, Status
+from conformance.writing import make_folder
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -40,7 +43,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     if chosen.waivers is not None:
         waivers.read(chosen.waivers, datetime.now(UTC).date())
     folder = Path(values["report_dir"])
-    _check_writable(folder)
+    make_folder(folder)
     names = [target.name if target else REFERENCE for target in resolved]
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
@@ -49,7 +52,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     command = arguments(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
     seclude()
     interruption = _Interruption()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDING:
         signal.signal(number, interruption.arrive)
     beside = [SideBySide(watch, workers)] if ahead.FORKING else []
     status = pytest.main(command, plugins=[watch, interruption, *beside])
@@ -57,21 +60,27 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     try:
         _conclude(runs, folder, chosen.seed)
     except OSError as error:  # the results are written: whoever does not read this has them there
-        sys.stderr.write(f"the summary could not be printed: {error}\n")
+        _complain(f"the summary could not be printed: {error}")
     if status in (pytest.ExitCode.INTERRUPTED, Exit.INTERRUPTED):
         if not runs:
-            sys.stderr.write("interrupted before the first request\n")
+            _complain("interrupted before the first request")
         return Exit.INTERRUPTED
     if not runs:
         return Exit.USAGE if status != 0 else Exit.INCOMPLETE
     return int(status)
 
 
+def _complain(text: str) -> None:
+    with suppress(OSError):  # the terminal may be gone
+        sys.stderr.write(f"{text}\n")
+
+
 def _made_up(chosen: Settings, targets: list[Target | None], checks: list[Check]) -> list[Call]:
     """What the checks that will run have made up."""
     wanted: list[Call] = []
     for target in targets:
-        runnable = [check.id for check in checks if target is None or exclusion(check.needs, target) is None]
+        left_out = exclusions(checks, target) if target else {}
+        runnable = [check.id for check in checks if check.id not in left_out]
         wanted += ahead.calls(chosen.seed, target.name if target else REFERENCE, chosen.budget, runnable)
     return wanted
 
@@ -112,15 +121,6 @@ class Quiet:
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         config.pluginmanager.unregister(name="terminalreporter")
-
-
-def _check_writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--report-dir {folder}: cannot be made ({error.strerror}); choose another") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConfigError(f"--report-dir {folder}: cannot be written to; choose another")
 
 
 def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
@@ -202,13 +202,14 @@ class _Watch:
         label = f"{told['target']} {family}" if self._several else family
         place = (told["target"], family)
         self._found.setdefault(place, Counter())[Status(told["status"])] += 1
-        if self._bar is not None:
-            self._bar.update(self._task, advance=1, description=label)
-        elif sum(self._found[place].values()) == self._left[place]:
-            counted = ", ".join(
-                f"{self._found[place][status]} {status}" for status in Status if self._found[place][status]
-            )
-            self._console.print(f"{label}: {counted}", markup=False, soft_wrap=True)
+        with suppress(OSError):  # the terminal may be gone, or the disk that this goes to full
+            if self._bar is not None:
+                self._bar.update(self._task, advance=1, description=label)
+            elif sum(self._found[place].values()) == self._left[place]:
+                counted = ", ".join(
+                    f"{self._found[place][status]} {status}" for status in Status if self._found[place][status]
+                )
+                self._console.print(f"{label}: {counted}", markup=False, soft_wrap=True)
 
     def pytest_internalerror(self, excrepr: object) -> bool:
         self._stop()
@@ -228,5 +229,6 @@ class _Watch:
 
     def _stop(self) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            with suppress(OSError):
+                self._bar.stop()
             self._bar = None

@@ -32,7 +32,7 @@ from conformance.session import Session
 from conformance.settings import Settings
 from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
 from conformance.verdict import Status
-from conformance.writing import replace
+from conformance.writing import make_folder, replace
 from reference_server.api import Service
 from reference_server.faults import FAULTS
 from reference_server.running import Running, build
@@ -199,6 +199,9 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     unknown = [name for name in names if not any(case.matches((name,)) for case in everything)]
     if unknown:
         raise ConfigError(f"{unknown[0]!r} is no fault, variant, requirement or family; `faults` lists them")
+    if not 1 <= workers <= 64:
+        raise ConfigError(f"-n {workers}: a number of workers from 1 to 64")
+    make_folder(folder)
     console = Console(highlight=False)
     started = time.monotonic()
     found: dict[Case, Judged] = {}
@@ -215,7 +218,6 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     seconds = round(time.monotonic() - started, 1)
     proof = matrix.Matrix(ordered, seconds, complete=not names, proofs=proofs(), checks=every_check())
     console.print(matrix.text(proof), markup=False, soft_wrap=True)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, render in matrix.WRITERS.items():
         replace(folder / name, render(proof).encode())
     console.print(f"Written to {folder}", markup=False, style="dim", soft_wrap=True)

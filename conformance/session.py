@@ -6,11 +6,12 @@ import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.api import Api, Observations, Orders
-from conformance.check import Check, all_checks, allot
+from conformance.check import Check, all_checks, exclusions, shares
 from conformance.checks import credentials
 from conformance.contract import catalogue
 from conformance.states import leases
@@ -45,7 +46,6 @@ class Session:
         self.wire = self.wire_of(self.client)
         self.valid = credentials.valid(self.key)
         self._provider: Provider | None = None
-        self._allotments: dict[str, Allotment] | None = None
 
     def _pace_file(self, folder: Path) -> Path:
         return folder / f"{self.target.name}.pace"
@@ -93,13 +93,20 @@ class Session:
         """The labels of the invalid keys that there are of the key: which of them coincide depends on its form."""
         return tuple(wrong.label for wrong in credentials.invalid_keys(self.key, random.Random(0)))
 
-    @property
+    @cached_property
+    def exclusions(self) -> dict[str, str]:
+        """Why checks of the run will not be decided, by their ids."""
+        return exclusions(self._checks, self.target)
+
+    @cached_property
     def allotments(self) -> dict[str, Allotment]:
         """The static ids set aside for each check that gets any."""
-        if self._allotments is None:
-            chosen = [check for check in all_checks() if check.requirement in self.selected]
-            self._allotments = static_allotments(self.target, chosen)
-        return self._allotments
+        shared = shares(self._checks, self.target)
+        return {check: Allotment(tuple(pending), tuple(shipped)) for check, (pending, shipped) in shared.items()}
+
+    @property
+    def _checks(self) -> list[Check]:
+        return [check for check in all_checks() if check.requirement in self.selected]
 
     def elsewhere(self, check: str) -> Callable[[], list[Answer]]:
         """Asks for the listing next to the base URL: without the version segment, and under other ones."""
@@ -126,16 +133,6 @@ class Session:
         self.client.close()
         if self._provider is not None:
             self._provider.close()
-
-
-def static_allotments(target: Target, checks: list[Check]) -> dict[str, Allotment]:
-    """How the static ids of `target` are shared out among `checks`; empty for other providers."""
-    states = target.states
-    if states is None or not states.static:
-        return {}
-    runnable = [check for check in checks if check.needs.mode <= target.mode]
-    shares = allot(runnable, states.pending, states.shipped)
-    return {check: Allotment(tuple(pending), tuple(shipped)) for check, (pending, shipped) in shares.items()}
 
 
 def redactor_of(target: Target) -> Redactor:

@@ -28,7 +28,7 @@ from typing import Any, cast
 import pytest
 
 from conformance import plugin
-from conformance.ahead import ENDING
+from conformance.ending import ENDING
 from conformance.states.leases import undisturbed
 
 #: Seconds in which a process that was told to end gives back its orders.

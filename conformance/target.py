@@ -118,12 +118,14 @@ class Target:
     states: States | None = None
     protected: bool = False
     rate_limit: RateLimit | None = None
+    unconfirmed: bool = False  # protected, and in mode full once the command line confirms it
     bulk_orders: int = DEFAULT_BULK_ORDERS
     timeout: float = DEFAULT_TIMEOUT
     max_body: int = DEFAULT_MAX_BODY
     ca_bundle: str | None = None
     client_cert: str | None = None
     proxy: str | None = None
+    key_file: str | None = None  # where the key was read from, if from a file
 
 
 @dataclass(frozen=True)
@@ -145,10 +147,11 @@ class Options:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
 
 
-def resolve(names: tuple[str, ...], options: Options) -> list[Target | None]:
+def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) -> list[Target | None]:
     """The targets called `names`, in order; None stands for the reference, which the suite starts itself.
 
-    Without a name: the unnamed target if `options` has a base URL, else the reference. Raises ConfigError.
+    Without a name: the unnamed target if `options` has a base URL, else the reference. Who is only `looking` need not
+    confirm mode full for a protected target, which is then in mode guarded. Raises ConfigError.
     """
     if not names:
         names = (UNNAMED,) if options.base_url else (REFERENCE,)
@@ -162,7 +165,7 @@ def resolve(names: tuple[str, ...], options: Options) -> list[Target | None]:
     targets: list[Target | None] = []
     for name in dict.fromkeys(names):
         if name in tables or options.base_url:
-            targets.append(_target(name, tables.get(name, {}), path, options))
+            targets.append(_target(name, tables.get(name, {}), path, options, looking))
         elif name == REFERENCE:
             targets.append(None)
         else:
@@ -208,6 +211,16 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
     return tables, path
 
 
+_KINDS: dict[type | tuple[type, ...], str] = {
+    str: "a string",
+    int: "a whole number",
+    (int, float): "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
+
+
 class _Table:
     """A TOML table being read key by key, so that what is left over at the end is unknown."""
 
@@ -220,14 +233,13 @@ class _Table:
     def error(self, key: str, problem: str) -> ConfigError:
         return ConfigError(f"{self.file}: {self.prefix}{key}: {problem}")
 
-    def take(self, key: str, kind: type, default: Any = None) -> Any:
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
         self.known.append(key)
         if key not in self.left:
             return default
         value = self.left.pop(key)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            names = {str: "a string", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
-            raise self.error(key, f"is {value!r}, and should be {names[kind]}")
+            raise self.error(key, f"is {value!r}, and should be {_KINDS[kind]}")
         return value
 
     def take_list(self, key: str, kind: type) -> tuple[Any, ...]:
@@ -246,7 +258,7 @@ class _Table:
             raise self.error(key, f"unknown key; {mend}")
 
 
-def _target(name: str, table: dict[str, Any], path: Path | None, options: Options) -> Target:
+def _target(name: str, table: dict[str, Any], path: Path | None, options: Options, looking: bool) -> Target:
     environment = options.environment
     reader = _Table(table, str(path), f"targets.{name}.")
     base_url = reader.take("base_url", str)
@@ -259,7 +271,7 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         base_url = _from_environment(reader, "base_url_env", base_url_env, environment)
     elif not base_url:
         raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
-    key, key_variable = _key(reader, options)
+    key, key_variable, key_file = _key(reader, options)
     mode = reader.take("mode", str)
     protected = reader.take("protected", bool, default=name == "production")
     rate_limit = reader.take("rate_limit", str)
@@ -267,7 +279,7 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
     if not 0 <= bulk_orders <= 1_000_000:
         raise reader.error("bulk_orders", f"is {bulk_orders}; a number from 0 (leaves the check out) to 1000000")
     states = _states(reader, options)
-    timeout = reader.take("timeout", int, default=DEFAULT_TIMEOUT)
+    timeout = reader.take("timeout", (int, float), default=DEFAULT_TIMEOUT)
     if not 0 < timeout <= 3600:
         raise reader.error("timeout", f"is {timeout}; a number of seconds above 0, up to 3600")
     max_body = reader.take("max_body", int, default=DEFAULT_MAX_BODY // MEGABYTE)
@@ -283,8 +295,9 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         name=name,
         base_url=_base_url(base_url, where),
         key=key,
-        mode=_mode(options.mode or mode, reader, states),
+        mode=_mode(name, options.mode or mode, reader, states),
         key_variable=key_variable,
+        key_file=key_file,
         states=states,
         protected=protected,
         rate_limit=_rate(
@@ -298,10 +311,10 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         client_cert=_file(options.client_cert, client_cert, "client_cert", reader),
         proxy=_proxy(options.proxy, proxy, reader),
     )
-    return _protect(target, table, options)
+    return _protect(target, table, options, looking)
 
 
-def _protect(target: Target, table: dict[str, Any], options: Options) -> Target:
+def _protect(target: Target, table: dict[str, Any], options: Options, looking: bool) -> Target:
     """Both switches or neither: a protected target cancels orders only if its configuration and the command say so."""
     if not target.protected or target.mode is not Mode.FULL:
         return target
@@ -313,6 +326,8 @@ def _protect(target: Target, table: dict[str, Any], options: Options) -> Target:
             )
         return replace(target, mode=Mode.GUARDED)
     if target.name not in options.confirm_cancel:
+        if looking:
+            return replace(target, mode=Mode.GUARDED, unconfirmed=True)
         raise ConfigError(
             f"target {target.name!r} is protected and its mode is full: orders that the state provider hands out would "
             f"be cancelled. Add --confirm-cancel {target.name} if that is meant, or --mode guarded"
@@ -327,8 +342,8 @@ def _from_environment(reader: _Table, key: str, variable: str, environment: Mapp
     return value
 
 
-def _key(reader: _Table, options: Options) -> tuple[Secret, str]:
-    """The API key and the name of the variable that a curl line would take it from."""
+def _key(reader: _Table, options: Options) -> tuple[Secret, str, str | None]:
+    """The API key, the name of the variable that a curl line would take it from, and its file if it has one."""
     reader.known.append("api_key_env")
     if "api_key" in reader.left:
         raise reader.error("api_key", "a key is never written into this file; use api_key_env or api_key_file")
@@ -368,7 +383,7 @@ def _key(reader: _Table, options: Options) -> tuple[Secret, str]:
         raise ConfigError(f"{source} is empty; put the API key there")
     if not re.fullmatch(r"[\x21-\x7e]+", value):
         raise ConfigError(f"{source} holds a character that no header can carry (blank, control or non-ASCII)")
-    return Secret(value), variable or "STORE_ORDERS_KEY"
+    return Secret(value), variable or "STORE_ORDERS_KEY", file
 
 
 def _states(reader: _Table, options: Options) -> States | None:
@@ -401,7 +416,7 @@ def _states(reader: _Table, options: Options) -> States | None:
     )
 
 
-def _mode(text: str | None, reader: _Table, states: States | None) -> Mode:
+def _mode(name: str, text: str | None, reader: _Table, states: States | None) -> Mode:
     if text is None:
         return Mode.FULL if states else Mode.GUARDED
     try:
@@ -410,7 +425,7 @@ def _mode(text: str | None, reader: _Table, states: States | None) -> Mode:
         raise reader.error("mode", f"is {text!r}; one of observe, guarded, full") from None
     if mode is Mode.FULL and states is None:
         raise ConfigError(
-            f"target {reader.prefix.split('.')[1]!r}: mode full needs a state provider, which hands out the orders to "
+            f"target {name!r}: mode full needs a state provider, which hands out the orders to "
             f"cancel; add [{reader.prefix}states] or --states-url, or use mode guarded"
         )
     return mode
@@ -458,6 +473,6 @@ def _base_url(text: str, where: str) -> str:
     if not parts.path.endswith("/v1"):
         raise ConfigError(
             f"{where}: {text!r} does not end with /v1. Each base address of the service ends with its version segment "
-            f"(specification, section 1; requirement BASE-1): did you mean {url}/v1?"
+            f"(specification, section 1; requirement BASE-1): did you mean {re.sub('/v[0-9.]+$', '', url)}/v1?"
         )
     return url

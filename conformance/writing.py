@@ -14,6 +14,7 @@ from pathlib import Path
 
 from conformance.reporting import badge, har, html, junit, results, summary
 from conformance.reporting.run import Run
+from conformance.target import ConfigError
 
 #: File name -> what renders it, whole or piece by piece; results.json comes last, since it names the others with their
 #: digests.
@@ -55,6 +56,16 @@ def _sweep(folder: Path) -> None:
         for left in folder.glob(f".{name}.*"):
             if time.time() - left.stat().st_mtime > ABANDONED:
                 left.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """See to it that files can be written to `folder`. Raises ConfigError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--report-dir {folder}: cannot be made ({error.strerror}); choose another") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"--report-dir {folder}: cannot be written to; choose another")
 
 
 def replace(path: Path, content: bytes) -> None:

@@ -113,14 +113,17 @@ def test_judges_belong_to_rows_in_order() -> None:
 
 # --- what can run where
 
+NEVER_EMPTIED = "only in mode full is the state provider asked to empty the store, and never that of a protected target"
+
 
 def test_what_a_mode_excludes() -> None:
     states = States(url="http://127.0.0.1:9/_states")
     for check in CHECKS:
         for mode in Mode:
             reason = exclusion(check.needs, target(mode=mode, states=states))
-            assert (reason is not None) is (check.needs.mode > mode), check.id
-            if reason:
+            least = Mode.FULL if check.needs.empty_store else check.needs.mode
+            assert (reason is not None) is (least > mode), check.id
+            if reason and not check.needs.empty_store:
                 assert f"mode {mode} " in reason
                 assert f"needs mode {check.needs.mode}" in reason
 
@@ -138,7 +141,18 @@ def test_what_a_mode_excludes() -> None:
             "static lists of orders cannot provide this",
         ),
         (Needs(many_orders=True), {"states": States(pending=(1,))}, "static lists of orders cannot provide this"),
-        (Needs(empty_store=True), {"states": States(pending=(1,))}, "static lists of orders cannot provide this"),
+        (
+            Needs(empty_store=True),
+            {"states": States(pending=(1,)), "mode": Mode.FULL},
+            "static lists of orders cannot provide this",
+        ),
+        (Needs(empty_store=True), {"states": States(command=("x",)), "mode": Mode.FULL}, None),
+        (Needs(empty_store=True), {"states": States(command=("x",)), "mode": Mode.GUARDED}, NEVER_EMPTIED),
+        (
+            Needs(empty_store=True),
+            {"states": States(command=("x",)), "mode": Mode.FULL, "protected": True},
+            NEVER_EMPTIED,
+        ),
         (
             Needs(many_orders=True),
             {"states": States(command=("x",)), "bulk_orders": 0},

@@ -88,7 +88,11 @@ def printed(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("signals", [(signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM)], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(
+    "signals",
+    [(signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM), (signal.SIGHUP,)],
+    ids=["SIGINT", "SIGTERM", "SIGHUP"],
+)
 def test_interrupted(tmp_path: Path, reference: ReferenceServer, workers: str, signals: tuple[signal.Signals]) -> None:
     """Twice, too, as pipelines do it: to the whole group, as a terminal does it."""
     before = listed(reference)

@@ -112,13 +112,21 @@ def test_a_failed_required_row_is_non_conformant_whatever_else(
     assert verdict(results, strict=strict, complete=complete) is Verdict.NON_CONFORMANT
 
 
+def test_nothing_exercised_is_no_success() -> None:
+    excluded = [CheckResult("only", row.id, Status.EXCLUDED, "why") for row in ROWS]
+    assert verdict(fold(ROWS, excluded)) is Verdict.INCOMPLETE
+    assert verdict(fold(ROWS, [])) is Verdict.INCOMPLETE
+    passed = CheckResult("only", ROWS[0].id, Status.PASSED)
+    assert verdict(fold(ROWS, [passed, *excluded[1:]])) is Verdict.CONFORMANT
+
+
 @given(CHECKS, WAIVERS, st.booleans())
 def test_the_verdict_by_its_definition(checks: list[CheckResult], waivers: dict[str, Waiver], strict: bool) -> None:
     results = fold(ROWS, checks, waivers)
     gating = [r.status for r in results if strict or r.requirement.level is Level.REQUIRED]
     if Status.FAILED in gating:
         expected = Verdict.NON_CONFORMANT
-    elif Status.INCONCLUSIVE in gating:
+    elif Status.INCONCLUSIVE in gating or {result.status for result in results} == {Status.EXCLUDED}:
         expected = Verdict.INCOMPLETE
     else:
         expected = Verdict.CONFORMANT

@@ -215,6 +215,7 @@ def _target(stated: Run, made: Circumstances, key: str) -> Target:
         Mode[stated.mode.upper()],
         made.key_variable,
         states,
+        protected=made.protected,
         bulk_orders=made.bulk_orders,
         proxy=NOWHERE if made.proxied else None,
     )

@@ -12,7 +12,7 @@ there.
 
 So a reader of this file goes red exactly when the verdict is not `conformant`: what could not be decided is
 an error, since readers take skipped for green, and a recommendation turns nobody's pipeline red. A run that
-was cut short has a test case of its own that says so.
+was cut short, or had nothing to check, has a test case of its own that says so.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def render(run: Run) -> str:
     for result in run.requirements:
         for check in result.checks:
             _testcase(suite, run, result, check)
-    if not run.complete:
+    if lacking := outline.shortfall(run):
         case = Xml.SubElement(suite, "testcase", classname="RUN", name="RUN the run is complete", time="0")
         text = "What is missing here was not looked at."
-        _child(case, "error", "the run was cut short", text, "interrupted")
+        _child(case, "error", lacking, text, "interrupted")
     tally = {
         "tests": str(len(suite.findall("testcase"))),
         "failures": str(len(suite.findall("testcase/failure"))),

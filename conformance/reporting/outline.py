@@ -42,8 +42,16 @@ _TOLD = (Status.PASSED, Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Statu
 
 def headline(run: Run) -> str:
     """Verdict and coverage: `conformant, 31 of 31 required exercised; recommended: 12 passed`."""
-    cut_short = "" if run.complete else " (the run was cut short)"
-    return f"{run.verdict}{cut_short}, {score(run)}"
+    lacking = shortfall(run)
+    return f"{run.verdict}{f' ({lacking})' if lacking else ''}, {score(run)}"
+
+
+def shortfall(run: Run) -> str:
+    """What leaves the run as a whole without a verdict, whatever its requirements came to; empty where nothing does."""
+    if not run.complete:
+        return "the run was cut short"
+    nothing = all(result.status is Status.EXCLUDED for result in run.requirements)
+    return "nothing of what was selected can be checked here" if nothing else ""
 
 
 def with_status(run: Run, status: Status) -> list[RequirementResult]:

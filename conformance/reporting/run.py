@@ -37,6 +37,7 @@ class Circumstances:
     proxied: bool
     tools: tuple[tuple[str, str], ...]
     waivers: tuple[Waiver, ...] = ()
+    protected: bool = False
 
 
 @dataclass(frozen=True)

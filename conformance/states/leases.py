@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.ending import ENDING
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup, teardown
 from conformance.transport.guard import Guard
 
@@ -118,7 +119,7 @@ def undisturbed() -> Iterator[None]:
         yield
         return
     arrived: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in ENDING}
     for number in before:
         signal.signal(number, lambda number, frame: arrived.append(number))
     try:

@@ -117,6 +117,11 @@ class Endpoint:
         aside.set_alpn_protocols(["http/1.1"])
         return aside
 
+    def look_at_certificates(self) -> None:
+        """Raises ConfigError if the certificates of the target cannot be used."""
+        if self.scheme == "https":
+            _ = self.ssl_context
+
     def path(self, request: Request) -> str:
         """The request target: base path, path and query."""
         query = request.full_query

@@ -11,9 +11,8 @@ from built import target
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot
+from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot, shares
 from conformance.contract import catalogue
-from conformance.session import static_allotments
 from conformance.states.leases import Allotment, Leases, return_left
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode, States
@@ -253,9 +252,9 @@ def test_what_one_check_cannot_have_is_left_to_the_next() -> None:
 
 def test_checks_that_the_mode_forbids_get_none() -> None:
     states = States(pending=tuple(range(1, 1000)), shipped=tuple(range(1001, 2000)))
-    full = static_allotments(target(states=states, mode=Mode.FULL), CHECKS)
-    observing = static_allotments(target(states=states, mode=Mode.OBSERVE), CHECKS)
+    full = shares(CHECKS, target(states=states, mode=Mode.FULL))
+    observing = shares(CHECKS, target(states=states, mode=Mode.OBSERVE))
     assert {check.id for check in CHECKS if check.needs.mode is Mode.FULL} & observing.keys() == set()
     assert observing.keys() < full.keys()
-    assert static_allotments(target(states=States(url="http://h")), CHECKS) == {}
-    assert static_allotments(target(), CHECKS) == {}
+    assert shares(CHECKS, target(states=States(url="http://h"))) == {}
+    assert shares(CHECKS, target()) == {}

@@ -134,7 +134,7 @@ def build(
             facts.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
     for requirement in (*universal.JUDGES, *doubts.ROWS):
         if requirement in settings.selected and not collection.pointless:
-            folded = universal.fold(requirement, rows[requirement].sentence, exchanges)
+            folded = universal.fold(requirement, rows[requirement].expectation, exchanges)
             if folded is not None:
                 results.append(_with_curl(folded, exchanges, collection.target))
     for topic, (value, numbers) in universal.facts(exchanges).items():

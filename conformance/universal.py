@@ -57,7 +57,8 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("|\\?$)')
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PARAMETER = rf'{_TOKEN}[ \t]*=[ \t]*(?:{_TOKEN}|"")'
 _ELEMENT = re.compile(rf"(?:{_TOKEN}(?:[ \t]+(?:[0-9A-Za-z._~+/-]+=*|{_PARAMETER}))?|{_PARAMETER})?")
-_DEPRECATION = re.compile(r"@-?[0-9]{1,15}")
+# Parameters may follow (RFC 9651 section 3.3): ;name or ;name=value.
+_DEPRECATION = re.compile(r"@-?[0-9]{1,15}(?: *; *[a-z*][a-z0-9_.*-]*(?:=(?:[^;\",]+|\"[^\"]*\"))?)*")
 _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
 
 
@@ -100,7 +101,7 @@ def error_shape(answer: Answer) -> Finding:
     if problem is None:
         problems = error_problems(answer.json.value)
         problem = "; ".join(problems) or None
-    return problem and f"a {answer.status} of which {problem}"
+    return problem and f"a {answer.status}: {problem}"
 
 
 def error_status(answer: Answer) -> Finding:
@@ -149,7 +150,7 @@ def conflict_body(answer: Answer) -> Finding:
     if not _well_formed(answer) or answer.status != 409:
         return NOT_ABOUT
     problem = _body_is_json(answer) if answer.body else None
-    return problem and f"a 409 of which {problem}"
+    return problem and f"a 409: {problem}"
 
 
 def challenge(answer: Answer) -> Finding:
@@ -177,7 +178,7 @@ def listing_is_array(answer: Answer) -> Finding:
     problem = _body_is_json(answer)
     if problem is None and answer.listing is None:
         problem = f"the body is {shown(answer.json.value)}, not an array"
-    return problem and f"a listing of which {problem}"
+    return problem and f"a listing: {problem}"
 
 
 def _about_listing(judge: Callable[[Any], list[str]]) -> Callable[[Answer], Finding]:

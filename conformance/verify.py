@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
 from conformance.contract.catalogue import load
-from conformance.contract.listing import Listing
+from conformance.contract.listing import Listing, alike
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Operation, Trouble
 
@@ -107,8 +107,14 @@ def step(answer: Answer, expected: int, owner: str) -> None:
 
 
 def refused(answers: Sequence[Answer], *, since: str, also: Callable[[Answer], bool] = lambda answer: False) -> None:
-    """Demand 401 of every answer, or what `also` lets pass; the message counts the others and names the first."""
-    wrong = [answer for answer in answers if settled(answer).status != 401 and not also(answer)]
+    """Demand 401 of every answer, 400 being as good where the credential is malformed, or what `also` lets pass; the
+    message counts the others and names the first."""
+    good = [(401, 400) if answer.request.credential.malformed else (401,) for answer in answers]
+    wrong = [
+        answer
+        for answer, statuses in zip(answers, good, strict=True)
+        if settled(answer).status not in statuses and not also(answer)
+    ]
     if wrong:
         not_sporadic(wrong[0], 401)
         named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])
@@ -130,7 +136,7 @@ def meets(requirement: str, *answers: Answer) -> None:
             )
         problem = findings[requirement]
         if problem is not None:
-            raise Failed(load().requirements[requirement].sentence, problem, answer)
+            raise Failed(load().requirements[requirement].expectation, problem, answer)
 
 
 def listing(answer: Answer) -> Listing:
@@ -156,7 +162,7 @@ def unchanged(
             raise Failed(
                 f"order {order} listed as before, since {since}", "it is no longer in the listing", *shown_by, after
             )
-        if found.by_id[order] != before.by_id[order]:
+        if not alike(found.by_id[order], before.by_id[order]):
             raise Failed(
                 f"order {order} listed as before, since {since}",
                 f"{found.by_id[order]} where {before.by_id[order]} was",

@@ -52,7 +52,7 @@ def token(credential: Credential) -> str:
     ((name, value),) = credential.headers
     assert name == "Authorization"
     scheme, _, rest = value.partition(" ")
-    assert scheme == "Bearer"
+    assert scheme.lower() == "bearer"
     return rest
 
 
@@ -87,7 +87,7 @@ def test_every_credential_is_legal_in_a_header(key: str) -> None:
         for name, value in credential.headers:
             assert re.fullmatch(r"[A-Za-z0-9_-]+", name)
             assert re.fullmatch(r"[\x21-\x7e]+( [\x21-\x7e]+)*", value), credential.label
-        assert re.fullmatch(r"[A-Za-z0-9_.~%=-]*", credential.query)
+        assert re.fullmatch(r"[A-Za-z0-9_.~%=&-]*", credential.query)
 
 
 @given(LONG)
@@ -172,6 +172,17 @@ def test_near_misses_catch_what_they_are_for() -> None:
     assert [name for name, passes in careless.items() if not any(map(passes, tokens))] == []
     for first in (4, 8, 16, 32, 72):
         assert any(told[:first] == key[:first] and told[first : first + 1] != key[first] for told in tokens)
+
+
+@pytest.mark.parametrize("key", ["Zm9vYmFyYmF6cXV4cXV1eHF1dXV4eA=", "dGVzdC1rZXk/Pz8+Pg==", "plain-key-of-letters"])
+def test_what_is_no_token_may_be_answered_with_400(key: str) -> None:
+    """Padding ends a token (RFC 6750 section 2.1): with more behind it, as in a key twice, there is none."""
+    for credential in credentials.invalid_keys(key, random.Random(1)):
+        inside = re.search(r"=[^=]", token(credential)) is not None
+        assert credential.malformed is inside, credential.label
+    telling = credentials.telling_invalid_keys(key)
+    assert len(telling) >= 2
+    assert not any(credential.malformed for credential in telling)
 
 
 def test_a_random_key_depends_on_the_seed() -> None:

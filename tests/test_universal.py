@@ -64,8 +64,8 @@ CASES: list[tuple[str, Answer, str]] = [
     ("LIST-1", answered(LIST, 200, b"[]", media="APPLICATION/json;charset=utf-8"), "met"),
     ("LIST-1", answered(LIST, 200, b"[]", media="text/json"), "its media type is 'text/json', not application/json"),
     ("LIST-1", answered(LIST, 200, b"[]", media=None), "its media type is 'missing'"),
-    ("LIST-1", answered(LIST, 200, b"[", media="application/json"), "a listing of which the body is no JSON text: "),
-    ("LIST-1", answered(LIST, 200, b"{}"), "a listing of which the body is {}, not an array"),
+    ("LIST-1", answered(LIST, 200, b"[", media="application/json"), "a listing: the body is no JSON text: "),
+    ("LIST-1", answered(LIST, 200, b"{}"), "a listing: the body is {}, not an array"),
     ("LIST-1", answered(LIST, 401, error()), "not about"),
     ("LIST-1", answered(LIST, 206, b"[]"), "not about"),
     ("LIST-1", answered(PET, 200, b"{}"), "not about"),
@@ -95,8 +95,8 @@ CASES: list[tuple[str, Answer, str]] = [
     # ERR-1
     ("ERR-1", answered(STRANGER, 401, error()), "met"),
     ("ERR-1", answered(cancel(1), 404, error(404, further=None)), "met"),
-    ("ERR-1", answered(cancel(1), 404), "a 404 of which its media type is 'missing', not application/json"),
-    ("ERR-1", answered(cancel(1), 404, b"{}"), "a 404 of which code is missing; message is missing; status is missing"),
+    ("ERR-1", answered(cancel(1), 404), "a 404: its media type is 'missing', not application/json"),
+    ("ERR-1", answered(cancel(1), 404, b"{}"), "a 404: code is missing; message is missing; status is missing"),
     ("ERR-1", answered(STRANGER, 401, error(), media="text/plain"), "not application/json"),
     ("ERR-1", answered(AGAIN, 404, b"{}"), "code is missing"),
     ("ERR-1", answered(ODD, 404, b"<html>"), "not about"),
@@ -131,8 +131,8 @@ CASES: list[tuple[str, Answer, str]] = [
     # ERR-5
     ("ERR-5", answered(cancel(1), 409), "met"),
     ("ERR-5", answered(cancel(1), 409, b"3"), "met"),
-    ("ERR-5", answered(cancel(1), 409, b"shipped"), "a 409 of which the body is no JSON text"),
-    ("ERR-5", answered(cancel(1), 409, b"{}", media="text/html"), "a 409 of which its media type is 'text/html'"),
+    ("ERR-5", answered(cancel(1), 409, b"shipped"), "a 409: the body is no JSON text"),
+    ("ERR-5", answered(cancel(1), 409, b"{}", media="text/html"), "a 409: its media type is 'text/html'"),
     ("ERR-5", answered(cancel(1), 404, b"x"), "not about"),
     ("ERR-5", answered(ODD, 409, b"x"), "not about"),
     # HTTP-1

@@ -35,7 +35,7 @@ class ReplayedClient(Client):
         attempts = [self._tries(request) for request in ordered]
         answers = [answer for tries in attempts for answer in tries]
         for answer in sorted(answers, key=lambda answer: answer.exchange.started + answer.exchange.seconds):
-            self.endpoint.after(answer.request, answer.exchange.trouble, answer.exchange.detail)
+            self.endpoint.after(answer.request, answer.exchange)
         self.keep(*answers)
         if not all(attempts):
             raise ServiceGone(self.endpoint.gone)
@@ -105,7 +105,7 @@ class ReplayedConnection(Connection):
 
     def receive(self, *, keep: bool = True) -> Answer:
         answer = self._answer
-        self._endpoint.after(answer.request, answer.exchange.trouble, answer.exchange.detail)
+        self._endpoint.after(answer.request, answer.exchange)
         if keep:
             self._replayed.keep(answer)
         return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ NEAR_MISSES = (
     NearMiss("the key without its first character", lambda key: key[1:], "${KEY#?}"),
     NearMiss("the key and one character more", lambda key: key + "x", "${KEY}x"),
     NearMiss("one character and the key", lambda key: "X" + key, "X${KEY}"),
+    NearMiss("the key and an equals sign", lambda key: key + "=", "${KEY}="),
     NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
     NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
     NearMiss("the key with another character in the middle", _middle),
@@ -68,14 +70,21 @@ NEAR_MISSES = (
     NearMiss("another key with the first 72 characters of the key", _cut(72)),
     NearMiss("another key of the same length", _cut(0)),
 )
+#: What RFC 6750 section 2.1 has a token look like.
+TOKEN = r"[A-Za-z0-9._~+/-]+=*"
 #: Words that are nobody's key and that a careless service lets pass.
 STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key")
+#: Patterns and pieces of SQL: no token at all (RFC 6750 section 2.1), and all too good where a key is looked up by one.
+WILD = ("%", "*", "'OR'1'='1")
+UNSIGNED = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9."
 
 
 def bearer(token: str, label: str, shell: str | None = None) -> Credential:
-    """A credential in the one right place: `Authorization: Bearer <token>`."""
+    """A credential in the one right place: `Authorization: Bearer <token>`. It is malformed if that is no token, as
+    where something follows the padding at the end of one."""
     written = f"Bearer {shell}" if shell else None
-    return Credential(label, (("Authorization", f"Bearer {token}"),), shell=written)
+    malformed = re.fullmatch(TOKEN, token) is None
+    return Credential(label, (("Authorization", f"Bearer {token}"),), malformed=malformed, shell=written)
 
 
 def valid(key: str) -> Credential:
@@ -94,16 +103,24 @@ def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
     # One draw, so that what is drawn later does not depend on how long the key is.
     letters = random.Random(rng.getrandbits(64)).choices(string.ascii_letters + string.digits, k=max(16, len(key)))
     chance = "".join(letters)
-    others = [*STRANGERS, chance]
-    return near_misses(key) + [
-        bearer(word, f"the word {word!r}" if word in STRANGERS else "a random key") for word in others if word != key
+    others = {word: f"the word {word!r}" for word in STRANGERS}
+    others |= {UNSIGNED: "a JSON web token without a signature", "x" * 300: "300 times an x", chance: "a random key"}
+    return [
+        *near_misses(key),
+        Credential(
+            "the word 'nobody' behind the scheme bearer",
+            (("Authorization", f"bearer {'nobody' if key != 'nobody' else 'no-one'}"),),
+        ),
+        *(bearer(word, label, word if word in STRANGERS else None) for word, label in others.items() if word != key),
     ]
 
 
 def telling_invalid_keys(key: str) -> list[Credential]:
-    """A few of the battery, for places where the whole would be too many."""
+    """A few of the battery, for places where the whole would be too many. Only tokens, if the key is one: anything else
+    may be answered otherwise."""
     wanted = {"the key without its last character", "the key and one character more", "another key of the same length"}
-    return [credential for credential in near_misses(key) if credential.label in wanted]
+    found = [credential for credential in near_misses(key) if credential.label in wanted]
+    return [credential for credential in found if not credential.malformed] or found
 
 
 def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
@@ -138,27 +155,45 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
         header(f"the key in the cookie {name}", "Cookie", f"{name}={key}", f"{name}=$KEY")
         for name in ("api_key", "token", "access_token", "Authorization", "session")
     ]
-    return found
+    cookies = "; ".join(f"{name}={{}}" for name in ("apikey", "apiKey", "auth", "jwt", "key", "sid"))
+    return [
+        *found,
+        Credential(
+            "the key in headers of several names",
+            tuple((name, key) for name in ("ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key")),
+        ),
+        header(
+            "the key in cookies of several names", "Cookie", cookies.replace("{}", key), cookies.replace("{}", "$KEY")
+        ),
+    ]
 
 
 def in_query(key: str) -> list[Credential]:
     """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400."""
     names = ("api_key", "apikey", "access_token", "token", "key", "bearer")
+    quoted = quote(key, safe="")
+    several = ("apiKey", "accessToken", "auth", "auth_token", "authorization", "jwt", "api-key")
     return [
-        Credential(f"the key in the query parameter {name}", query=f"{name}={quote(key, safe='')}") for name in names
+        *(Credential(f"the key in the query parameter {name}", query=f"{name}={quoted}") for name in names),
+        Credential(
+            "the key in query parameters of several names", query="&".join(f"{name}={quoted}" for name in several)
+        ),
     ]
 
 
 def malformed(key: str) -> list[Credential]:
     """Bearer credentials that are empty or not well-formed; 400 is as good as 401 (RFC 6750 section 3.1)."""
     found = [
-        ("a bearer scheme without a token", "Bearer", None),
+        ("a bearer scheme without a token", "Bearer", "Bearer"),
         ("the key twice behind one scheme", f"Bearer {key} {key}", "Bearer $KEY $KEY"),
         ("the scheme twice", f"Bearer Bearer {key}", "Bearer Bearer $KEY"),
         ("the key after a colon", f"Bearer: {key}", "Bearer: $KEY"),
         ("the key right behind the scheme", f"Bearer{key}", "Bearer$KEY"),
         ("the key with a character percent-encoded", f"Bearer %{ord(key[0]):02X}{key[1:]}", None),
-        ("the key in quotes", f'Bearer "{key}"', None),
+        ("the key in quotes", f'Bearer "{key}"', 'Bearer "$KEY"'),
+        ("the key and another word, with a comma", f"Bearer {key},x", "Bearer $KEY,x"),
+        ("another word and the key, with a comma", f"Bearer x,{key}", "Bearer x,$KEY"),
+        *((f"the token {token}", f"Bearer {token}", f"Bearer {token}") for token in WILD),
     ]
     return [
         Credential(label, (("Authorization", value),), malformed=True, shell=shell) for label, value, shell in found

@@ -13,7 +13,7 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import INT64, NotJson
-from conformance.contract.listing import Listing
+from conformance.contract.listing import Listing, alike
 from conformance.contract.validators import error_problems
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
@@ -119,7 +119,7 @@ def presence(order: int, before: Listing | None, after: Answer) -> str:
         return "unknown: there is no readable listing"
     if order not in found.by_id:
         return "gone"
-    return "there, unchanged" if found.by_id[order] == before.by_id.get(order) else "there, changed"
+    return "there, unchanged" if alike(found.by_id[order], before.by_id.get(order)) else "there, changed"
 
 
 # --- CANCEL-2, CANCEL-12: what a 204 carries

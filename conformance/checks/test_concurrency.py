@@ -1,7 +1,8 @@
-"""CANCEL-7: several cancels of one order at once (specification, section 3)."""
+"""CANCEL-6, CANCEL-7: several cancels at once (specification, section 3)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threading import Barrier
@@ -20,10 +21,10 @@ AT_ONCE = 6
 READY = 60.0
 
 
-def cancel_at_once(api: Api, wire: Wire, order: int) -> list[Answer]:
-    """Cancel `order` on AT_ONCE connections. Each has sent its request but for the last two bytes before a barrier
-    releases those, so that the requests become complete within microseconds of each other."""
-    barrier = Barrier(AT_ONCE, timeout=READY)
+def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
+    """Cancel each of `orders` on a connection of its own. Each has sent its request but for the last two bytes before a
+    barrier releases those, so that the requests become complete within microseconds of each other."""
+    barrier = Barrier(len(orders), timeout=READY)
 
     def release(connection: Connection) -> Answer:
         barrier.wait()
@@ -31,10 +32,10 @@ def cancel_at_once(api: Api, wire: Wire, order: int) -> list[Answer]:
         return connection.receive(keep=False)
 
     with ExitStack() as stack:
-        connections = [stack.enter_context(wire.connect()) for _ in range(AT_ONCE)]
-        for connection in connections:
+        connections = [stack.enter_context(wire.connect()) for _ in orders]
+        for connection, order in zip(connections, orders, strict=True):
             connection.prepare(api.ask_cancel(order, allowed=Allowed.REPEATED), last=True)
-        with ThreadPoolExecutor(AT_ONCE) as threads:
+        with ThreadPoolExecutor(len(orders)) as threads:
             answers = list(threads.map(release, connections))
     for answer in answers:
         wire.keep(answer)
@@ -51,7 +52,7 @@ def test_one_of_simultaneous_cancels_succeeds(api: Api, wire: Wire, orders: Orde
     if 200 <= (verify.settled(api.cancel(twice, allowed=Allowed.REPEATED)).status or 0) < 300:
         raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
     for order in rounds:
-        answers = cancel_at_once(api, wire, order)
+        answers = cancel_at_once(api, wire, [order] * AT_ONCE)
         successes = [answer for answer in answers if 200 <= (answer.status or 0) < 300]
         if len(successes) > 1:
             raise verify.Failed(
@@ -64,12 +65,35 @@ def test_one_of_simultaneous_cancels_succeeds(api: Api, wire: Wire, orders: Orde
         for answer in answers:
             verify.settled(answer)
         if not successes:
+            for answer in filter(verify.unlisted, answers):  # that is no refusal
+                verify.step(answer, 204, "HTTP-1")
             verify.step(api.cancel(spare), 204, "CANCEL-1")
             raise verify.Failed(
                 f"one success of {AT_ONCE} simultaneous cancels of one order",
                 f"none: {statuses(answers)}, while another pending order could be cancelled",
                 *answers[:3],
             )
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, pending=2 * AT_ONCE)
+def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: Orders) -> None:
+    """Cancels several pending orders at once, released together by a barrier, in two rounds: none of them can be
+    cancelled again, as it could if one cancel had undone another."""
+    taken = orders.take(pending=2 * AT_ONCE).pending
+    for round_ in (taken[:AT_ONCE], taken[AT_ONCE:]):
+        first = cancel_at_once(api, wire, round_)
+        if any(pause(answer) is not None for answer in first):
+            continue  # rate-limited: this round shows no more than that
+        for answer in first:
+            verify.step(answer, 204, "CANCEL-1")
+        for answer in api.send_all(api.ask_cancel(order, allowed=Allowed.REPEATED) for order in round_):
+            if 200 <= (verify.settled(answer).status or 0) < 300:
+                raise verify.Failed(
+                    f"no success, since order {answer.exchange.order_id} was cancelled at once with "
+                    f"{AT_ONCE - 1} others, each of which was answered 204",
+                    verify.describe(answer),
+                    answer,
+                )
 
 
 def statuses(answers: list[Answer]) -> str:

@@ -28,6 +28,7 @@ from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import generation, model
 from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
+from conformance.contract.listing import alike
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
@@ -141,7 +142,7 @@ class Walk:
             first, place = self._seen.setdefault(name, (element, len(self.steps)))
             between = (*before[place:], Step(Kind.LIST))
             owner = model.cause(between, name, self.states[name])
-            if element != first:
+            if not alike(element, first):
                 raise Wrong(owner, f"{self._named(name)} listed as before", f"{element} where {first} was", self)
             self.judged |= {"LIST-3", owner} if place < len(self.steps) else {"LIST-3"}
 

@@ -57,6 +57,11 @@ class Requirement:
         modal = "must" if self.level is Level.REQUIRED else "should"
         return f"the service {modal} {self.title}"
 
+    @property
+    def expectation(self) -> str:
+        """The row as what is expected: "the service to refuse a shipped order with 409"."""
+        return f"the service to {self.title}"
+
 
 @dataclass(frozen=True)
 class Observation:

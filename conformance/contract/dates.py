@@ -9,7 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from functools import lru_cache
 
 _OFFSET = r"(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?"
@@ -54,6 +54,15 @@ def is_iso8601(text: str) -> bool:
 def is_rfc3339(text: str) -> bool:
     """Whether `text` is a date-time by RFC 3339 section 5.6."""
     return _RFC3339.fullmatch(text) is not None
+
+
+def instant(text: str) -> datetime | str:
+    """The moment that a date-time names, which may be written in several ways: equal to that of another text if both
+    name the same. Without an offset it is a local time; what Python cannot read is returned as it is."""
+    try:
+        return datetime.fromisoformat(text.upper())
+    except ValueError:
+        return text
 
 
 def _exists(parts: dict[str, str | None]) -> bool:

@@ -284,3 +284,14 @@ def _several(found: Iterator[tuple[str, str]]) -> list[str]:
             sentences.append(f"{where}: {what}")
     more = sum(count - SHOWN for count in kinds.values() if count > SHOWN)
     return [*sentences, f"and {more} more of these kinds"] if more else sentences
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two elements show the same order in the same state: the same in each field of section 2, a `shipDate`
+    however that moment is written. What else an element holds, an age or a signed link, may change at any time."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return bool(one == other)
+    when = [dates.instant(date) if isinstance(date := each.get("shipDate"), str) else date for each in (one, other)]
+    return when[0] == when[1] and all(
+        one.get(name) == other.get(name) for name in FIELDS.values() if name != "shipDate"
+    )

@@ -143,8 +143,8 @@ class _Paper:
         self._print(text)
 
     def field(self, label: str, text: str, style: str = "dim") -> None:
-        """`text` behind its label, indented."""
-        shown = cut(self._safe(text), _TEXT)
+        """`text` behind its label, and all its lines indented."""
+        shown = cut("\n".join(map(self._safe, text.split("\n"))), _TEXT)
         if self._console.is_terminal:
             grid = Table.grid(padding=(0, 1))
             grid.add_column(min_width=10, no_wrap=True)
@@ -152,7 +152,7 @@ class _Paper:
             grid.add_row(Text(f"  {label}", style), Text(shown))
             self._console.print(grid)
         else:
-            self._print(Text(f"  {label:<8} {shown}"))
+            self._print(Text(f"  {label:<8} {shown}".replace("\n", f"\n{'':11}")))
 
     def whole(self, text: str) -> None:
         """`text` on a line of its own, never wrapped or cut."""

@@ -163,7 +163,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
         found.append(
             Evidence(
                 check,
-                expected=failure.expected if failure else result.requirement.sentence,
+                expected=failure.expected if failure else result.requirement.expectation,
                 received=failure.received if failure else check.message,
                 number=number,
                 shown="" if number is None else described(number, exchange),

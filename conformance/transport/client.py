@@ -230,7 +230,7 @@ class Client:
                 return answers
             answer = self._once(request)
             self._near = answer.exchange.seconds < NEAR
-            self.endpoint.after(request, answer.exchange.trouble, answer.exchange.detail)
+            self.endpoint.after(request, answer.exchange)
             answers.append(answer)
             delay = pause(answer)
             if not self.endpoint.waits(delay, since):

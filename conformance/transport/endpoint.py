@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from mmap import mmap
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from conformance import __version__
 from conformance.target import ConfigError, RateLimit, Target
-from conformance.transport.evidence import Headers, Request, Trouble
+from conformance.transport.evidence import Exchange, Headers, Request, Trouble
 
 #: Requests to one operation that may fail for want of any answer, one after the other and in all, before the run stops
 #: asking: each costs the whole time-out.
@@ -94,6 +94,7 @@ class Endpoint:
         self.pace = pace or Pace(target.rate_limit)
         self._silent: Counter[str] = Counter()
         self._silent_in_all: Counter[str] = Counter()
+        self._silent_until: defaultdict[str, float] = defaultdict(float)  # when the last that counts was given up
         self.gone = ""  # why the run has stopped asking
 
     @cached_property
@@ -154,16 +155,19 @@ class Endpoint:
             raise ServiceGone(self.gone)
         self.pace.wait()
 
-    def after(self, request: Request, trouble: str | None, detail: str) -> None:
-        """Note whether `request` got an answer."""
-        if trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
-            self._silent[request.operation] += 1
-            self._silent_in_all[request.operation] += 1
-            last = self._silent[request.operation] >= GIVE_UP_AFTER
+    def after(self, request: Request, exchange: Exchange) -> None:
+        """Note whether `request` got an answer. Those that were under way together without one count as one: each may
+        have kept the others waiting."""
+        operation = request.operation
+        if exchange.trouble not in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
+            self._silent[operation] = 0
+        elif exchange.started >= self._silent_until[operation]:
+            self._silent_until[operation] = exchange.started + exchange.seconds
+            self._silent[operation] += 1
+            self._silent_in_all[operation] += 1
+            last = self._silent[operation] >= GIVE_UP_AFTER
             count = f"the last {GIVE_UP_AFTER}" if last else str(GIVE_UP_AFTER_IN_ALL)
-            self.gone = f"not sent: {count} requests to {request.operation} got no answer ({detail})"
-        else:
-            self._silent[request.operation] = 0
+            self.gone = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
 
     def waits(self, delay: float | None, since: float) -> bool:
         """Whether a request that was first sent at `since` is to be sent again, as the answer asks it to come back in

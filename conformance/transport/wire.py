@@ -224,7 +224,7 @@ class Connection:
                 self._trouble(error)
         exchange = answer.exchange
         self._client.note(answer)
-        self._endpoint.after(answer.request, exchange.trouble, exchange.detail)
+        self._endpoint.after(answer.request, exchange)
         if self._closing or exchange.trouble:
             self.close()
         if keep:

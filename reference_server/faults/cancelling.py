@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -288,6 +289,31 @@ def cancels_again_a_moment_later(service: Service) -> None:
         return CANCELLED if again else None
 
     amend.after_cancel(service, change)
+
+
+@fault("CANCEL-6")
+def writes_back_all_orders_as_it_read_them(service: Service) -> None:
+    """Reads all orders for a cancel and a fiftieth of a second later writes the others back, some cancelled since."""
+    lock = threading.Lock()
+    under_way: set[int] = set()
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        with lock:
+            read = {other.id for other in service.store.all() if amend.pending(other)}
+            if order_id in under_way:
+                return ABSENT
+            if order_id not in read:
+                return None
+            under_way.add(order_id)
+        time.sleep(0.02)
+        with lock:
+            under_way.discard(order_id)
+            there = {other.id for other in service.store.all()}
+            service.store.place_ids(sorted(read - there - {order_id}), Status.PENDING)
+            service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
 
 
 def _restore(service: Service, cancelled: list[Order]) -> None:

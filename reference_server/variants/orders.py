@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
-from datetime import datetime
+import time
+from datetime import datetime, timedelta, timezone
 
 from .. import amend
 from ..api import JsonObject, Service
@@ -69,6 +71,27 @@ def lists_cancelled_orders_once_more(service: Service) -> None:
         return orders
 
     service.listed = listed
+
+
+@variant()
+def dates_orders_in_the_time_zone_of_each_replica(service: Service) -> None:
+    """Writes the same ship dates with another offset in each listing, as replicas in several time zones would."""
+    hours = itertools.count()
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        zone = timezone(timedelta(hours=next(hours) % 3))
+        return [
+            order._replace(ship_date=datetime.fromisoformat(order.ship_date).astimezone(zone).isoformat())
+            for order in orders
+        ]
+
+    amend.listing(service, change)
+
+
+@variant()
+def says_how_old_each_order_is(service: Service) -> None:
+    """Gives each order in a listing a field of its own that is never the same twice: its age in nanoseconds."""
+    amend.orders(service, lambda order, fields: {**fields, "age": time.monotonic_ns()})
 
 
 @variant()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conformance.contract.dates import all_rfc3339, is_iso8601, is_rfc3339
+from conformance.contract.dates import all_rfc3339, instant, is_iso8601, is_rfc3339
 
 BOTH = (
     "2026-11-21T07:00:00Z",
@@ -198,3 +198,10 @@ def test_every_rfc3339_is_iso8601(text: str) -> None:
 @example([])
 def test_many_at_once_are_judged_as_each_alone(texts: list[str]) -> None:
     assert all_rfc3339(texts) == all(map(is_rfc3339, texts))
+
+
+def test_a_moment_is_the_same_however_it_is_written() -> None:
+    same = ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00.000Z", "2026-03-01T13:00:00+01:00", "20260301T120000Z")
+    assert len({instant(text) for text in (*same, same[0].lower())}) == 1
+    others = ("2026-03-01T12:00:01Z", "2026-03-01T12:00:00", "2026-03-01T12:00:00+01:00", "soon", "")
+    assert len({instant(text) for text in (same[0], *others)}) == 1 + len(others)

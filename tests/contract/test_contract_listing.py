@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_contract_validators import NO_OBJECT, ORDERS
 
 from conformance.contract.jsontext import INT64, NotJson, parse
-from conformance.contract.listing import CHUNK, FEW, MANY, SHOWN, Listing, Order
+from conformance.contract.listing import CHUNK, FEW, MANY, SHOWN, Listing, Order, alike
 from conformance.contract.validators import order_problems
 
 
@@ -189,3 +189,12 @@ def test_a_large_listing_is_judged_in_good_time() -> None:
     assert found.problems() == [] == found.doubled_ids()
     assert len(found.by_id) == 20_000
     assert time.perf_counter() - started < 5
+
+
+def test_alike_is_what_agrees_in_the_fields_of_the_contract() -> None:
+    order = {"id": 1, "petId": 2, "quantity": 3, "shipDate": "2026-03-01T12:00:00Z", "complete": False}
+    assert alike(order, {**order, "shipDate": "2026-03-01T13:00:00+01:00", "age": 4})
+    for changed in ({"petId": 3}, {"quantity": 4}, {"shipDate": "2026-03-01T12:00:01Z"}, {"complete": True}):
+        assert not alike(order, {**order, **changed})
+    for name in order:
+        assert not alike(order, {key: value for key, value in order.items() if key != name})

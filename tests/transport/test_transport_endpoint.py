@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built import KEY, LIST, VALID, cancel, target
+from built import KEY, LIST, VALID, answered, cancel, target
 
 from conformance.target import ConfigError, RateLimit
 from conformance.transport.endpoint import GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL, Endpoint, Pace, ServiceGone
-from conformance.transport.evidence import NOBODY, Credential, Request, Trouble
+from conformance.transport.evidence import NOBODY, Credential, Exchange, Request, Trouble
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,19 @@ def test_holding() -> None:
 # --- giving up
 
 
+def asked(second: float, trouble: str | None, detail: str = "late") -> Exchange:
+    """A request that went out at that second, and what came of it within the next."""
+    exchange = answered(LIST, None if trouble else 200).exchange
+    exchange.started, exchange.seconds, exchange.trouble, exchange.detail = second, 1.0, trouble, detail
+    return exchange
+
+
 def test_the_run_stops_asking_after_repeated_silence() -> None:
     endpoint = Endpoint(target())
     for number in range(GIVE_UP_AFTER):
         endpoint.before(LIST)
-        endpoint.after(LIST, Trouble.TIMEOUT if number % 2 else Trouble.UNREACHABLE, "no answer within 5 s")
+        trouble = Trouble.TIMEOUT if number % 2 else Trouble.UNREACHABLE
+        endpoint.after(LIST, asked(number, trouble, "no answer within 5 s"))
     with pytest.raises(
         ServiceGone, match=r"not sent: the last 4 requests to listOrders got no answer \(no answer within 5 s\)"
     ):
@@ -141,10 +149,10 @@ def test_the_run_stops_asking_after_repeated_silence() -> None:
 
 def test_a_service_that_answers_now_and_then_does_not_cost_hours() -> None:
     endpoint = Endpoint(target())
-    for _ in range(GIVE_UP_AFTER_IN_ALL):
+    for number in range(GIVE_UP_AFTER_IN_ALL):
         endpoint.before(LIST)
-        endpoint.after(LIST, Trouble.TIMEOUT, "late")
-        endpoint.after(LIST, None, "")
+        endpoint.after(LIST, asked(number, Trouble.TIMEOUT))
+        endpoint.after(LIST, asked(number, None))
     with pytest.raises(ServiceGone, match=r"not sent: 20 requests to listOrders got no answer \(late\)"):
         endpoint.before(LIST)
 
@@ -152,10 +160,22 @@ def test_a_service_that_answers_now_and_then_does_not_cost_hours() -> None:
 @pytest.mark.parametrize("trouble", [None, Trouble.BROKEN, Trouble.TOO_LARGE, Trouble.CLOSED])
 def test_any_sign_of_life_counts(trouble: str | None) -> None:
     endpoint = Endpoint(target())
-    for _ in range(3):
-        for _ in range(GIVE_UP_AFTER - 1):
-            endpoint.after(LIST, Trouble.TIMEOUT, "late")
-        endpoint.after(LIST, trouble, "")
+    for round_ in range(3):
+        for number in range(GIVE_UP_AFTER - 1):
+            endpoint.after(LIST, asked(10 * round_ + number, Trouble.TIMEOUT))
+        endpoint.after(LIST, asked(10 * round_ + 9, trouble))
+        endpoint.before(LIST)
+
+
+def test_silence_to_requests_under_way_together_counts_once() -> None:
+    """A service that answers one at a time may be late for the last of a burst."""
+    endpoint = Endpoint(target())
+    for number in range(GIVE_UP_AFTER - 1):
+        for _ in range(8):
+            endpoint.after(LIST, asked(number, Trouble.TIMEOUT))
+        endpoint.before(LIST)
+    endpoint.after(LIST, asked(GIVE_UP_AFTER, Trouble.TIMEOUT))
+    with pytest.raises(ServiceGone):
         endpoint.before(LIST)
 
 

@@ -77,7 +77,7 @@ def test_the_action_judges(runner: Runner) -> None:
 def test_the_action_fails_as_the_command_does(runner: Runner) -> None:
     with Running(build(KEY.encode(), faults=["lists-as-html"])) as server:
         runner.environment = {**runner.environment, "STORE_ORDERS_STAGING_URL": server.base_url}
-        status = runner.run("Run", targets="staging", workers="1", options="--only LIST-1", report_dir="out put")
+        status = runner.run("Run", targets="staging\n", workers="1", options="--only\nLIST-1\n", report_dir="out put")
     assert status == 1
     assert runner.outputs == {"verdict": "non-conformant", "exit-status": "1", "report-dir": "out put"}
     assert "::error title=LIST-1 not kept by staging::" in runner.console

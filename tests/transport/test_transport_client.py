@@ -407,8 +407,8 @@ def test_several_requests_keep_the_pace() -> None:
 def test_what_was_sent_is_on_record_also_when_the_run_gives_up() -> None:
     with serving(lambda talk: None) as service, session(service.base_url, timeout=0.2) as opened:
         with pytest.raises(ServiceGone):
-            opened.client.send_all([LIST] * 24)
-        assert GIVE_UP_AFTER <= len(service.requests) < 24
+            opened.client.send_all([LIST] * 64)
+        assert GIVE_UP_AFTER <= len(service.requests) < 64
         assert len(opened.recorder.exchanges) == len(service.requests)
         with pytest.raises(ServiceGone, match="not sent"):
             opened.client.send(LIST)

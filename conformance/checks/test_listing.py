@@ -245,6 +245,8 @@ def test_empty_store_is_an_empty_array(api: Api, orders: Orders) -> None:
     else:
         raise verify.Excluded("others place orders all the time, so the store cannot be seen empty")
     for answer in answers:
+        if (answer.status or 0) not in (200, 204, 404) and answer.repeat().status == 200:
+            raise verify.Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received} once", "HTTP-1")
         verify.status(answer, 200, since="an empty collection is an empty array")
         if answer.listing is None:
             raise verify.Failed("[]", f"the body {shown(answer.body.decode('utf-8', 'replace'))}", answer)
@@ -348,7 +350,9 @@ def test_reading_changes_nothing(api: Api, orders: Orders) -> None:
     cancelled = api.cancel(taken.pending[0])
     unread = orders.take(pending=1, shipped=1, looked_for=False)
     verify.still_pending(cancelled, api.cancel(unread.pending[0]), since="it was only read", shown_by=[last])
-    if verify.settled(refusal).status != 409:
+    if verify.settled(refusal).status not in (204, 404):
+        verify.step(refusal, 409, "CANCEL-3")
+    else:
         verify.step(api.cancel(unread.shipped[0]), 409, "CANCEL-3")
         raise verify.Failed(
             "the order still shipped, so that cancelling it answers 409, since it was only read",

@@ -111,13 +111,15 @@ def parser() -> Parser:
 
     add_options(serve)
 
-    rows = command("requirements", "list the catalogue of requirements", _requirements)
-    form = rows.add_mutually_exclusive_group()
+    requirements = command("requirements", "list the catalogue of requirements", _requirements)
+    form = requirements.add_mutually_exclusive_group()
     form.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
     form.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="as a Markdown table")
 
-    one = command("explain", "explain one requirement: clause, reasoning, how it is checked, what it needs", _explain)
-    one.add_argument("id", metavar="ID", help="CANCEL-3, in any case")
+    explain = command(
+        "explain", "explain one requirement: clause, reasoning, how it is checked, what it needs", _explain
+    )
+    explain.add_argument("id", metavar="ID", help="CANCEL-3, in any case")
 
     doctor = command("doctor", "look at a target before a run: configuration, DNS, TLS, key, state provider", _doctor)
     doctor.add_argument("target", nargs="?", metavar="TARGET", help="a configured target, or reference (the default)")
@@ -139,14 +141,16 @@ def parser() -> Parser:
     )
     faults.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
 
-    proof = command(
+    selftest = command(
         "selftest",
         "prove that each check can fail: every fault and variant against the suite",
         _selftest,
         SELFTEST_HELP,
     )
-    proof.add_argument("names", nargs="*", metavar="NAME", help="only these faults, variants, requirements or families")
-    proof.add_argument(
+    selftest.add_argument(
+        "names", nargs="*", metavar="NAME", help="only these faults, variants, requirements or families"
+    )
+    selftest.add_argument(
         "-n",
         dest="workers",
         type=int,
@@ -155,9 +159,9 @@ def parser() -> Parser:
         help="workers (default: three more than there are processors)",
     )
     searched = {"default": "quick", "help": "how hard the generated checks search (default: %(default)s)"}
-    proof.add_argument("--budget", **{**OPTIONS["--budget"], **searched})
-    proof.add_argument("--seed", **{**OPTIONS["--seed"], "default": 1})
-    proof.add_argument(
+    selftest.add_argument("--budget", **{**OPTIONS["--budget"], **searched})
+    selftest.add_argument("--seed", **{**OPTIONS["--seed"], "default": 1})
+    selftest.add_argument(
         "--report-dir", metavar="DIR", default="reports/selftest", help="where the matrix goes (default: %(default)s)"
     )
 
@@ -167,17 +171,17 @@ def parser() -> Parser:
     compare.add_argument("results", nargs="+", metavar="RESULTS", help="a results.json, or the folder that holds it")
     compare.add_argument("--report-dir", metavar="DIR", help="write comparison.html and comparison.md there")
 
-    proven = command(
+    audit = command(
         "audit",
         "re-derive the verdict of a written run from its evidence, without the service",
         _audit,
         AUDIT_HELP,
     )
-    proven.add_argument("folder", metavar="DIR", help="the folder of one target: reports/staging")
+    audit.add_argument("folder", metavar="DIR", help="the folder of one target: reports/staging")
 
-    again = command("report", "render the reports of a saved result anew", _report)
-    again.add_argument("results", metavar="RESULTS", help="a results.json, or the folder that holds it")
-    again.add_argument("--report-dir", metavar="DIR", help="where to (default: the folder of the result)")
+    report = command("report", "render the reports of a saved result anew", _report)
+    report.add_argument("results", metavar="RESULTS", help="a results.json, or the folder that holds it")
+    report.add_argument("--report-dir", metavar="DIR", help="where to (default: the folder of the result)")
 
     init = command("init", "write a commented targets.toml and an example state provider into this folder", _init)
     init.add_argument("--force", action="store_true", help="replace files that are there already")

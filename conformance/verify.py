@@ -120,7 +120,9 @@ def refused(answers: Sequence[Answer], *, since: str, also: Callable[[Answer], b
         named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])
         more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
         of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
-        raise Failed(f"401, since {since}", f"{of}{named}{more}", *wrong[:4])
+        credential = wrong[0].request.credential
+        wanted = "401 or 400" if credential.malformed or credential.query else "401"
+        raise Failed(f"{wanted}, since {since}", f"{of}{named}{more}", *wrong[:4])
 
 
 def meets(requirement: str, *answers: Answer) -> None:

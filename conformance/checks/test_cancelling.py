@@ -416,8 +416,13 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
     control, *ended = api.send_all(api.ask_cancel(order) for order in (control_order, *orders))
     for order, end, answers in zip(orders, ended, tried, strict=True):
         hit = [answer for answer in answers if 200 <= (answer.status or 0) < 300] or answers[:1]
-        aliases = ", ".join(str(answer.exchange.order_id) for answer in answers)
+        aliases = ", ".join(brief(str(answer.exchange.order_id)) for answer in answers)
         verify.still_pending(end, control, since=f"only {aliases} were cancelled, not {order}", shown_by=hit[:2])
+
+
+def brief(text: str) -> str:
+    """`text`, or its beginning and length."""
+    return text if len(text) <= 40 else f"{text[:20]}… ({len(text)} characters)"
 
 
 # --- CANCEL-10, CANCEL-11

@@ -118,7 +118,7 @@ class HttpProvider:
                 f"the state provider at {self._url} gave no answer to {_brief(message)}: {error}"
             ) from None
         if status == CANNOT_STATUS:
-            raise CannotDo(f"the state provider answered 501 to {_brief(message)}")
+            raise CannotDo(f"the state provider says that it cannot do this (501): {_brief(message)}")
         if not 200 <= status < 300:
             raise ProviderError(f"the state provider answered {status} to {_brief(message)}: {_quote(body)}")
         return _object(body, message)
@@ -156,7 +156,7 @@ class CommandProvider:
                     process.wait()
             printed, complained = (os.pread(file.fileno(), OUTPUT, 0) for file in (out, err))
         if status == CANNOT_EXIT:
-            raise CannotDo(f"the state provider exited with 3 at {_brief(message)}")
+            raise CannotDo(f"the state provider says that it cannot do this (exit status 3): {_brief(message)}")
         if status:
             quoted = _quote(complained or printed)
             raise ProviderError(f"the state provider {name} exited with {status} at {_brief(message)}: {quoted}")

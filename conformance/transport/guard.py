@@ -61,8 +61,8 @@ def readings(segment: str) -> frozenset[int]:
     text = "".join(str(unicodedata.decimal(char, char)) for char in text)
     found = {0} if not text.strip().lstrip("+-")[:1].isdigit() else set()
     runs = re.findall(r"[0-9]+", text)
-    found |= {_number(run) for run in runs}
-    found |= {_number("".join(runs))} if runs else set()
+    found |= {int(run) for run in runs}
+    found |= {int("".join(runs))} if runs else set()
     for pattern, base in ((r"0[xX]([0-9a-fA-F]+)", 16), (r"0[oO]?([0-7]+)", 8), (r"0[bB]([01]+)", 2)):
         found |= {int(match, base) for match in re.findall(r"(?<![0-9])" + pattern, text)}
     for match in re.findall(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", text):
@@ -70,11 +70,6 @@ def readings(segment: str) -> frozenset[int]:
         if value < 2**70:
             found |= {int(value), round(value)}
     return frozenset(found | {-number for number in found})
-
-
-def _number(digits: str) -> int:
-    """The value of `digits`."""
-    return int(digits)
 
 
 def _double(number: int) -> float:

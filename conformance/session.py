@@ -90,8 +90,8 @@ class Session:
 
     @property
     def wrong_keys(self) -> tuple[str, ...]:
-        """The labels of the invalid keys that there are of the key: which of them coincide depends on its form."""
-        return tuple(wrong.label for wrong in credentials.invalid_keys(self.key, random.Random(0)))
+        """The kinds of invalid keys that there are of the key."""
+        return credentials.kinds_of_invalid_keys(self.key)
 
     @cached_property
     def exclusions(self) -> dict[str, str]:

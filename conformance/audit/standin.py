@@ -1,7 +1,8 @@
 """A key that stands in for the one of a run, which no evidence holds: with the same invalid keys beside it.
 
-Which near misses of a key there are depends on its form: digits have no other case, and a short key has no other with
-the first 16 characters of it. The labels of those that there are are on record; any key that has the same will do.
+Which near misses of a key there are depends on its form: digits have no other case, a short key has no other with the
+first 16 characters of it, and a padded one twice is no token. The kinds that there are are on record; any key that has
+the same will do.
 """
 
 from __future__ import annotations
@@ -28,13 +29,9 @@ _ALPHABETS = (
 
 
 def stand_in(wrong_keys: tuple[str, ...]) -> str | None:
-    """A key whose invalid keys have the labels `wrong_keys`; None where no form of key has these."""
-    return next((key for key in _candidates() if key and labels(key) == wrong_keys), None)
-
-
-def labels(key: str) -> tuple[str, ...]:
-    """The labels of the invalid keys that there are of `key`."""
-    return tuple(wrong.label for wrong in credentials.invalid_keys(key, random.Random(0)))
+    """A key whose invalid keys are of the kinds `wrong_keys`; None where no form of key has these."""
+    candidates = (key for key in _candidates() if key)
+    return next((key for key in candidates if credentials.kinds_of_invalid_keys(key) == wrong_keys), None)
 
 
 def _candidates() -> Iterator[str]:
@@ -46,7 +43,11 @@ def _candidates() -> Iterator[str]:
             half = drawn[: length // 2]
             middle = drawn[length // 2 : length - length // 2]
             yield drawn
+            yield f"!{drawn[1:]}"  # no token
             yield "".join(sorted(drawn))
             yield half + middle + half[::-1]
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
+            for padding in range(1, min(3, length)):
+                yield drawn[:-padding] + "=" * padding
+    yield from ("!" * length for length in _LENGTHS)

@@ -70,8 +70,6 @@ NEAR_MISSES = (
     NearMiss("another key with the first 72 characters of the key", _cut(72)),
     NearMiss("another key of the same length", _cut(0)),
 )
-#: What RFC 6750 section 2.1 has a token look like.
-TOKEN = r"[A-Za-z0-9._~+/-]+=*"
 #: Words that are nobody's key and that a careless service lets pass.
 STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key")
 #: Patterns and pieces of SQL: no token at all (RFC 6750 section 2.1), and all too good where a key is looked up by one.
@@ -79,11 +77,14 @@ WILD = ("%", "*", "'OR'1'='1")
 UNSIGNED = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9."
 
 
-def bearer(token: str, label: str, shell: str | None = None) -> Credential:
-    """A credential in the one right place: `Authorization: Bearer <token>`. It is malformed if that is no token, as
-    where something follows the padding at the end of one."""
+def is_token(text: str) -> bool:
+    """Whether `text` has the form of a token (RFC 6750 section 2.1): padding, `=`, only at its end."""
+    return re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", text) is not None
+
+
+def bearer(token: str, label: str, shell: str | None = None, *, malformed: bool = False) -> Credential:
+    """A credential in the one right place: `Authorization: Bearer <token>`."""
     written = f"Bearer {shell}" if shell else None
-    malformed = re.fullmatch(TOKEN, token) is None
     return Credential(label, (("Authorization", f"Bearer {token}"),), malformed=malformed, shell=written)
 
 
@@ -93,9 +94,14 @@ def valid(key: str) -> Credential:
 
 
 def near_misses(key: str) -> list[Credential]:
-    """Invalid keys close to `key`, each different from it and from the others."""
+    """Invalid keys close to `key`, each different from it and from the others; malformed are those that are no token,
+    and all of them if the key is none either."""
     made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
-    return [bearer(token, miss.label, miss.shell) for token, miss in reversed(made.items()) if token and token != key]
+    return [
+        bearer(token, miss.label, miss.shell, malformed=not (is_token(key) and is_token(token)))
+        for token, miss in reversed(made.items())
+        if token and token != key
+    ]
 
 
 def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
@@ -113,6 +119,13 @@ def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
         ),
         *(bearer(word, label, word if word in STRANGERS else None) for word, label in others.items() if word != key),
     ]
+
+
+def kinds_of_invalid_keys(key: str) -> tuple[str, ...]:
+    """The labels of the invalid keys that there are of `key`, and which of them are no token: that depends on its
+    form."""
+    battery = invalid_keys(key, random.Random(0))
+    return tuple(f"{wrong.label}{' (no token)' if wrong.malformed else ''}" for wrong in battery)
 
 
 def telling_invalid_keys(key: str) -> list[Credential]:
@@ -219,6 +232,7 @@ __all__ = [
     "bearer",
     "in_query",
     "invalid_keys",
+    "kinds_of_invalid_keys",
     "malformed",
     "misplaced",
     "near_misses",

@@ -58,6 +58,11 @@ CASES = {
     "interrupted in a walk": Case("-n 1 --only AUTH-1,AUTH-2", 130, states="command", provider=(11, "interrupt")),
     "a worker lost": Case("-n 2 --only CANCEL-2,CANCEL-10", 3, states="command", provider=(4, "kill")),
     "a key that occurs elsewhere": Case("--only AUTH-3,CANCEL-5", key="store-orders-conformance-key"),
+    "a padded key": Case(
+        "--only AUTH-3,AUTH-5,HTTP-1",
+        variants=("answers-400-to-malformed-credentials",),
+        key="dGVzdC1rZXk/Pz8+Pg==",
+    ),
     "a key of digits": Case("--only AUTH-3,AUTH-4", key="4711"),
     "a key of one character": Case("--only AUTH-3", key="k"),
 }

@@ -87,10 +87,16 @@ def side_by_side(session: Session) -> int:
     endpoint = Endpoint(session.target, session.endpoint.pace, crowded=True)
     client = session.client_of(endpoint, session.guard, Judge())
     client.widen(SIDE_BY_SIDE)
+    asked = session.api(NAME).ask_list()
     with suppress(ServiceGone):
-        client.send_all([session.api(NAME).ask_list()] * SIDE_BY_SIDE, at_once=True)
-    client.close()
+        client.send_all([asked] * SIDE_BY_SIDE, at_once=True)
     together = session.recorder.since(mark)
+    # What answers one at a time, and slowly, would be too late for some of any requests that are sent together.
+    session.client.one_by_one = any(exchange.trouble == Trouble.TIMEOUT for exchange in together)
+    with suppress(ServiceGone):  # its endpoint gives up after a few
+        while session.client.one_by_one and client.send(asked).status is None:
+            pass  # it is still at those that nobody waits for any more
+    client.close()
     alone = min(exchange.seconds for exchange in (*seen, *together))
     # A near service that was merely waking up, or busy for a moment, answers some of these sooner.
     if not all(_is_far(exchange) and exchange.seconds < 2 * alone + SLACK for exchange in together):

@@ -159,6 +159,19 @@ def test_many_at_once_only_where_it_helps(
         assert preflight.side_by_side(session) == (preflight.SIDE_BY_SIDE if several else 1)
 
 
+class _Slow(_Listing):
+    pause = 0.2
+
+
+def test_who_answers_one_at_a_time_and_slowly_is_asked_so() -> None:
+    """Of requests that are sent together some would be too late, for no fault of the service's."""
+    with looked_at(HTTPServer(("127.0.0.1", 0), _Slow), timeout=2.0) as session:
+        assert preflight.side_by_side(session) == 1
+        api = session.api("after")
+        answers = api.send_all([api.ask_list()] * 12, at_once=True)
+        assert [answer.status for answer in answers] == [200] * 12
+
+
 class _Choking(_Listing):
     """Answers nobody in time while too many ask."""
 

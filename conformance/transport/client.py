@@ -147,6 +147,7 @@ class Client:
         self._texts: WeakValueDictionary[str, Text] = WeakValueDictionary()
         self._largest = 0
         self._near = False
+        self.one_by_one = False  # whether the service is never to be sent requests together
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
 
     def send(self, request: Request) -> Answer:
@@ -164,7 +165,7 @@ class Client:
             self.guard.check(request.method, request.path)
         attempts: list[Sequence[Answer]] = []
         while len(attempts) < len(ordered) and (
-            len(ordered) == 1 or self._largest > HEAVY or (self._near and not at_once)
+            len(ordered) == 1 or self.one_by_one or self._largest > HEAVY or (self._near and not at_once)
         ):
             attempts.append(self._attempts(ordered[len(attempts)]))
         if len(attempts) < len(ordered):

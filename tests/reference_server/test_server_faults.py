@@ -8,6 +8,7 @@ import threading
 import time
 import tomllib
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ from judge import Judge
 from served import AUTHORIZED
 from transcript import KEY, LIST, conversation, orders_in, served, transcript
 
+from reference_server.api import Service
 from reference_server.faults import FAULTS, NOT_FAULTABLE
 from reference_server.messages import Request
 from reference_server.orders import Status
@@ -60,9 +62,10 @@ def test_the_conversation_is_the_same_each_time() -> None:
 
 
 RACES = {name for name, fault in FAULTS.items() if fault.requirement == "CANCEL-7"}
+LOST_UPDATE = "writes-back-all-orders-as-it-read-them"
 
 
-@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES))
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES - {LOST_UPDATE}))
 def test_a_fault_shows_itself(name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()  # some faults depend on the time: a quarter of a second passes at each look
     monkeypatch.setattr(time, "monotonic", lambda: next(clock) / 4)
@@ -71,29 +74,37 @@ def test_a_fault_shows_itself(name: str, capfd: pytest.CaptureFixture[str], monk
     assert capfd.readouterr().err == "", "no fault may break the service itself"
 
 
+def cancel(service: Service, order_id: int) -> int:
+    return service.answer(Request("DELETE", f"{LIST}/{order_id}", "", {"authorization": f"Bearer {KEY}"})).status
+
+
+def cancel_at_once(service: Service, order_ids: list[int]) -> list[int]:
+    """The statuses of cancels that begin together."""
+    start = threading.Barrier(len(order_ids))
+
+    def work(order_id: int) -> int:
+        start.wait()
+        return cancel(service, order_id)
+
+    with ThreadPoolExecutor(len(order_ids)) as threads:
+        return list(threads.map(work, order_ids))
+
+
 @pytest.mark.parametrize("name", sorted(RACES))
 def test_a_race_shows_itself(name: str) -> None:
     service = served(faults=(name,))
     for order_id in service.store.place(20, Status.PENDING):
-        start = threading.Barrier(6)
-        statuses: list[int] = []
-
-        def cancel(
-            path: str = f"{LIST}/{order_id}",
-            start: threading.Barrier = start,
-            statuses: list[int] = statuses,
-        ) -> None:
-            start.wait()
-            statuses.append(service.answer(Request("DELETE", path, "", {"authorization": f"Bearer {KEY}"})).status)
-
-        threads = [threading.Thread(target=cancel) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if statuses.count(204) != 1:
+        if cancel_at_once(service, [order_id] * 6).count(204) != 1:
             return
     pytest.fail("never more or fewer than one success")
+
+
+@pytest.mark.parametrize(("faults", "lost"), [((), False), ((LOST_UPDATE,), True)])
+def test_a_lost_update_shows_itself(faults: tuple[str, ...], lost: bool) -> None:
+    service = served(faults=faults)
+    orders = service.store.place(6, Status.PENDING)
+    assert cancel_at_once(service, orders) == [204] * 6
+    assert (204 in [cancel(service, order) for order in orders]) is lost
 
 
 SLOW = {"is-slow", "is-slow-now-and-then", "cancels-slowly"}

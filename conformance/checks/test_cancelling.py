@@ -279,8 +279,8 @@ def test_second_cancel_does_not_succeed(api: Api, orders: Orders, observe: Obser
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=6, shipped=2)
 def test_other_orders_are_untouched(api: Api, orders: Orders) -> None:
-    """Cancels one of several orders placed side by side, one whose pet has another order there if it can: the others are
-    listed as before, the pending ones among them can still be cancelled, the shipped ones are still refused."""
+    """Cancels one of several orders placed side by side, if it can one whose pet has another order there: the others
+    are listed as before, the pending ones among them can still be cancelled, the shipped ones are still refused."""
     taken = orders.take(pending=6, shipped=2)
     known = taken.listing.by_id if taken.listing else {}
     pets = {order: known[order].get("petId") for order in taken.pending if order in known}

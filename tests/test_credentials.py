@@ -185,6 +185,14 @@ def test_what_is_no_token_may_be_answered_with_400(key: str) -> None:
     assert not any(credential.malformed for credential in telling)
 
 
+@given(KEYS)
+def test_there_is_a_well_formed_near_miss_of_every_key(key: str) -> None:
+    """Much is judged on the answers to these, and what malformed credentials get is open in part."""
+    assert len(key) == 1 or not credentials.near_misses(key)[0].malformed
+    if not credentials.is_token(key):  # a service that takes this one minds no form
+        assert not any(credential.malformed for credential in credentials.near_misses(key))
+
+
 def test_a_random_key_depends_on_the_seed() -> None:
     one, other = (credentials.invalid_keys("abcdefgh", random.Random(seed))[-1].headers for seed in (1, 2))
     assert one != other

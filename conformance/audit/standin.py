@@ -43,11 +43,9 @@ def _candidates() -> Iterator[str]:
             half = drawn[: length // 2]
             middle = drawn[length // 2 : length - length // 2]
             yield drawn
-            yield f"!{drawn[1:]}"  # no token
             yield "".join(sorted(drawn))
             yield half + middle + half[::-1]
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
             for padding in range(1, min(3, length)):
                 yield drawn[:-padding] + "=" * padding
-    yield from ("!" * length for length in _LENGTHS)

@@ -95,11 +95,11 @@ def valid(key: str) -> Credential:
 
 
 def near_misses(key: str) -> list[Credential]:
-    """Invalid keys close to `key`, each different from it and from the others; malformed are those that are no token,
-    and all of them if the key is none either."""
+    """Invalid keys close to `key`, each different from it and from the others. Malformed are those that are no token,
+    unless the key is none either: its service cannot mind."""
     made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
     return [
-        bearer(token, miss.label, miss.shell, malformed=not (is_token(key) and is_token(token)))
+        bearer(token, miss.label, miss.shell, malformed=is_token(key) and not is_token(token))
         for token, miss in reversed(made.items())
         if token and token != key
     ]
@@ -130,11 +130,9 @@ def kinds_of_invalid_keys(key: str) -> tuple[str, ...]:
 
 
 def telling_invalid_keys(key: str) -> list[Credential]:
-    """A few of the battery, for places where the whole would be too many. Only tokens, if the key is one: anything else
-    may be answered otherwise."""
+    """A few of the battery, for places where the whole would be too many: none of them malformed."""
     wanted = {"the key without its last character", "the key and one character more", "another key of the same length"}
-    found = [credential for credential in near_misses(key) if credential.label in wanted]
-    return [credential for credential in found if not credential.malformed] or found
+    return [wrong for wrong in near_misses(key) if wrong.label in wanted and not wrong.malformed]
 
 
 def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:

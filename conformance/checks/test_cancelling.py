@@ -342,8 +342,8 @@ def untouched(api: Api, order: int, pending: list[int], shipped: list[int], befo
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
 def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, or up to an odd character:
-    the order is still pending afterwards, as another is to which nothing was done."""
+    """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, up to odd characters, or in
+    hexadecimal: the order is still pending afterwards, as another is to which nothing was done."""
     first, second, control = orders.take(pending=3).pending
     whole = [
         *doubles(first),
@@ -358,6 +358,7 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     # With large ids one order's neighbour may be another order of this check.
     whole = [order for order in whole if order not in (first, second, control)]
     spoiled = [f"{second}abc", f"{second}.5", f"{second}x", f"{second}-1", f"{second}%2C", f"x{second}", f"{second}_"]
+    spoiled += [f"{second}.json", f"{second}e0", f"{'-' if second < 0 else ''}0x{abs(second):x}"]
     tried = [
         [
             *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -97,7 +98,8 @@ def printed(folder: Path) -> str:
 def test_interrupted(tmp_path: Path, reference: ReferenceServer, workers: str, signals: tuple[signal.Signals]) -> None:
     """Twice, too, as pipelines do it: to the whole group, as a terminal does it."""
     before = listed(reference)
-    process = begin(tmp_path, reference, *SLOWLY, "-n", workers, start_new_session=True)
+    heeded = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)  # also where these tests run under nohup
+    process = begin(tmp_path, reference, *SLOWLY, "-n", workers, start_new_session=True, preexec_fn=heeded)
     holds_orders(process, int(workers), reference, before)
     for number in signals:
         os.killpg(process.pid, number)

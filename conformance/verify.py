@@ -109,12 +109,11 @@ def step(answer: Answer, expected: int, owner: str) -> None:
 def refused(answers: Sequence[Answer], *, since: str, also: Callable[[Answer], bool] = lambda answer: False) -> None:
     """Demand 401 of every answer, 400 being as good where the credential is malformed, or what `also` lets pass; the
     message counts the others and names the first."""
-    good = [(401, 400) if answer.request.credential.malformed else (401,) for answer in answers]
-    wrong = [
-        answer
-        for answer, statuses in zip(answers, good, strict=True)
-        if settled(answer).status not in statuses and not also(answer)
-    ]
+
+    def good(answer: Answer) -> bool:
+        return answer.status == 401 or (answer.status == 400 and answer.request.credential.malformed) or also(answer)
+
+    wrong = [answer for answer in answers if not good(settled(answer))]
     if wrong:
         not_sporadic(wrong[0], 401)
         named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])

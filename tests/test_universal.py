@@ -169,6 +169,8 @@ CASES: list[tuple[str, Answer, str]] = [
     # PET-2
     ("PET-2", answered(PET, 200, b"{}"), "met"),
     ("PET-2", answered(PET, 404, b"", ("Deprecation", "@1688169599")), "met"),
+    ("PET-2", answered(PET, 404, b"", ("Deprecation", "@1688169599;x=1; y")), "met"),
+    ("PET-2", answered(PET, 404, b"", ("Deprecation", "@1;a=" + " " * 90_000 + '"')), "not a structured date"),
     ("PET-2", answered(PET, 200, b"", ("Sunset", "Sat, 21 Nov 2026 07:00:00 GMT")), "met"),
     ("PET-2", answered(PET, 200, b"", ("Deprecation", "true")), "Deprecation: 'true', not a structured date"),
     ("PET-2", answered(PET, 200, b"", ("Sunset", "2026-11-21")), "Sunset: '2026-11-21', not an HTTP date"),

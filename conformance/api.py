@@ -16,6 +16,9 @@ from conformance.transport.guard import Refused
 from conformance.verify import Excluded, Inconclusive
 from conformance.verify import listing as readable
 
+#: What browsers accept: JSON, too. All bodies are JSON (section 1), whoever asks.
+BROWSER = (("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),)
+
 # Inside `Api` the name `list` is the operation's.
 Answers = list[Answer]
 Ids = list[int]

@@ -107,10 +107,12 @@ def build(
     *,
     finished: datetime,
     complete: bool,
+    process_lost: bool = False,
     command: str,
 ) -> Run:
     """The run that `collection` amounts to. Checks that are selected and did not report are inconclusive where the run
-    was cut short, and else were deselected."""
+    is not `complete`, and else were deselected. `process_lost` says that it is not since a process ended unexpectedly,
+    and not for an interruption."""
     rows = catalogue.load().requirements
     exchanges = _number(collection.preflight, 0)
     results: list[CheckResult] = []
@@ -121,9 +123,8 @@ def build(
         report = collection.reports.get(check.id)
         if report is None:
             if not complete and check.requirement in settings.selected:
-                results.append(
-                    CheckResult(check.id, check.requirement, Status.INCONCLUSIVE, "not run: the run was cut short")
-                )
+                why = "a process of the run ended unexpectedly" if process_lost else "the run was cut short"
+                results.append(CheckResult(check.id, check.requirement, Status.INCONCLUSIVE, f"not run: {why}"))
             continue
         first = len(exchanges)
         exchanges += _number([Exchange.from_json(data) for data in report.exchanges], first)
@@ -160,6 +161,7 @@ def build(
         budget=settings.budget,
         strict=settings.strict,
         complete=complete,
+        process_lost=process_lost,
         requests=len(exchanges),
         command=command,
         observations=tuple(

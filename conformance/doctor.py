@@ -15,7 +15,7 @@ from conformance.reference import ReferenceServer
 from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
-from conformance.target import Target, resolve
+from conformance.target import Mode, Target, resolve
 from conformance.transport.evidence import NOBODY, Trouble
 from conformance.verdict import Exit
 
@@ -111,7 +111,10 @@ def _states(session: Session) -> Iterator[Finding]:
     assert provider is not None, "a provider that is not static can be called"
     for state in (State.PENDING, State.SHIPPED):
         yield from _message(session, provider, state, {"count": 2})
-    yield from _message(session, provider, State.PENDING, {"ids": [CHOSEN]})
+    if (reason := exclusion(Needs(Mode.FULL, chosen_ids=True), session.target)) is not None:
+        yield OK, f"state provider: pending orders, chosen id: not asked for, since {reason}"
+    else:
+        yield from _ids(session, provider)
     if (reason := exclusion(Needs(empty_store=True), session.target)) is not None:
         yield OK, f"state provider: no orders: not asked for, since {reason}"
         return
@@ -123,6 +126,18 @@ def _states(session: Session) -> Iterator[Finding]:
         yield WRONG, f"state provider: no orders: {error}"
     else:
         yield OK, "state provider: no orders"
+
+
+def _ids(session: Session, provider: Provider) -> Iterator[Finding]:
+    """How the store gives ids, and whether one can be chosen."""
+    preflight.look_at_provider(session)  # what is wrong with it was said before
+    yield from ((WRONG, f"state provider: {said}") for said in session.warnings)
+    if session.ids_used_again:
+        yield NOTE, f"state provider: {preflight.USED_AGAIN}"
+    if session.counts_on:
+        yield NOTE, f"state provider: {preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
+    else:
+        yield from _message(session, provider, State.PENDING, {"ids": [CHOSEN]})
 
 
 def _message(session: Session, provider: Provider, state: State, params: dict[str, Any]) -> Iterator[Finding]:

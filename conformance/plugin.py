@@ -17,7 +17,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,7 +30,6 @@ from _pytest._code.code import TerminalRepr
 
 from conformance import check as checks_of
 from conformance import collect, preflight, settings, verify, waivers
-from conformance.api import Api, Observations, Orders
 from conformance.check import Check
 from conformance.collect import OWN_PROCESS, Collection, Report
 from conformance.ending import ENDING
@@ -38,20 +37,18 @@ from conformance.reference import Address, ReferenceServer
 from conformance.reporting.run import Run
 from conformance.session import Session, redactor_of
 from conformance.settings import Settings
-from conformance.states.leases import Leases, return_left
+from conformance.states.leases import return_left
 from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
-from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import Redactor, curl
 from conformance.transport.guard import Refused
-from conformance.transport.wire import Wire
 from conformance.verdict import Exit, Outcome, Status, Waiver
-from conformance.writing import write
 
 if TYPE_CHECKING:
     from filelock import ReadWriteLock
 
 PLUGIN = "conformance"
+pytest_plugins = ["conformance.fixtures"]
 #: Prefix of the names under which pytest keeps our options, so that they never meet those of others.
 DEST = "conformance_"
 #: The file that tells workers that the run is cut short.
@@ -78,6 +75,7 @@ class Shared:
     seed: int
     reference: dict[str, str] | None = None
     dead: dict[str, str] = field(default_factory=dict)
+    counts_on: list[str] = field(default_factory=list)  # the targets whose stores count on from a chosen id
     folder: str | None = None  # of files by which workers keep together
 
 
@@ -152,9 +150,10 @@ class Plugin:
         self.exit: Exit | None = None  # once there are results
         self._process = str(getattr(config, "workerinput", {}).get("workerid", OWN_PROCESS))
         self.side_by_side = 1  # so many checks are under way at once, if this is the only process
+        self.one_at_a_time = False  # whatever the command line says
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
-        self._reports: dict[str, Report] = {}
+        self.reports: dict[str, Report] = {}  # of the checks that are under way, by node id
         self._under_way = ""  # the target of the check that is running
         self._redactors: dict[str, Redactor] = {}
 
@@ -225,6 +224,11 @@ class Plugin:
                 collection.pointless = True
             elif (trouble := preflight.look_at_provider(session)) is not None:
                 session.warnings.append(trouble)
+            if session.ids_used_again:
+                session.warnings.append(preflight.USED_AGAIN)
+                self.one_at_a_time = True
+            if session.counts_on:
+                self.shared.counts_on.append(name)
             if not reason:
                 counted = preflight.side_by_side(session)
                 self.side_by_side = min(self.side_by_side, counted) if len(self.collections) > 1 else counted
@@ -297,9 +301,9 @@ class Plugin:
 
     def unfinished(self) -> list[dict[str, Any]]:
         """What the checks that an interruption cut short have to report."""
-        for report in self._reports.values():
+        for report in self.reports.values():
             report.cut_short()
-        return [{**report.to_json(), "target": self._under_way} for report in self._reports.values()]
+        return [{**report.to_json(), "target": self._under_way} for report in self.reports.values()]
 
     def collect(self, told: dict[str, Any]) -> None:
         """Take in what a check reported."""
@@ -322,7 +326,7 @@ class Plugin:
             return (yield)
         with self._lock(item):
             self._count += 1
-            self._reports[item.nodeid] = Report(check.id, Status.PASSED, self._process, self._count)
+            self.reports[item.nodeid] = Report(check.id, Status.PASSED, self._process, self._count)
             self._under_way = target_of(item)
             outcome = yield
         if self.is_worker and self.folder is not None and (self.folder / STOP).exists():
@@ -344,7 +348,7 @@ class Plugin:
             # The message says it all; a traceback of the suite would not help, and takes long to make.
             item.repr_failure = lambda *_, said=str(call.excinfo.value), **__: said  # type: ignore[method-assign]
         outcome = yield
-        report = self._reports.get(item.nodeid)
+        report = self.reports.get(item.nodeid)
         if report is None:
             return outcome
         report.seconds = round(report.seconds + call.duration, 6)
@@ -363,7 +367,7 @@ class Plugin:
                 session.warnings.clear()
             told: Any = {**report.to_json(), "target": target_of(item)}
             outcome.conformance = json.dumps(told) if self.is_worker else told  # type: ignore[attr-defined]
-            del self._reports[item.nodeid]
+            del self.reports[item.nodeid]
         return outcome
 
     def _classify(self, report: Report, error: BaseException, item: pytest.Item) -> None:
@@ -472,7 +476,7 @@ class Plugin:
     def conclude(self, *, cut_short: bool) -> None:
         """Draw the verdict from what was reported, write the results, and stop what `begin` has started."""
         self._concluded = True
-        for report in self._reports.values():  # the check that an interruption cut short
+        for report in self.reports.values():  # the check that an interruption cut short
             report.cut_short()
             if self._under_way in self.collections:
                 self.collections[self._under_way].add(report)
@@ -491,6 +495,8 @@ class Plugin:
         nothing = not any(collection.reports for collection in self.collections.values())
         if nothing and not cut_short:
             return
+        from conformance.writing import write  # loaded by now, or when there is no hurry any more
+
         unwritten = False
         for collection in self.collections.values():
             self.runs.append(
@@ -501,6 +507,7 @@ class Plugin:
                     self.waivers,
                     finished=datetime.now(UTC),
                     complete=not cut_short,
+                    process_lost=self.crashed and not self.interrupted,
                     command=_command(),
                 )
             )
@@ -514,120 +521,6 @@ class Plugin:
         # A verdict without its evidence is none to pass a gate with.
         lost = unwritten and outcome.exit_status is Exit.CONFORMANT
         self.exit = Exit.INCOMPLETE if lost else outcome.exit_status
-
-
-# --- what checks are given (pytest makes `request` anew for each fixture that asks for it, so few do)
-
-
-@pytest.fixture(scope="session")
-def session(request: pytest.FixtureRequest) -> Session:
-    """The session of the target that the check is parametrised by."""
-    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).session(request.param)
-
-
-@pytest.fixture(autouse=True)
-def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
-    """What the check has to report, None for a test that is no check. Sees to it that a check which cannot run is not
-    run, and that what it sends is kept as its evidence."""
-    check = check_of(request.node)
-    if check is None:
-        yield None
-        return
-    plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
-    name = target_of(request.node)
-    if name in plugin.shared.dead:
-        raise verify.Inconclusive(plugin.shared.dead[name])
-    session = plugin.session(name)
-    if check.id in session.exclusions:
-        raise verify.Excluded(session.exclusions[check.id])
-    session.recorder.check = check.id
-    mark = len(session.recorder.exchanges)
-    report = plugin._reports[request.node.nodeid]
-    yield report
-    exchanges = session.recorder.since(mark)
-    place = {id(exchange): number for number, exchange in enumerate(exchanges)}
-    report.exchanges = [exchange.to_json() for exchange in exchanges]
-    report.observations = [
-        (topic, value, [place[i] for i in shown if i in place]) for topic, value, shown in report.observations
-    ]
-    if report.failure is not None and report.failure["exchange"] is not None:
-        report.failure["exchange"] = place.get(report.failure["exchange"])
-    report.messages = session.recorder.messages[:]
-    session.recorder.messages.clear()
-    del session.recorder.exchanges[mark:]
-
-
-@pytest.fixture
-def check_id(recorded: Report) -> str:
-    """The id of the check."""
-    return recorded.check
-
-
-@pytest.fixture
-def api(recorded: Report, session: Session) -> Api:
-    """The two operations, with the valid key."""
-    return session.api(recorded.check)
-
-
-@pytest.fixture
-def wire(recorded: Report, session: Session) -> Wire:
-    """Raw connections."""
-    return session.wire
-
-
-@pytest.fixture
-def key(session: Session) -> str:
-    """The valid key itself, to make credentials from."""
-    return session.key
-
-
-@pytest.fixture
-def target(session: Session) -> Target:
-    """The target's configuration."""
-    return session.target
-
-
-@pytest.fixture
-def crowded(session: Session) -> bool:
-    """Whether other processes send requests to the target."""
-    return session.endpoint.crowded
-
-
-@pytest.fixture(scope="session")
-def budget(request: pytest.FixtureRequest) -> str:
-    """How hard generated checks search: quick, standard or thorough."""
-    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).settings.budget
-
-
-@pytest.fixture(scope="session")
-def seed(request: pytest.FixtureRequest) -> int:
-    """What the random choices of the run derive from."""
-    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).shared.seed
-
-
-@pytest.fixture
-def orders(recorded: Report, session: Session, api: Api) -> Iterator[Orders]:
-    """Orders of the check's own, given back when it ends."""
-    leases: Leases
-    leases, own = session.orders(recorded.check, api)
-    try:
-        yield own
-    finally:
-        session.warnings += leases.give_back()
-
-
-@pytest.fixture
-def observe(recorded: Report, session: Session) -> Iterator[Observations]:
-    """Takes down facts on topics that the specification leaves open."""
-    observations = session.observations()
-    yield observations
-    recorded.observations += observations.facts
-
-
-@pytest.fixture
-def elsewhere(recorded: Report, session: Session) -> Callable[[], list[Answer]]:
-    """Asks for the listing next to the base URL."""
-    return session.elsewhere("elsewhere")
 
 
 # --- small things

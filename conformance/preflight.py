@@ -8,7 +8,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 from conformance.checks import credentials
+from conformance.contract.jsontext import INT64
 from conformance.session import Session
+from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode
 from conformance.transport.client import Answer
@@ -30,6 +32,17 @@ FAR = 0.05
 SIDE_BY_SIDE = 16
 #: Seconds by which a busy machine may delay that many requests.
 SLACK = 0.1
+#: A counter gives two orders, one after the other, ids that are no further apart: others may place orders meanwhile.
+#: Ids made of the time are, or pass the leap below too soon.
+APART = 100
+#: So far above the latest ids one is chosen, to see whether those that follow count on from there.
+LEAP = 1000
+USED_AGAIN = (
+    "the service gives the ids of cancelled orders to new ones: checks are run one at a time, since an order that one "
+    "of them has cancelled could be another's by then; while others place orders too, a second cancel of an order may "
+    "meet one of theirs, so make the run while nobody else works on that store"
+)
+COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and large ones would use them up"
 
 
 def look(session: Session) -> str | None:
@@ -102,7 +115,7 @@ def side_by_side(session: Session) -> int:
     if not all(_is_far(exchange) and exchange.seconds < 2 * alone + SLACK for exchange in together):
         return 1
     session.client.widen(SIDE_BY_SIDE)
-    return SIDE_BY_SIDE
+    return 1 if session.ids_used_again else SIDE_BY_SIDE
 
 
 def _is_far(listing: Exchange) -> bool:
@@ -110,17 +123,57 @@ def _is_far(listing: Exchange) -> bool:
 
 
 def look_at_provider(session: Session) -> str | None:
-    """What is wrong with the state provider: it is asked for one pending order, which is returned."""
+    """What is wrong with the state provider: it is asked for one pending order, which is returned. Where the run will
+    cancel orders, a few more messages tell how the store gives ids, which is noted in the session."""
     if session.provider is None:
         return None
-    leases, _ = session.orders("preflight", session.api("preflight"))
+    leases, _ = session.orders(NAME, session.api(NAME))
     try:
-        leases.take(State.PENDING, 1)
+        (first,) = leases.take(State.PENDING, 1)
     except (ProviderError, CannotDo) as error:
         return str(error)
     finally:
-        session.warnings += leases.give_back()
+        left_behind = leases.give_back()
+        session.warnings += left_behind
+    if session.target.mode is Mode.FULL and not left_behind:
+        with suppress(ProviderError, CannotDo, ServiceGone):  # whoever cannot do this is for the checks to meet
+            _look_at_ids(session, leases, first)
     return None
+
+
+def _look_at_ids(session: Session, leases: Leases, first: int) -> None:
+    """Note whether the store gives ids again, and whether its counter follows a chosen id. The order `first` has been
+    returned. Raises ProviderError and CannotDo."""
+    needs = session.needs
+    if not any(need.orders for need in needs):
+        return
+    try:
+        (second,) = leases.take(State.PENDING, 1)
+        session.ids_used_again = second == first and _given_again(session, leases, second)
+        if not 0 < second - first <= APART or not any(need.chosen_ids for need in needs):
+            return
+        permits = session.guard.permits
+        above = range(second + LEAP, second + 2 * LEAP)
+        # Placing the id of an order that is there would replace it.
+        chosen = next((order for order in above if order + LEAP in INT64 and permits(str(order))), None)
+        if chosen is None:
+            return
+        leases.place(State.PENDING, [chosen])
+        session.warnings += leases.give_back()
+        # Once the chosen order is gone, the largest id is what it was, and only a counter remembers.
+        (third,) = leases.take(State.PENDING, 1)
+        session.ids_used_again = third in (first, second) and _given_again(session, leases, third)
+        session.counts_on = chosen < third <= chosen + LEAP
+    finally:
+        session.warnings += leases.give_back()
+
+
+def _given_again(session: Session, leases: Leases, order: int) -> bool:
+    """Whether a new order gets the id of one that was cancelled, and that the suite still holds: not so where there are
+    but a few ids, and a provider only gives again what was returned to it. Raises ProviderError and CannotDo."""
+    if session.api(NAME).cancel(order).status != 204:
+        return True  # nobody can tell
+    return leases.take(State.PENDING, 1) == [order]
 
 
 def _takes_key_otherwise(session: Session) -> bool:

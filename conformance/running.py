@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from conformance import ahead, plugin, settings, waivers
+from conformance import ahead, plugin, preflight, settings, waivers
 from conformance.check import Check, all_checks, exclusions
 from conformance.checks.generation import Call
 from conformance.contract import catalogue
 from conformance.ending import ENDING
+from conformance.files import make_folder
 from conformance.reporting import console as report
 from conformance.reporting.run import Run
 from conformance.reporting.text import plural
@@ -27,7 +28,6 @@ from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, ConfigError, Target, resolve
 from conformance.verdict import Exit, Status
-from conformance.writing import make_folder
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -131,7 +131,8 @@ def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
         report.summary(each, console)
         sent = f"{plural(each.requests, 'request')} in {each.seconds:.1f} s, seed {seed}"
         console.print(f"{sent}. Results: {folder / each.target}{os.sep}", markup=False, style="dim", soft_wrap=True)
-        if hint := report.hint(each):
+        # More processes are no help where the store allows but one.
+        if preflight.USED_AGAIN not in each.warnings and (hint := report.hint(each)):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
             for line in report.annotations(each):

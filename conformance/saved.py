@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
+from conformance.files import replace
 from conformance.reporting import comparison, har, results
 from conformance.reporting.run import Run
 from conformance.target import ConfigError
-from conformance.writing import replace, write
+from conformance.writing import write
 
 
 def load(path: Path) -> Run:
@@ -15,8 +18,7 @@ def load(path: Path) -> Run:
 
     Raises ConfigError.
     """
-    file = path / "results.json" if path.is_dir() else path
-    evidence = file.parent / "evidence.har"
+    file, evidence = _files(path)
     try:
         kept = har.read(evidence.read_bytes()) if evidence.exists() else har.Evidence("", [], [])
         return results.read(file.read_bytes(), kept.exchanges, kept.messages)
@@ -48,17 +50,29 @@ def compare(paths: list[Path], folder: Path | None) -> int:
 
 
 def report(path: Path, folder: Path | None) -> int:
-    """Render the reports of the result saved at `path` anew and return 0."""
+    """Render the reports of the result saved at `path` anew and return 0.
+
+    Without its evidence they show no exchanges, and none is made up for it: results.json names the evidence of the run.
+    """
     run = load(path)
-    target = folder or (path if path.is_dir() else path.parent)
-    if not run.exchanges:
-        print("There is no evidence.har beside the result: the reports will show no exchanges.")
+    file, evidence = _files(path)
+    target = folder or file.parent
+    named = None
+    if not evidence.exists():
+        named = json.loads(file.read_bytes()).get("files", {})
+        sys.stderr.write(f"There is no {evidence}: the reports show no exchanges, and no evidence.har is written.\n")
     try:
-        write(run, target)
+        write(run, target, named)
     except OSError as error:
         raise ConfigError(f"{target}: cannot be written to ({error.strerror})") from None
     print(f"Reports: {target}")
     return 0
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    """The results.json that `path` means, and where its evidence should lie."""
+    file = path / "results.json" if path.is_dir() else path
+    return file, file.parent / "evidence.har"
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:

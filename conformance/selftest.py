@@ -25,6 +25,7 @@ from conformance import matrix, plugin, progress, running, settings, universal
 from conformance.check import all_checks
 from conformance.contract import catalogue
 from conformance.direct import DirectSession
+from conformance.files import make_folder, replace
 from conformance.matrix import Case, Judged
 from conformance.plugin import Shared
 from conformance.reporting.run import Run
@@ -32,7 +33,6 @@ from conformance.session import Session
 from conformance.settings import Settings
 from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
 from conformance.verdict import Status
-from conformance.writing import make_folder, replace
 from reference_server.api import Service
 from reference_server.faults import FAULTS
 from reference_server.running import Running, build

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.api import Api, Observations, Orders
-from conformance.check import Check, all_checks, exclusions, shares
+from conformance.check import Check, Needs, all_checks, exclusions, shares
 from conformance.checks import credentials
 from conformance.contract import catalogue
 from conformance.states import leases
@@ -35,6 +35,9 @@ class Session:
     shared: Path | None = None  # a folder of all processes of the run, where there are several
     selected: frozenset[str] = frozenset(catalogue.load().requirements)
     warnings: list[str] = field(default_factory=list)
+    # What the look before the run has found out about the store:
+    ids_used_again: bool = False  # those of cancelled orders are given to new ones
+    counts_on: bool = False  # from a chosen id, with those it gives from then on
 
     def __post_init__(self) -> None:
         self.key = self.target.key.reveal()
@@ -97,6 +100,11 @@ class Session:
     def exclusions(self) -> dict[str, str]:
         """Why checks of the run will not be decided, by their ids."""
         return exclusions(self._checks, self.target)
+
+    @property
+    def needs(self) -> list[Needs]:
+        """What the checks of the run need, but for those that will not be decided."""
+        return [check.needs for check in self._checks if check.id not in self.exclusions]
 
     @cached_property
     def allotments(self) -> dict[str, Allotment]:

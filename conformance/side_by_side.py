@@ -40,7 +40,8 @@ class SideBySide:
 
     def __init__(self, silenced: object, workers: str | None) -> None:
         """`silenced` is a plugin that the processes do without: the one that shows what is going on. `workers` is their
-        number; None leaves it to `preflight.side_by_side`, and auto has one per processor at least."""
+        number; None leaves it to `preflight.side_by_side`, and auto has one per processor at least. A store that gives
+        ids again has one in any case."""
         self._silenced = silenced
         self._workers = workers
         self._processes: dict[Connection, _Process] = {}
@@ -56,6 +57,8 @@ class SideBySide:
             count = max(own.side_by_side, (os.cpu_count() or 1) if self._workers else 1)
         else:
             count = int(self._workers)
+        if own.one_at_a_time:
+            count = 1
         if count < 2 or session.shouldstop or session.testsfailed or session.config.option.collectonly:
             return None
         own.share(Path(tempfile.mkdtemp(prefix="conformance-")))

@@ -168,7 +168,9 @@ def challenge(answer: Answer) -> Finding:
 
 
 def _is_listing(answer: Answer) -> bool:
-    return _well_formed(answer) and answer.request.operation is Operation.LIST and answer.status == 200
+    """Whether this is the listing for someone with the key: what strangers get with 200 is for AUTH to judge."""
+    listed = answer.request.operation is Operation.LIST and answer.status == 200
+    return listed and answer.request.credential.valid and _well_formed(answer)
 
 
 def listing_is_array(answer: Answer) -> Finding:

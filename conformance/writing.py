@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from conformance.files import stage
 from conformance.reporting import badge, har, html, junit, results, summary
 from conformance.reporting.run import Run
-from conformance.target import ConfigError
 
 #: File name -> what renders it, whole or piece by piece; results.json comes last, since it names the others with their
 #: digests.
@@ -30,24 +29,35 @@ WRITERS: dict[str, Callable[[Run], str | Iterable[str]]] = {
 ABANDONED = 600.0
 
 
-def write(run: Run, folder: Path) -> None:
-    """Write all files of `run` to `folder`, made if need be. Raises OSError, and then leaves what was there."""
+def write(run: Run, folder: Path, named: Mapping[str, str] | None = None) -> None:
+    """Write all files of `run` to `folder`, made if need be. Raises OSError, and then leaves what was there.
+
+    Of a run whose evidence is not at hand, `named` are the files with their digests that its results.json named: no
+    evidence.har is written then, and results.json goes on naming the one that there is elsewhere.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
     staged: dict[Path, Path] = {}
     try:
-        digests = {}
+        digests = dict(named or {})
         for name, render in WRITERS.items():
+            if name == "evidence.har" and named is not None:
+                continue
             rendered = render(run)
             digest = hashlib.sha256()
-            staged[_stage(folder / name, _encoded(rendered, digest.update))] = folder / name
+            staged[stage(folder / name, _encoded(rendered, digest.update))] = folder / name
             digests[name] = "sha256:" + digest.hexdigest()
-        staged[_stage(folder / "results.json", [results.render(run, digests).encode()])] = folder / "results.json"
+        staged[stage(folder / "results.json", [results.render(run, digests).encode()])] = folder / "results.json"
         for temporary, path in staged.items():
             os.replace(temporary, path)
     finally:
         for temporary in staged:
             temporary.unlink(missing_ok=True)
+
+
+def prepare() -> None:
+    """Have ready what would be loaded when the first run is written."""
+    html.template()
 
 
 def _sweep(folder: Path) -> None:
@@ -58,41 +68,9 @@ def _sweep(folder: Path) -> None:
                 left.unlink(missing_ok=True)
 
 
-def make_folder(folder: Path) -> None:
-    """See to it that files can be written to `folder`. Raises ConfigError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--report-dir {folder}: cannot be made ({error.strerror}); choose another") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConfigError(f"--report-dir {folder}: cannot be written to; choose another")
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Put `content` at `path` in one step. Raises OSError, and then leaves what was there."""
-    temporary = _stage(path, [content])
-    try:
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _encoded(text: str | Iterable[str], note: Callable[[bytes], object]) -> Iterator[bytes]:
     """`text` in UTF-8, each piece of which is noted."""
     for piece in (text,) if isinstance(text, str) else text:
         encoded = piece.encode()
         note(encoded)
         yield encoded
-
-
-def _stage(path: Path, content: Iterable[bytes]) -> Path:
-    """A new file with `content` beside `path`. Raises OSError."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(content)
-        os.chmod(name, 0o644)
-    except BaseException:
-        os.unlink(name)
-        raise
-    return Path(name)

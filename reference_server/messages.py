@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -21,6 +21,8 @@ class Request(NamedTuple):
     """A number that no other connection of this process has."""
     close: bool = False
     """Whether the client wants, or its HTTP version means, one request on this connection."""
+    lines: Sequence[str] = ()
+    """The header fields as sent, a line each."""
 
 
 class Response:

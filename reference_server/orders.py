@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-# Chosen ids from here on leave the counter alone: one order near 2^63 must not push every later id there.
+# Ids from here on are far out: the counter does not begin above an order that has such a one.
 FAR_ID = 2**31
 
 
@@ -87,6 +87,7 @@ class OrderStore:
         self._lock = threading.RLock()
         self._orders: dict[int, Order] = {order.id: order for order in orders}
         self._counter = max((known for known in self._orders if known < FAR_ID), default=0) + 1
+        self._ahead: set[int] = set()  # ids that were placed before the counter has come to them
         self.next_id: Callable[[], int] = self.count_up
 
     def __len__(self) -> int:
@@ -120,11 +121,14 @@ class OrderStore:
             return self.place_ids([self.next_id() for _ in range(count)], status)
 
     def place_ids(self, ids: Iterable[int], status: Status) -> list[int]:
-        """Places an order under each of these ids, in place of one that has it, and gives the ids."""
+        """Places an order under each of these ids, in place of one that has it, and gives the ids.
+
+        The counter stays where it is: one order near 2^63 must not push every later id there.
+        """
         with self._lock:
             placed = {order_id: sample_order(order_id, status) for order_id in ids}
             self._orders.update(placed)
-            self._counter = max(self._counter, max((known for known in placed if known < FAR_ID), default=0) + 1)
+            self._ahead.update(order_id for order_id in placed if order_id >= self._counter)
             return list(placed)
 
     def change(self, order_id: int, **fields: Any) -> None:
@@ -146,8 +150,11 @@ class OrderStore:
             self._orders.clear()
 
     def count_up(self) -> int:
-        """The next id: above every ordinary one given before, so that no id is ever used twice."""
+        """The next id that no order had before, counting up; chosen ones are passed over."""
         with self._lock:
+            while self._counter in self._ahead:
+                self._ahead.remove(self._counter)
+                self._counter += 1
             order_id = self._counter
             self._counter += 1
             return order_id

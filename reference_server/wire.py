@@ -128,7 +128,7 @@ def read_request(stream: Stream, limits: Limits, connection: int, go_on: Callabl
         target = "/" + target.partition("://")[2].partition("/")[2] if "://" in target else target
     path, _, query = target.partition("?")
     close = version == "1.0" or "close" in headers.get("connection", "").lower()
-    return Request(method, path, query, headers, body, connection, close)
+    return Request(method, path, query, headers, body, connection, close, lines)
 
 
 def _request_line(line: str) -> tuple[str, str, str]:

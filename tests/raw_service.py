@@ -54,10 +54,11 @@ class RawService:
     requests: list[bytes] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     connections: int = 0
+    port: int = 0
 
     def __post_init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port: int = self._listener.getsockname()[1]
+        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=64)
+        self.port = self._listener.getsockname()[1]
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []

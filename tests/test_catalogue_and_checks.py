@@ -107,6 +107,25 @@ def test_the_level_in_a_result_is_that_of_the_catalogue() -> None:
         assert run.verdict == ("non-conformant" if row.level is Level.REQUIRED else "conformant")
 
 
+@pytest.mark.parametrize(
+    ("process_lost", "why"), [(False, "the run was cut short"), (True, "a process of the run ended unexpectedly")]
+)
+def test_what_did_not_run_says_why(process_lost: bool, why: str) -> None:
+    chosen, now = settings.read((), {"only": "LIST-3"}), datetime.now(UTC)
+    run = collect.build(
+        Collection(target(), now),
+        CHECKS,
+        chosen,
+        {},
+        finished=now,
+        complete=False,
+        process_lost=process_lost,
+        command="run",
+    )
+    (result,) = [result for result in run.requirements if result.requirement.id == "LIST-3"]
+    assert {check.message for check in result.checks} == {f"not run: {why}"}
+
+
 def test_judges_belong_to_rows_in_order() -> None:
     assert list(universal.JUDGES) == [id_ for id_ in ROWS if id_ in universal.JUDGES]
 

@@ -108,6 +108,8 @@ def test_interrupted(tmp_path: Path, reference: ReferenceServer, workers: str, s
     result = written(tmp_path)
     assert result["run"]["complete"] is False
     assert result["verdict"] == "incomplete"
+    assert "process_lost" not in result["run"]
+    assert "incomplete (the run was cut short)" in printed(tmp_path)
     assert "Traceback" not in printed(tmp_path)
     assert listed(reference) <= before
     statuses = [check["status"] for row in result["requirements"] for check in row["checks"]]
@@ -173,6 +175,8 @@ def test_a_worker_that_dies(tmp_path: Path, reference: ReferenceServer) -> None:
     result = written(tmp_path)
     assert result["run"]["complete"] is False
     assert result["verdict"] == "incomplete"
+    assert result["run"]["process_lost"] is True
+    assert "incomplete (a process of the run ended unexpectedly)" in printed(tmp_path)
     checks = [check for row in result["requirements"] for check in row["checks"]]
     (lost,) = [check for check in checks if "ended unexpectedly" in check["message"]]
     assert lost["status"] == "inconclusive"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,45 @@ def test_report_renders_everything_anew(folder: Path, tmp_path: Path) -> None:
     assert saved.report(folder, tmp_path) == 0
     for name in ("junit.xml", "summary.md", "badge.svg", "report.html"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("elsewhere", [True, False], ids=["another folder", "the folder of the result"])
+def test_report_without_the_evidence(
+    folder: Path, tmp_path: Path, elsewhere: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing that looks like evidence is written, and the result goes on naming its own: once that is back beside it,
+    an audit takes both."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    shutil.copy(folder / "results.json", kept)
+    out = tmp_path / "out" if elsewhere else kept
+    assert main(["report", str(kept), *(["--report-dir", str(out)] if elsewhere else [])]) == 0
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        f"There is no {kept / 'evidence.har'}: the reports show no exchanges, and no evidence.har is written."
+    ]
+    assert {path.name for path in out.iterdir()} == {path.name for path in folder.iterdir()} - {"evidence.har"}
+    assert "made without <code>evidence.har</code>" in (out / "report.html").read_text(encoding="utf-8")
+    files = [json.loads((place / "results.json").read_text(encoding="utf-8"))["files"] for place in (folder, out)]
+    assert files[0].keys() == files[1].keys()
+    assert files[0]["evidence.har"] == files[1]["evidence.har"]
+    shutil.copy(folder / "evidence.har", out)
+    assert main(["report", str(out)]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["audit", str(out)]) == 0
+
+
+def test_evidence_without_exchanges_is_evidence(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a run that ended before it had sent anything."""
+    shutil.copy(folder / "results.json", tmp_path)
+    written = json.loads((folder / "evidence.har").read_text(encoding="utf-8"))
+    written["log"]["entries"] = []
+    (tmp_path / "evidence.har").write_text(json.dumps(written), encoding="utf-8")
+    assert main(["report", str(tmp_path / "results.json"), "--report-dir", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr() == (f"Reports: {tmp_path / 'out'}\n", "")
+    assert (tmp_path / "out" / "evidence.har").exists()
 
 
 def test_compare_says_what_got_worse(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

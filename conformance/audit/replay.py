@@ -96,7 +96,7 @@ class Replay(plugin.Plugin):
         waivers = {waiver.requirement: waiver for waiver in made.waivers}
         super().__init__(config, chosen, Shared(stated.seed), dict.fromkeys(processes, target), waivers)
         self._target = target
-        self._complete = stated.complete
+        self._complete, self._process_lost = stated.complete, stated.process_lost
         self._places = {
             (process, check): (number, place)
             for number, (process, checks) in enumerate(zip(processes, made.order, strict=False))
@@ -127,6 +127,8 @@ class Replay(plugin.Plugin):
         self.collections = dict.fromkeys(self.targets, collection)
         with suppress(Unsupported):  # it is noted in the record
             self.look(OWN_PROCESS)
+        if self.shared.counts_on:
+            self.shared.counts_on = list(self.targets)
         self.shared.dead.update(dict.fromkeys(self.targets, self.shared.dead[OWN_PROCESS]) if self.shared.dead else {})
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -168,6 +170,7 @@ class Replay(plugin.Plugin):
             self.waivers,
             finished=datetime.now(UTC),
             complete=self._complete,
+            process_lost=self._process_lost,
             command="",
         )
         self.runs.append(built)

@@ -44,13 +44,18 @@ def _cut(length: int) -> Change:
     return lambda key: key[:length] + "".join(map(_other, key[length:]))
 
 
-#: Comparisons go wrong by prefix, by suffix, by length, by case, past a limit (72 bytes: bcrypt), by containment.
+#: Comparisons go wrong by prefix, by suffix, by length, by case, past a limit (72 bytes: bcrypt), by containment, at
+#: what separates the parts of a token.
 NEAR_MISSES = (
     NearMiss("the key without its last character", lambda key: key[:-1], "${KEY%?}"),
     NearMiss("the key without its first character", lambda key: key[1:], "${KEY#?}"),
     NearMiss("the key and one character more", lambda key: key + "x", "${KEY}x"),
     NearMiss("one character and the key", lambda key: "X" + key, "X${KEY}"),
     NearMiss("the key and an equals sign", lambda key: key + "=", "${KEY}="),
+    NearMiss("the key, a dot and a character", lambda key: key + ".x", "${KEY}.x"),
+    NearMiss("a character, a dot and the key", lambda key: "x." + key, "x.${KEY}"),
+    NearMiss("the key, a hyphen and a character", lambda key: key + "-x", "${KEY}-x"),
+    NearMiss("a prefix and the key", lambda key: "test_" + key, "test_${KEY}"),
     NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
     NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
     NearMiss("the key with another character in the middle", _middle),
@@ -111,14 +116,13 @@ def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
     letters = random.Random(rng.getrandbits(64)).choices(string.ascii_letters + string.digits, k=max(16, len(key)))
     chance = "".join(letters)
     others = {word: f"the word {word!r}" for word in STRANGERS}
-    others |= {UNSIGNED: "a JSON web token without a signature", "x" * 300: "300 times an x", chance: "a random key"}
+    others |= {UNSIGNED: "a JSON web token without a signature", "0" * 1000: "a thousand zeros", chance: "a random key"}
+    shells = {**{word: word for word in STRANGERS}, "0" * 1000: "$(printf %01000d 0)"}
+    nobody = f"bearer {'nobody' if key != 'nobody' else 'no-one'}"
     return [
         *near_misses(key),
-        Credential(
-            "the word 'nobody' behind the scheme bearer",
-            (("Authorization", f"bearer {'nobody' if key != 'nobody' else 'no-one'}"),),
-        ),
-        *(bearer(word, label, word if word in STRANGERS else None) for word, label in others.items() if word != key),
+        Credential("the word 'nobody' behind the scheme bearer", (("Authorization", nobody),), shell=nobody),
+        *(bearer(word, label, shells.get(word)) for word, label in others.items() if word != key),
     ]
 
 
@@ -150,10 +154,27 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
         basic("the key as the user of Basic", f"{key}:"),
         basic("the key as the password of Basic", f":{key}"),
         basic("the key as user and password of Basic", f"{key}:{key}"),
+        basic("the key as the password of Basic for the user api", f"api:{key}"),
+        header(
+            "the key behind the schemes Basic and Bearer", "Authorization", f"Basic Bearer {key}", "Basic Bearer $KEY"
+        ),
     ]
     found += [
         header(f"the key under the scheme {scheme}", "Authorization", f"{scheme} {key}", f"{scheme} $KEY")
-        for scheme in ("Basic", "Token", "ApiKey", "Key", "Digest", "JWT", "Bearer_", "Bear", "OAuth")
+        for scheme in (
+            "Basic",
+            "Token",
+            "ApiKey",
+            "Api-Key",
+            "Key",
+            "Access",
+            "Digest",
+            "JWT",
+            "Bearer_",
+            "XBearer",
+            "Bear",
+            "OAuth",
+        )
     ]
     found += [
         header(f"the key in the header {name}", name, key, "$KEY")
@@ -167,13 +188,14 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
         header(f"the key in the cookie {name}", "Cookie", f"{name}={key}", f"{name}=$KEY")
         for name in ("api_key", "token", "access_token", "Authorization", "session")
     ]
+    names = [
+        *("ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key", "X-Auth-Key", "Private-Token"),
+        *("X-Forwarded-Access-Token", "Ocp-Apim-Subscription-Key"),
+    ]
     cookies = "; ".join(f"{name}={{}}" for name in ("apikey", "apiKey", "auth", "jwt", "key", "sid"))
     return [
         *found,
-        Credential(
-            "the key in headers of several names",
-            tuple((name, key) for name in ("ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key")),
-        ),
+        Credential("the key in headers of several names", tuple((name, key) for name in names)),
         header(
             "the key in cookies of several names", "Cookie", cookies.replace("{}", key), cookies.replace("{}", "$KEY")
         ),
@@ -184,7 +206,18 @@ def in_query(key: str) -> list[Credential]:
     """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400."""
     names = ("api_key", "apikey", "access_token", "token", "key", "bearer")
     quoted = quote(key, safe="")
-    several = ("apiKey", "accessToken", "auth", "auth_token", "authorization", "jwt", "api-key")
+    several = (
+        "apiKey",
+        "accessToken",
+        "auth",
+        "auth_token",
+        "authorization",
+        "jwt",
+        "api-key",
+        "API_KEY",
+        "private_token",
+        "subscription-key",
+    )
     return [
         *(Credential(f"the key in the query parameter {name}", query=f"{name}={quoted}") for name in names),
         Credential(
@@ -203,7 +236,11 @@ def malformed(key: str) -> list[Credential]:
         ("the key right behind the scheme", f"Bearer{key}", "Bearer$KEY"),
         ("the key with a character percent-encoded", f"Bearer %{ord(key[0]):02X}{key[1:]}", None),
         ("the key in quotes", f'Bearer "{key}"', 'Bearer "$KEY"'),
+        ("an empty credential", "", None),
         ("the key and another word, with a comma", f"Bearer {key},x", "Bearer $KEY,x"),
+        ("the key and another word, with a semicolon", f"Bearer {key};x", "Bearer $KEY;x"),
+        ("a number, a bar and the key", f"Bearer 1|{key}", "Bearer 1|$KEY"),
+        ("the key as a parameter", f'Bearer token="{key}"', 'Bearer token="$KEY"'),
         ("another word and the key, with a comma", f"Bearer x,{key}", "Bearer x,$KEY"),
         *((f"the token {token}", f"Bearer {token}", f"Bearer {token}") for token in WILD),
     ]
@@ -220,6 +257,14 @@ def schemes(key: str) -> list[Credential]:
     ]
 
 
+def header_names(key: str) -> list[Credential]:
+    """The valid key under other spellings of the name of its header field, which has no case (RFC 9110 section 5.1)."""
+    return [
+        Credential(f"the key in the header {name}", ((name, f"Bearer {key}"),), valid=True, shell="Bearer $KEY")
+        for name in ("authorization", "AUTHORIZATION")
+    ]
+
+
 def secrets(key: str) -> dict[str, str]:
     """Everything made from `key` that must show nowhere, with the label that stands for it."""
     found = {miss.change(key): f"<{miss.label}>" for miss in NEAR_MISSES}
@@ -229,6 +274,7 @@ def secrets(key: str) -> dict[str, str]:
 __all__ = [
     "NOBODY",
     "bearer",
+    "header_names",
     "in_query",
     "invalid_keys",
     "kinds_of_invalid_keys",

@@ -57,6 +57,14 @@ def test_valid_key_lists(api: Api) -> None:
         accepted(answer)
 
 
+@requirement("AUTH-1")
+def test_valid_key_under_any_spelling_of_the_header(api: Api, key: str) -> None:
+    """Lists with the valid key in `authorization` and in `AUTHORIZATION`: accepted, since the name of a header field
+    has no case."""
+    for answer in api.send_all(api.ask_list(credential) for credential in credentials.header_names(key)):
+        accepted(answer)
+
+
 @requirement("AUTH-1", mode=Mode.GUARDED)
 def test_valid_key_reaches_cancelling(api: Api) -> None:
     """Cancels orders that do not exist with the valid key: the answer is not a refusal of the key."""
@@ -306,7 +314,7 @@ def test_refusals_do_not_add_up(api: Api) -> None:
             "the valid key accepted, as when the run began", "401, each time that it was tried", *before[:2]
         )
     verify.step(before[0], 200, "LIST-1")
-    wrong = credentials.bearer("not-the-key", "the word 'not-the-key'")
+    wrong = credentials.bearer("not-the-key", "the word 'not-the-key'", "not-the-key")
     for who, more in ((wrong, MANY - FEW), (NOBODY, MANY // 2 - FEW)):
         for answer in api.send_all([api.ask_list(who)] * FEW, at_once=True):
             verify.step(answer, 401, "AUTH-2 or AUTH-3")

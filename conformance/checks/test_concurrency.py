@@ -1,4 +1,4 @@
-"""CANCEL-6, CANCEL-7: several cancels at once (specification, section 3)."""
+"""CANCEL-6, CANCEL-7, AUTH-6, LIST-3: several requests at once (specification, sections 3, 4.1 and 5)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from threading import Barrier
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.target import Mode
+from conformance.checks import credentials
+from conformance.target import Mode, Target
 from conformance.transport.client import Answer, pause
-from conformance.transport.evidence import Allowed
+from conformance.transport.evidence import NOBODY, Allowed, Operation
 from conformance.transport.wire import Connection, Wire
 
 ROUNDS = 6
 AT_ONCE = 6
 #: Seconds for all connections of a round to be ready.
 READY = 60.0
+#: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
+MIXED, CANCELS = 3, 3
+#: So often a request that was answered wrongly among others is sent again alone.
+TRIES = 4
 
 
 def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
@@ -99,3 +104,84 @@ def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: O
 def statuses(answers: list[Answer]) -> str:
     """The statuses of several answers, in order."""
     return ", ".join(answer.exchange.received for answer in answers)
+
+
+# --- AUTH-6: each request on its own
+
+
+@requirement("AUTH-6")
+def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> None:
+    """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings, and unless
+    the mode is observe cancels of an order that does not exist. None is answered by the credentials of another: what
+    was answered wrongly is as it should be, each time that it is sent again alone."""
+    who = [api.key, NOBODY, credentials.telling_invalid_keys(key)[-1]]
+    absent = api.absent() if target.mode > Mode.OBSERVE else []
+    for _ in range(MIXED):
+        who = [*who[1:], who[0]]  # a service may go by the first of them, or by the last
+        lists = [api.ask_list(one) for one in who]
+        others = [api.ask_cancel(order, one) for order in absent for one in who] or lists
+        answers = api.send_all([*lists, *others, *lists], at_once=True)
+        for answer in filter(mistaken, answers):
+            alone = [answer.repeat() for _ in range(TRIES)]
+            for again in alone:
+                by_its_own(again)
+            valid = answer.request.credential.valid
+            raise verify.Failed(
+                f"{'the valid key accepted' if valid else '401'}, whatever is asked at the same time",
+                f"{verify.describe(answer)} with {answer.exchange.credential} among requests with other credentials, "
+                f"and {alone[0].exchange.received} when it was sent alone",
+                answer,
+                alone[0],
+            )
+        for answer in answers:
+            by_its_own(answer)
+
+
+def mistaken(answer: Answer) -> bool:
+    """Whether a request was taken for one with other credentials: the key refused, or done what needs it."""
+    if answer.request.credential.valid:
+        return answer.status == 401
+    return 200 <= (answer.status or 0) < 300 or answer.status in (404, 409)
+
+
+def by_its_own(answer: Answer) -> None:
+    """Raise Inconclusive where an answer is wrong whatever came at the same time."""
+    if not answer.request.credential.valid:
+        verify.step(answer, 401, "AUTH-2 or AUTH-3")
+    elif verify.settled(answer).status == 401 or verify.unlisted(answer):
+        verify.step(answer, 200 if answer.request.operation is Operation.LIST else 404, "AUTH-1")
+
+
+# --- LIST-3: every order
+
+
+@requirement("LIST-3", mode=Mode.FULL, pending=MIXED * CANCELS + 1, shipped=1)
+def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels some orders and lists at once, over several rounds: each listing holds the orders that were not
+    cancelled."""
+    taken = orders.take(pending=MIXED * CANCELS + 1, shipped=1)
+    left = [*taken.pending, *taken.shipped]
+    for _ in range(MIXED):
+        chosen, left = left[:CANCELS], left[CANCELS:]
+        asked = [api.ask_list()]
+        for order in chosen:
+            asked += [api.ask_cancel(order), api.ask_list()]
+        answers = api.send_all(asked, at_once=True)
+        listings, cancels = answers[::2], answers[1::2]
+        for answer in listings:
+            found = answer.listing if answer.status == 200 else None
+            gone = [order for order in left if found is not None and order not in found.by_id]
+            if found is not None and len(gone) > found.without_id:
+                # Whether cancelling took them too is for CANCEL-8 to say: here only those count that still exist.
+                probe = api.cancel(gone[0])
+                verify.step(probe, 409 if gone[0] in taken.shipped else 204, "CANCEL-8")
+                raise verify.Failed(
+                    "every order placed and not cancelled, also while others are being cancelled",
+                    f"no order {gone[0]} in a listing that was asked for together with cancels of other orders",
+                    answer,
+                    probe,
+                )
+        for answer in listings:
+            verify.listing(answer)
+        for answer in cancels:
+            verify.step(answer, 204, "CANCEL-1")

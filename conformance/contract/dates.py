@@ -9,8 +9,11 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import lru_cache
+
+#: How far apart two readings of an expected date may be that is reckoned from now.
+MINUTE = timedelta(minutes=1)
 
 _OFFSET = r"(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?"
 _FRACTION = r"(?:[.,](?P<fraction>\d+))?"
@@ -63,6 +66,17 @@ def instant(text: str) -> datetime | str:
         return datetime.fromisoformat(text.upper())
     except ValueError:
         return text
+
+
+def close(one: object, other: object) -> bool:
+    """Whether two values are the same, or name moments that are at most a MINUTE apart."""
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return one == other
+    moments = instant(one), instant(other)
+    try:
+        return bool(abs(moments[0] - moments[1]) <= MINUTE)  # type: ignore[operator]
+    except TypeError:  # no dates, or only one of them with an offset
+        return moments[0] == moments[1]
 
 
 def _exists(parts: dict[str, str | None]) -> bool:

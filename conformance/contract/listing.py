@@ -287,11 +287,10 @@ def _several(found: Iterator[tuple[str, str]]) -> list[str]:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two elements show the same order in the same state: the same in each field of section 2, a `shipDate`
-    however that moment is written. What else an element holds, an age or a signed link, may change at any time."""
+    """Whether two elements may show the same order in the same state: they agree in each field of section 2 that both
+    have, since none is required; a `shipDate` however it is written, and up to a minute, since an expected one may be
+    reckoned from now. What else an element holds, an age or a signed link, may change at any time."""
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return bool(one == other)
-    when = [dates.instant(date) if isinstance(date := each.get("shipDate"), str) else date for each in (one, other)]
-    return when[0] == when[1] and all(
-        one.get(name) == other.get(name) for name in FIELDS.values() if name != "shipDate"
-    )
+    both = [name for name in FIELDS.values() if name in one and name in other]
+    return all(dates.close(one[name], other[name]) if name == "shipDate" else one[name] == other[name] for name in both)

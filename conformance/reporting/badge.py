@@ -22,7 +22,8 @@ _CHARACTER, _MARGIN = 6.2, 8
 def render(run: Run) -> str:
     """`run` as an SVG image: the verdict with how many of the required requirements were exercised."""
     covered = coverage(run.requirements)
-    value = f"{run.verdict} {covered.exercised}/{covered.total}" + ("" if run.complete else ", cut short")
+    lacking = "" if run.complete else ", process lost" if run.process_lost else ", cut short"
+    value = f"{run.verdict} {covered.exercised}/{covered.total}{lacking}"
     title = escape(visible(f"Store Orders contract, {run.target}: {outline.headline(run)}"))
     left, right = _width(_LABEL), _width(value)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" \

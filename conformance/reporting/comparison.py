@@ -3,8 +3,10 @@
 The runs may be of two deployments, or of one at two times. A requirement
 
     regressed   if it failed, and had not before; or if it passed before and is now waived or undecided
-    improved    if it passed, and had not before
-    differs     in every other case: it was left out of one of the runs, or unknown to it
+    improved    if it passed, and had failed before, waived or not
+    decided     if it passed, and had been undecided or left out before: the service may have kept it all along
+    differs     in every other case: the later run left it out, waived it or could not decide it, or one does not
+                know it
 
 What a run leaves out is a decision of whoever ran it, so it says nothing about the service; it is shown all
 the same. Each rendering is a pure function: text for a console, Markdown, HTML.
@@ -64,12 +66,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed from `a` to `b`: regressions first, then improvements, then what is merely different."""
+    """What changed from `a` to `b`: regressions first, then improvements, then what passed once it was looked at, then
+    what is merely different."""
 
     a: Run
     b: Run
     regressions: tuple[Change, ...]
     improvements: tuple[Change, ...]
+    decided: tuple[Change, ...]
     others: tuple[Change, ...]
     observed: tuple[Difference, ...]
     notes: tuple[str, ...]
@@ -110,6 +114,7 @@ def compare(a: Run, b: Run) -> Comparison:
     """What changed from run `a` to run `b`, in the order of the catalogue, required before recommended."""
     worse: list[Change] = []
     better: list[Change] = []
+    decided: list[Change] = []
     others: list[Change] = []
     before = {result.requirement.id: result for result in a.requirements}
     after = {result.requirement.id: result for result in b.requirements}
@@ -124,8 +129,17 @@ def compare(a: Run, b: Run) -> Comparison:
         )
         if change.before is change.after:
             continue
-        _bin(change, worse, better, others).append(change)
-    return Comparison(a, b, tuple(worse), tuple(better), tuple(others), tuple(_differences(a, b)), tuple(_notes(a, b)))
+        _bin(change, worse, better, decided, others).append(change)
+    return Comparison(
+        a,
+        b,
+        regressions=tuple(worse),
+        improvements=tuple(better),
+        decided=tuple(decided),
+        others=tuple(others),
+        observed=tuple(_differences(a, b)),
+        notes=tuple(_notes(a, b)),
+    )
 
 
 def matrix(runs: Sequence[Run]) -> Matrix:
@@ -244,12 +258,16 @@ def _rows(runs: Iterable[Run]) -> list[Requirement]:
     return sorted(known.values(), key=lambda row: row.level is not Level.REQUIRED)
 
 
-def _bin(change: Change, worse: list[Change], better: list[Change], others: list[Change]) -> list[Change]:
-    """The list among the three that `change` belongs to."""
+def _bin(
+    change: Change, worse: list[Change], better: list[Change], decided: list[Change], others: list[Change]
+) -> list[Change]:
+    """The list among the four that `change` belongs to."""
     lost = change.before is Status.PASSED and change.after in (Status.WAIVED, Status.INCONCLUSIVE)
     if change.after is Status.FAILED or lost:
         return worse
-    return better if change.after is Status.PASSED and change.before is not None else others
+    if change.after is not Status.PASSED or change.before is None:
+        return others
+    return better if change.before in (Status.FAILED, Status.WAIVED) else decided
 
 
 def _differences(a: Run, b: Run) -> Iterable[Difference]:
@@ -277,20 +295,23 @@ def _notes(a: Run, b: Run) -> Iterable[str]:
     """What a reader has to know before blaming the service for a difference."""
     if a.catalogue != b.catalogue:
         yield "the runs used different catalogues of requirements"
-    elif a.suite_version != b.suite_version:
+    if a.suite_version != b.suite_version:
         yield f"the runs used different versions of the suite: {a.suite_version} and {b.suite_version}"
     for what in ("mode", "budget"):
         if getattr(a, what) != getattr(b, what):
             yield f"the runs had a different {what}: {getattr(a, what)} and {getattr(b, what)}"
+    if a.strict != b.strict:
+        yield f"only {_named(a if a.strict else b)} was strict: recommended requirements gate there"
     for run in (a, b):
         if not run.complete:
-            yield f"{_named(run)} was cut short"
+            yield f"{_named(run)}: {outline.shortfall(run)}"
 
 
 def _parts(compared: Comparison) -> list[tuple[str, tuple[Change, ...]]]:
     parts = [
         ("Regressions", compared.regressions),
         ("Improvements", compared.improvements),
+        ("Newly decided", compared.decided),
         ("Otherwise different", compared.others),
     ]
     return [(title, changes) for title, changes in parts if changes]

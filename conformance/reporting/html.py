@@ -70,7 +70,7 @@ def render(run: Run) -> str:
     grouped = {result.requirement.id for group in together for result in group.results}
     found = [result for result in _found(run) if result.requirement.id not in grouped]
     findings = [_finding(run, result, rooms, variable) for result in found]
-    return _template().render(
+    return template().render(
         run=run,
         outline=outline,
         Status=Status,
@@ -369,7 +369,8 @@ def _finalize(value: Any) -> Any:
 
 
 @cache
-def _template() -> Template:
+def template() -> Template:
+    """The page, compiled: that takes as long as a hundred requests."""
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,

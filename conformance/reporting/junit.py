@@ -12,7 +12,7 @@ there.
 
 So a reader of this file goes red exactly when the verdict is not `conformant`: what could not be decided is
 an error, since readers take skipped for green, and a recommendation turns nobody's pipeline red. A run that
-was cut short, or had nothing to check, has a test case of its own that says so.
+was cut short, lost a process, or had nothing to check, has a test case of its own that says so.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def render(run: Run) -> str:
     if lacking := outline.shortfall(run):
         case = Xml.SubElement(suite, "testcase", classname="RUN", name="RUN the run is complete", time="0")
         text = "What is missing here was not looked at."
-        _child(case, "error", lacking, text, "interrupted")
+        _child(case, "error", lacking, text, "process lost" if run.process_lost else "interrupted")
     tally = {
         "tests": str(len(suite.findall("testcase"))),
         "failures": str(len(suite.findall("testcase/failure"))),

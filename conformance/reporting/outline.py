@@ -48,6 +48,8 @@ def headline(run: Run) -> str:
 
 def shortfall(run: Run) -> str:
     """What leaves the run as a whole without a verdict, whatever its requirements came to; empty where nothing does."""
+    if run.process_lost:
+        return "a process of the run ended unexpectedly"
     if not run.complete:
         return "the run was cut short"
     nothing = all(result.status is Status.EXCLUDED for result in run.requirements)
@@ -194,5 +196,6 @@ def meaning(run: Run) -> str:
     if run.verdict is Verdict.CONFORMANT:
         return "Nothing that was exercised breaks a requirement of the contract."
     if not run.complete:
-        return "The run was cut short; what it had found by then breaks no requirement."
+        lacking = shortfall(run)
+        return f"{lacking[0].upper()}{lacking[1:]}; what was found breaks no requirement."
     return "Nothing required failed, but something required could not be decided."

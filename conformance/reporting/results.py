@@ -52,6 +52,7 @@ def to_json(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
             "budget": run.budget,
             "strict": run.strict,
             "complete": run.complete,
+            **({"process_lost": True} if run.process_lost else {}),
             "requests": run.requests,
             "command": run.command,
         },
@@ -128,6 +129,7 @@ def from_json(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[
         budget=run["budget"],
         strict=run["strict"],
         complete=run["complete"],
+        process_lost=run.get("process_lost", False),
         requests=run["requests"],
         command=run.get("command", ""),
         observations=tuple(

@@ -47,7 +47,8 @@ class Run:
     `started` and `finished` are RFC 3339 in UTC, `requests` counts what was sent to the service, state provider
     excluded, `exchanges` are in the order of their numbers and hold no secrets, `command` is how the run was started.
     `messages` are those to the state provider, each with its answer, in the order of the checks that they were sent
-    for.
+    for. `process_lost` tells a run that is not complete since one of its processes ended unexpectedly from one that was
+    interrupted.
     """
 
     target: str
@@ -65,6 +66,7 @@ class Run:
     strict: bool
     complete: bool
     requests: int
+    process_lost: bool = False
     command: str = ""
     observations: tuple[Observed, ...] = ()
     warnings: tuple[str, ...] = ()

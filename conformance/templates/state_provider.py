@@ -4,6 +4,9 @@
 The suite starts this once for each message, with the message as JSON on standard input, and reads the answer from
 standard output. Exit status 3 says "cannot do this" (a chosen id, an empty store); any other but 0 is a failure.
 Replace the three functions at the top; here they keep a list in a SQLite file, as an example.
+
+Chosen ids may be as large as 2^63-1: exit with 3 where the database counts up from the largest id (AUTO_INCREMENT),
+which such an id would end. The suite notices such counters, and then chooses no ids.
 """
 
 import json

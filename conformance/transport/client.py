@@ -151,7 +151,8 @@ class Client:
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
 
     def send(self, request: Request) -> Answer:
-        """Send one request and return its answer, after waiting out what the service asked for (429, 503).
+        """Send one request and return its answer, after waiting out what the service asked for (429, 503), or its
+        restart.
 
         Raises guard.Refused, and ServiceGone. A request that gets no answer is returned too, with `trouble` noted.
         """
@@ -233,10 +234,8 @@ class Client:
             self._near = answer.exchange.seconds < NEAR
             self.endpoint.after(request, answer.exchange)
             answers.append(answer)
-            delay = pause(answer)
-            if not self.endpoint.waits(delay, since):
+            if not self.endpoint.waits(answer.exchange, pause(answer), since):
                 return answers
-            answer.exchange.waited = delay
 
     def _once(self, request: Request) -> Answer:
         headers = self.endpoint.headers(request, connection="close")

@@ -22,6 +22,9 @@ GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL = 4, 20
 #: Seconds that one request, and all of a process together, may spend waiting because the service answered 429 or 503
 #: with Retry-After; and the least that is waited, also where it says 0 or names a time that has passed.
 MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 30.0, 300.0, 0.2
+#: A service that answered before and now takes no connection may be restarting. Seconds between attempts to reach it,
+#: and for which those that fail count as one.
+RESTART_WAIT, RESTART = 0.5, 3.0
 USER_AGENT = f"store-orders-conformance/{__version__}"
 
 
@@ -96,6 +99,7 @@ class Endpoint:
         self._silent_in_all: Counter[str] = Counter()
         self._silent_until: defaultdict[str, float] = defaultdict(float)  # when the last that counts was given up
         self.gone = ""  # why the run has stopped asking
+        self._answered = False  # whether there was ever an answer
 
     @cached_property
     def ssl_context(self) -> ssl.SSLContext:
@@ -157,27 +161,33 @@ class Endpoint:
 
     def after(self, request: Request, exchange: Exchange) -> None:
         """Note whether `request` got an answer. Those that were under way together without one count as one: each may
-        have kept the others waiting."""
+        have kept the others waiting. So do those of one restart."""
         operation = request.operation
         if exchange.trouble not in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
             self._silent[operation] = 0
+            self._answered = True
         elif exchange.started >= self._silent_until[operation]:
-            self._silent_until[operation] = exchange.started + exchange.seconds
+            lasting = RESTART if exchange.trouble == Trouble.UNREACHABLE else exchange.seconds
+            self._silent_until[operation] = exchange.started + lasting
             self._silent[operation] += 1
             self._silent_in_all[operation] += 1
             last = self._silent[operation] >= GIVE_UP_AFTER
             count = f"the last {GIVE_UP_AFTER}" if last else str(GIVE_UP_AFTER_IN_ALL)
             self.gone = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
 
-    def waits(self, delay: float | None, since: float) -> bool:
-        """Whether a request that was first sent at `since` is to be sent again, as the answer asks it to come back in
-        `delay` seconds; until then nothing at all goes out. False if it asks for nothing, or for more than there is
-        patience for."""
+    def waits(self, exchange: Exchange, delay: float | None, since: float) -> bool:
+        """Whether a request that was first sent at `since` is to be sent again after `exchange`: its answer asks it to
+        come back in `delay` seconds, or the service that took no connection, so that nothing was sent, may be
+        restarting. Until then nothing at all goes out, and `exchange` says how long that is. False if nothing asks for
+        it, or for more than there is patience for."""
+        if delay is None and exchange.trouble == Trouble.UNREACHABLE and self._answered:
+            delay = RESTART_WAIT
         if delay is None:
             return False
-        delay = max(delay, LEAST_WAIT)
-        late = time.monotonic() + delay > since + MAX_WAIT
-        if late or self.pace.held + delay > MAX_WAIT_IN_ALL:
+        pause = max(delay, LEAST_WAIT)
+        late = time.monotonic() + pause > since + MAX_WAIT
+        if late or self.pace.held + pause > MAX_WAIT_IN_ALL:
             return False
-        self.pace.hold(delay)
+        self.pace.hold(pause)
+        exchange.waited = delay
         return True

@@ -409,6 +409,11 @@ class Recorder:
         return self.exchanges[mark:]
 
 
+#: Header fields that a curl line leaves to curl, and those that it has to forbid where they were not sent.
+CURLS = frozenset({"host", "accept-encoding", "connection", "content-length", "user-agent"})
+UNASKED = ("User-Agent", "Accept")
+
+
 def curl(exchange: Exchange, key_variable: str) -> str:
     """A command line that repeats `exchange`, with the key as `$key_variable`."""
     words = ["curl -sS -i"]
@@ -417,10 +422,19 @@ def curl(exchange: Exchange, key_variable: str) -> str:
     for field_ in exchange.shell_headers:
         named = re.sub(r"\$(?:\{KEY([^}]*)\}|KEY\b)", rf"${{{key_variable}\1}}", _in_double_quotes(field_))
         words.append(f'-H "{named}"')
+    words += [f"-H {_in_single_quotes(field_)}" for field_ in _unusual(exchange)]
     if exchange.request_body is not None:
         words.append(f"--data-binary {_in_single_quotes(exchange.request_body)}")
     words.append(_in_single_quotes(exchange.url))
     return " ".join(words)
+
+
+def _unusual(exchange: Exchange) -> list[str]:
+    """The header fields of `exchange`, credentials aside, that curl would send otherwise, or does not know of."""
+    sent = {name.lower(): f"{name}: {value}" for name, value in exchange.request_headers}
+    known = CURLS | {field_.partition(":")[0].lower() for field_ in exchange.shell_headers}
+    unusual = [field_ for name, field_ in sent.items() if name not in known and field_.lower() != "accept: */*"]
+    return [*unusual, *(f"{name}:" for name in UNASKED if name.lower() not in sent)]
 
 
 def _in_double_quotes(text: str) -> str:

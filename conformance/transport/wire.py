@@ -155,7 +155,8 @@ class Connection:
     def exchange(self, request: Request, *, last: bool = False, minimal: bool = False) -> Answer:
         """Send `request` and read its answer; `last` asks the service to close the connection after it.
 
-        With `minimal` no header field but Host and the request's own is sent. What the service asks to wait for (429,
+        With `minimal` no header field but Host, User-Agent, which a client should send (RFC 9110 section 10.1.5) and
+        firewalls ask for, and the request's own is sent. What the service asks to wait for (429,
         503) is waited out. A GET that meets a connection closed just then is sent again on a new one, on record, if its
         end was not sent before: only then it is sure that nobody received it.
         """
@@ -170,12 +171,8 @@ class Connection:
                 return answer
 
     def _waits(self, answer: Answer, since: float) -> bool:
-        """Whether the request, first sent at `since`, is to be sent again as `answer` has it; waits until then."""
-        delay = pause(answer)
-        if not self._endpoint.waits(delay, since):
-            return False
-        answer.exchange.waited = delay
-        return True
+        """Whether the request, first sent at `since`, is to be sent again as `answer` has it."""
+        return self._endpoint.waits(answer.exchange, pause(answer), since)
 
     def prepare(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
         """Send all of `request` but its last two bytes, so that `release` sets it off at once."""
@@ -233,7 +230,7 @@ class Connection:
 
     def _headers(self, request: Request, *, last: bool, minimal: bool) -> Headers:
         headers = self._endpoint.headers(request, connection="close" if last else "keep-alive")
-        kept = {"host", *(name.lower() for name, _ in request.credential.headers)}
+        kept = {"host", "user-agent", *(name.lower() for name, _ in request.credential.headers)}
         return tuple((name, value) for name, value in headers if not minimal or name.lower() in kept)
 
     @property

@@ -96,6 +96,32 @@ def reports_two_cancels_and_does_the_second(service: Service) -> None:
     amend.before_cancel(service, decide)
 
 
+def _remembers_what_it_did_not_find(service: Service, seconds: float) -> None:
+    """Answers 404 for an id that no order had when it was asked for, for so long, whether one has it by now or not."""
+    since: dict[int, float] = {}
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if time.monotonic() - since.get(order_id, float("-inf")) < seconds:
+            return ABSENT
+        if not order:
+            since[order_id] = time.monotonic()
+        return None
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-1")
+def remembers_for_a_second_what_it_did_not_find(service: Service) -> None:
+    """Answers 404 for a second after there was no such order, although one has been placed with the id since."""
+    _remembers_what_it_did_not_find(service, 1.0)
+
+
+@fault("CANCEL-1")
+def remembers_for_ever_what_it_did_not_find(service: Service) -> None:
+    """Answers 404 for ever after there was no such order, although one has been placed with the id since."""
+    _remembers_what_it_did_not_find(service, float("inf"))
+
+
 # --- CANCEL-3: a shipped order is refused ---
 
 

@@ -49,6 +49,16 @@ def takes_the_key_only_as_x_api_key(service: Service) -> None:
 
 
 @fault("AUTH-1")
+def knows_one_spelling_of_the_header(service: Service) -> None:
+    """Looks for the key in `Authorization` and does not find it in `authorization`."""
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        return found if any(line.startswith("Authorization:") for line in request.lines) else MISSING
+
+    amend.credentials(service, judge)
+
+
+@fault("AUTH-1")
 def refuses_the_key_every_fifth_time(service: Service) -> None:
     """Answers 401 to every fifth request that carries the valid key."""
     due = amend.every(5)
@@ -184,6 +194,12 @@ def ignores_the_last_character_of_the_key(service: Service) -> None:
 
 
 @fault("AUTH-3")
+def reads_the_key_up_to_a_dot(service: Service) -> None:
+    """Takes the key with a dot and anything behind it for the key."""
+    amend.accept_keys(service, lambda given, key: given.startswith(key + b"."))
+
+
+@fault("AUTH-3")
 def ignores_the_first_character_of_the_key(service: Service) -> None:
     """Compares all characters of the key but the first."""
     amend.accept_keys(service, lambda given, key: given[1:] == key[1:])
@@ -243,6 +259,15 @@ def accepts_the_key_as_basic(service: Service) -> None:
             return False
 
     amend.accept(service, also)
+
+
+@fault("AUTH-4")
+def finds_bearer_anywhere(service: Service) -> None:
+    """Takes the key behind the first `Bearer `, whatever stands before that."""
+    amend.accept(
+        service,
+        lambda request: amend.authorization(request).partition("Bearer ")[2].encode("latin-1") == service.key,
+    )
 
 
 @fault("AUTH-4")

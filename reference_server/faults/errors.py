@@ -49,6 +49,18 @@ def answers_401_as_html(service: Service) -> None:
 
 
 @fault("ERR-1")
+def shows_browsers_a_page(service: Service) -> None:
+    """Sends 401 and 404 as a page of HTML to those who accept HTML."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        if response.status not in (401, 404) or "text/html" not in request.headers.get("accept", ""):
+            return None
+        return Response(response.status, HTML.encode(), {**response.headers, "Content-Type": "text/html"})
+
+    amend.responses(service, change)
+
+
+@fault("ERR-1")
 def answers_401_without_body(service: Service) -> None:
     """Sends 401 without a body."""
     _body(service, 401, b"", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -111,6 +112,39 @@ def leaves_out_every_tenth_id(service: Service) -> None:
     _leaves_out(service, lambda order: order.id % 10 == 0)
 
 
+def _while_cancelling(service: Service, change: Callable[[list[int], list[Order]], list[Order]]) -> None:
+    """Makes cancels take five thousandths of a second, and changes the listing meanwhile; the change is given the ids
+    that are being cancelled."""
+    under_way: list[int] = []
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        under_way.append(order_id)
+        time.sleep(0.005)
+        outcome = inner(order_id)
+        under_way.remove(order_id)
+        return outcome
+
+    def listed(request: Request, orders: list[Order]) -> list[Order]:
+        cancelling = list(under_way)
+        return change(cancelling, orders) if cancelling else orders
+
+    service.cancel = cancel
+    amend.listing(service, listed)
+
+
+@fault("LIST-3")
+def lists_nothing_while_it_cancels(service: Service) -> None:
+    """Lists no order at all while one is being cancelled."""
+    _while_cancelling(service, lambda cancelling, orders: [])
+
+
+@fault("LIST-3")
+def leaves_out_newer_orders_while_it_cancels(service: Service) -> None:
+    """Lists no order with a higher id than one that is just being cancelled."""
+    _while_cancelling(service, lambda cancelling, orders: [order for order in orders if order.id <= min(cancelling)])
+
+
 # --- LIST-4: unique ids ---
 
 
@@ -206,6 +240,14 @@ def loses_one_order_in_a_thousand(service: Service) -> None:
     amend.listing(service, lambda request, orders: orders[:-1] if len(orders) > 1000 else orders)
 
 
+@fault("LIST-5")
+def pages_what_it_may_not_compress(service: Service) -> None:
+    """Lists 50 orders to a client that does not take gzip."""
+    amend.listing(
+        service, lambda request, orders: orders if "gzip" in request.headers.get("accept-encoding", "") else orders[:50]
+    )
+
+
 # --- LIST-6: no filter ---
 
 
@@ -245,6 +287,31 @@ def obeys_a_page_size(service: Service) -> None:
     """Lists no more orders than per_page, page_size, pageSize or size says."""
     names = ("per_page", "page_size", "pageSize", "size")
     _filters(service, names, lambda value, orders: orders[: _number(value, len(orders))])
+
+
+@fault("LIST-6")
+def wraps_pages(service: Service) -> None:
+    """Sends the listing as the content of a page, an object, if the query has page or size."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        asked = amend.is_listing(request, response) and _parameters(request).keys() & {"page", "size"}
+        return Response(200, b'{"content":' + response.body + b"}", response.headers) if asked else None
+
+    amend.granted(service, change)
+
+
+@fault("LIST-6")
+def obeys_a_page_and_its_size_together(service: Service) -> None:
+    """Lists as many orders as size says from the page that page says, if there is nothing else in the query."""
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        given = _parameters(request)
+        if given.keys() != {"page", "size"}:
+            return orders
+        size = _number(given["size"], len(orders))
+        return orders[_number(given["page"], 0) * size :][:size]
+
+    amend.listing(service, change)
 
 
 @fault("LIST-6")

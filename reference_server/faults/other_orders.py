@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable
+from urllib.parse import unquote
 
 from .. import amend
 from ..api import Service
@@ -225,6 +226,21 @@ def reads_the_digits_at_the_beginning(service: Service) -> None:
         return int(digits[0]) if digits else None
 
     amend.read_ids(service, read)
+
+
+@fault("CANCEL-9")
+def takes_several_ids(service: Service) -> None:
+    """Cancels the orders 1 and 2 when asked for 1,2."""
+
+    def answer(request: Request) -> Response | None:
+        texts = unquote(request.path.rpartition("/")[2]).split(",")
+        if not amend.is_cancel(request) or len(texts) < 2:
+            return None
+        ids = [service.read_id(text) for text in texts]
+        outcomes = [service.cancel(number) for number in ids if number is not None]
+        return Response(204) if Outcome.CANCELLED in outcomes else None
+
+    amend.instead(service, answer)
 
 
 @fault("CANCEL-9")

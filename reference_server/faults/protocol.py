@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from .. import amend
@@ -69,6 +70,19 @@ def _other_success(service: Service, answer: Callable[[], Response]) -> None:
 
 
 @fault("HTTP-1")
+def fails_to_list_what_changes_meanwhile(service: Service) -> None:
+    """Takes five thousandths of a second for a listing, and answers 500 if an order was cancelled meanwhile."""
+    inner = service.list_orders
+
+    def list_orders(request: Request) -> Response:
+        before = service.store.all()
+        time.sleep(0.005)
+        return inner(request) if service.store.all() == before else _error(service, 500)
+
+    service.list_orders = list_orders
+
+
+@fault("HTTP-1")
 def lists_with_206(service: Service) -> None:
     """Answers every fifth listing with 206."""
     due = amend.every(5)
@@ -94,6 +108,15 @@ def finds_no_listing_every_fifth_time(service: Service) -> None:
 def wants_a_precondition_first(service: Service) -> None:
     """Answers 428 to the first cancel of a shipped order, and 409 from then on."""
     _at_first(service, 428, lambda order: order is not None and amend.shipped(order))
+
+
+@fault("HTTP-1")
+def wants_to_know_what_is_accepted(service: Service) -> None:
+    """Answers 406 to a listing without Accept."""
+    amend.instead(
+        service,
+        lambda request: _error(service, 406) if request.method == "GET" and "accept" not in request.headers else None,
+    )
 
 
 @fault("HTTP-1")
@@ -269,6 +292,21 @@ def shows_pets_to_anyone(service: Service) -> None:
         service,
         lambda request, _: service.json(200, PET) if _is_pet_lookup(service, request) else None,
     )
+
+
+@fault("PET-1")
+def keeps_a_pet_for_the_next_one(service: Service) -> None:
+    """Answers the pet lookup with what it answered to somebody with the key before, whoever asks."""
+    kept: set[str] = set()
+
+    def answer(request: Request) -> Response | None:
+        if not _is_pet_lookup(service, request):
+            return None
+        kept.add(request.path)
+        return service.json(200, PET)
+
+    amend.instead(service, answer)
+    amend.refusals(service, lambda request, _: service.json(200, PET) if request.path in kept else None)
 
 
 @fault("PET-1")

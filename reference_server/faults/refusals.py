@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import Future
+
 from .. import amend
 from ..api import Credentials, Service
 from ..messages import Request, Response
@@ -163,6 +167,47 @@ def locks_an_order_that_a_stranger_asked_for(service: Service) -> None:
         return INVALID if request.path in locked else found
 
     amend.credentials(service, judge)
+
+
+@fault("AUTH-6")
+def keeps_what_a_key_is_worth_in_one_place(service: Service) -> None:
+    """Keeps what the credentials of a request are worth in one place for all requests, and goes by it five thousandths
+    of a second later."""
+    kept = MISSING
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        nonlocal kept
+        kept = found
+        time.sleep(0.005)
+        return kept
+
+    amend.credentials(service, judge)
+
+
+@fault("AUTH-6")
+def joins_listings_whoever_asks(service: Service) -> None:
+    """Gives listings that are asked for within five thousandths of a second the answer to the first, whoever asks."""
+    lock = threading.Lock()
+    under_way: list[Future[Response]] = []
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        if request.method != "GET" or request.path != service.collection:
+            return inner(request)
+        with lock:
+            first = not under_way
+            if first:
+                under_way.append(Future())
+            joined = under_way[0]
+        if first:
+            time.sleep(0.005)
+            with lock:
+                under_way.clear()
+            joined.set_result(inner(request))
+        found = joined.result()
+        return Response(found.status, found.body, found.headers)
+
+    service.respond = respond
 
 
 # --- AUTH-7, AUTH-8, AUTH-9: recommended ---

@@ -51,6 +51,28 @@ def cancels_and_ships_behind_your_back(service: Service) -> None:
     service.cannot.add("no orders")
 
 
+@variant()
+def demands_a_user_agent(service: Service) -> None:
+    """Answers 403 to requests without User-Agent, as firewalls in front of it do."""
+    amend.responses(
+        service, lambda request, _: None if "user-agent" in request.headers else service.error(403, "Who is it?")
+    )
+
+
+@variant()
+def gives_removed_ids_to_others(service: Service) -> None:
+    """Has somebody else place an order, with the id of one that was removed, as soon as the store was emptied."""
+    clear, old = service.store.clear, service.store.all()[0].id
+    number = itertools.count(1)
+
+    def cleared() -> None:
+        clear()
+        service.store.place_ids([old], Status.PENDING)
+        service.store.change(old, pet_id=next(number))
+
+    service.store.clear = cleared  # type: ignore[method-assign]
+
+
 def _slow(service: Service, seconds: float, *methods: str) -> None:
     inner = service.respond
 

@@ -7,11 +7,11 @@ import json
 import random
 import re
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 from .. import amend
 from ..api import JsonObject, Service
-from ..messages import Request
+from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN, Order, Outcome, Status
 from .registry import variant
 
@@ -256,6 +256,43 @@ def writes_ordinal_dates(service: Service) -> None:
 def writes_dates_to_the_minute(service: Service) -> None:
     """Writes times without seconds, valid ISO 8601 though not RFC 3339."""
     _dates(service, "%Y-%m-%dT%H:%M+02")
+
+
+@variant()
+def reads_ids_in_other_notations(service: Service) -> None:
+    """Reads 0x7b, digits of any script and 123.json as the id 123, as common frameworks do."""
+
+    def read(text: str) -> int | None:
+        characters = text.encode("latin-1").decode("utf-8", "replace").removesuffix(".json")
+        if re.fullmatch(r"0x[0-9a-f]{1,15}", characters):
+            return int(characters, 16)
+        return int(characters) if re.fullmatch(r"-?\d{1,18}", characters) else None
+
+    amend.read_ids(service, read)
+
+
+@variant()
+def reckons_the_ship_date_from_now(service: Service) -> None:
+    """Expects each order to ship in three days from the moment of the listing."""
+
+    def change(order: Order, fields: JsonObject) -> JsonObject:
+        return {**fields, "shipDate": (datetime.now(UTC) + timedelta(days=3)).isoformat()}
+
+    amend.orders(service, change)
+
+
+@variant()
+def is_being_deployed(service: Service) -> None:
+    """Has an old process, which leaves optional fields out, answer every other listing."""
+    old = amend.every(2)
+
+    def change(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response) and old():
+            orders = json.loads(response.body)
+            kept = [{name: order[name] for name in order if name not in ("shipDate", "complete")} for order in orders]
+            response.body = service.encode(kept)
+
+    amend.granted(service, change)
 
 
 @variant()

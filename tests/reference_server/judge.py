@@ -12,7 +12,7 @@ import json
 import re
 import zlib
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from email.message import Message
 from http.client import HTTPException, HTTPResponse
 from socket import socket
@@ -41,14 +41,23 @@ class _Bytes:
         return self.stream
 
 
-def state(order: object) -> object:
-    """What an element of a listing says of an order in the words of section 2; dates as the moments that they name."""
-    if not isinstance(order, dict):
-        return order
-    date = order.get("shipDate")
+def alike(one: object, other: object) -> bool:
+    """Whether elements of two listings agree in the fields of section 2 that both have; an expected date may be
+    reckoned from now."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return one == other
+    names = {"id", "petId", "quantity", "complete", "shipDate"} & one.keys() & other.keys()
+    return all(one[name] == other[name] or (name == "shipDate" and close(one[name], other[name])) for name in names)
+
+
+def close(one: str, other: str) -> bool:
+    """Whether two dates are at most a minute apart."""
     with suppress(TypeError, ValueError):
-        date = datetime.fromisoformat(date)
-    return [date, *(order.get(name) for name in ("id", "petId", "quantity", "complete"))]
+        return abs(datetime.fromisoformat(one) - datetime.fromisoformat(other)) <= timedelta(minutes=1)
+    return False
+
+
+USUAL = {"accept-encoding": "gzip, deflate", "user-agent": "judge"}
 
 
 class Judge:
@@ -73,7 +82,7 @@ class Judge:
         listed: tuple[int, ...] | None = None,
         **more: str,
     ) -> Answer:
-        headers = {name.replace("_", "-"): value for name, value in more.items()} | {"accept-encoding": "gzip, deflate"}
+        headers = {name.replace("_", "-"): value for name, value in more.items()} | USUAL
         if authorization is not None:
             headers["authorization"] = self.key if authorization == "key" else authorization
         for _ in range(3):
@@ -256,7 +265,7 @@ class Judge:
         for _ in range(3):
             again = self.orders()
             self.expect("LIST-3", again.keys() >= set(mine) or not first)
-            self.expect("LIST-9", all(state(again.get(order_id)) == state(first.get(order_id)) for order_id in mine))
+            self.expect("LIST-9", all(alike(again.get(order_id), first.get(order_id)) for order_id in mine))
         states = [getattr(self.service.store.get(order_id), "status", None) for order_id in mine]
         self.expect("LIST-9", states == [Status.PENDING] * 4 + [Status.SHIPPED] * 4)
         for query in (
@@ -288,7 +297,7 @@ class Judge:
         if "no orders" not in self.service.cannot:
             self.service.store.clear()
             answer = self.send("GET", LIST)
-            if answer.status == 200:
+            if answer.status == 200 and not len(self.service.store):  # else somebody was faster
                 self.expect("LIST-7", answer.body.strip() == b"[]")
 
     def cancelling(self) -> None:
@@ -315,7 +324,6 @@ class Judge:
             odd = [
                 f"{target}abc",
                 f"{target}.5",
-                f"{target}.json",
                 target + 2**32,
                 -target,
                 "abc",

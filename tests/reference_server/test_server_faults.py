@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import threading
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -63,9 +67,16 @@ def test_the_conversation_is_the_same_each_time() -> None:
 
 RACES = {name for name, fault in FAULTS.items() if fault.requirement == "CANCEL-7"}
 LOST_UPDATE = "writes-back-all-orders-as-it-read-them"
+AMONG_OTHERS = {
+    "fails-to-list-what-changes-meanwhile",
+    "joins-listings-whoever-asks",
+    "keeps-what-a-key-is-worth-in-one-place",
+    "leaves-out-newer-orders-while-it-cancels",
+    "lists-nothing-while-it-cancels",
+}
 
 
-@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES - {LOST_UPDATE}))
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES - AMONG_OTHERS - {LOST_UPDATE}))
 def test_a_fault_shows_itself(name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()  # some faults depend on the time: a quarter of a second passes at each look
     monkeypatch.setattr(time, "monotonic", lambda: next(clock) / 4)
@@ -80,14 +91,19 @@ def cancel(service: Service, order_id: int) -> int:
 
 def cancel_at_once(service: Service, order_ids: list[int]) -> list[int]:
     """The statuses of cancels that begin together."""
-    start = threading.Barrier(len(order_ids))
+    return at_once([partial(cancel, service, order_id) for order_id in order_ids])
 
-    def work(order_id: int) -> int:
+
+def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
+    """What calls give that begin together."""
+    start = threading.Barrier(len(calls))
+
+    def work(call: Callable[[], Any]) -> Any:
         start.wait()
-        return cancel(service, order_id)
+        return call()
 
-    with ThreadPoolExecutor(len(order_ids)) as threads:
-        return list(threads.map(work, order_ids))
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(work, calls))
 
 
 @pytest.mark.parametrize("name", sorted(RACES))
@@ -105,6 +121,24 @@ def test_a_lost_update_shows_itself(faults: tuple[str, ...], lost: bool) -> None
     orders = service.store.place(6, Status.PENDING)
     assert cancel_at_once(service, orders) == [204] * 6
     assert (204 in [cancel(service, order) for order in orders]) is lost
+
+
+def right(service: Service, key: str, order_id: int) -> bool:
+    """Whether a listing is answered as its key deserves, and shows an order."""
+    response = service.answer(Request("GET", LIST, "", {"authorization": f"Bearer {key}"}))
+    if key != KEY:
+        return response.status == 401
+    return response.status == 200 and order_id in [order["id"] for order in json.loads(response.body)]
+
+
+@pytest.mark.parametrize(("faults", "wrong"), [((), False), *(((name,), True) for name in sorted(AMONG_OTHERS))])
+def test_what_is_wrong_among_other_requests_shows_itself(faults: tuple[str, ...], wrong: bool) -> None:
+    service = served(faults=faults)
+    *orders, kept = service.store.place(11, Status.PENDING)
+    looks = [partial(right, service, key, kept) for key in (KEY, "wrong")]
+    assert all(look() for look in looks)
+    found = [at_once([*looks, partial(cancel, service, order), *looks]) for order in orders]
+    assert all(map(all, found)) is not wrong  # of the cancels there is the status, which is no matter
 
 
 SLOW = {"is-slow", "is-slow-now-and-then", "cancels-slowly"}

@@ -27,12 +27,13 @@ def test_a_shipped_order_is_refused_and_unchanged() -> None:
     assert store.get(order_id) == before
 
 
-def test_new_ids_are_above_ordinary_ones_and_never_given_again() -> None:
+def test_new_ids_count_up_and_are_never_given_again() -> None:
     store = OrderStore([sample_order(41, Status.PENDING), sample_order(INT64_MAX, Status.PENDING)])
     assert store.place(2, Status.PENDING) == [42, 43]
     store.remove([42, 43, 44])
-    store.place_ids([100], Status.PENDING)
-    assert store.place(1, Status.SHIPPED) == [101]
+    store.place_ids([45, 100], Status.PENDING)
+    store.remove([45])
+    assert store.place(3, Status.SHIPPED) == [44, 46, 47], "a chosen id leaves the counter where it is"
 
 
 def test_placing_chosen_ids_again_renews_them() -> None:

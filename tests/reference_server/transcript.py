@@ -27,6 +27,7 @@ QUERIES = [
     "petId=4",
     "complete=true",
     "id=5",
+    "page=0&size=1",
     "x=y",
 ]
 
@@ -77,8 +78,11 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield from both(None)
     yield from both(None)
     yield from both("Bearer wrong")
+    yield from both(None, accept="text/html, */*")
+    yield from both(key, accept="text/html, */*")
     near = [
         KEY + "x",
+        KEY + ".x",
         KEY[:-1],
         KEY[:-1] + "#",
         "#" + KEY[1:],
@@ -98,6 +102,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         KEY,
         f"Basic {basic}",
         f"Token {KEY}",
+        f"XBearer {KEY}",
         "Bearer",
         "Bearer ",
         f"Bearer {KEY} x",
@@ -134,6 +139,8 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         "abc",
         "é",
         "4294967307",
+        "%EF%BC%91%EF%BC%92",
+        "13%2C15",
         "-11",
         "9007199254740992",
         "10",
@@ -153,6 +160,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield cancel(order_id)
     for absent in ABSENT:
         yield cancel(absent)
+    yield cancel(434343)
+    store.place_ids([434343], Status.PENDING)
+    yield cancel(434343)
     for order_id in (*SMALL[:-1], *FAR):
         yield cancel(order_id, None)
         yield cancel(order_id, "Bearer wrong")

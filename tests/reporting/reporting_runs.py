@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from conformance.collect import CRASHED
 from conformance.contract.catalogue import Level, Requirement, load
 from conformance.reporting.run import Observed, Run
 from conformance.transport.evidence import Exchange
@@ -214,6 +215,13 @@ def interrupted() -> Run:
     return run([done, stopped, *not_run], (exchange(0),), complete=False)
 
 
+def robbed() -> Run:
+    """A process of the run was killed, and nobody interrupted it."""
+    lost, *others = passing()
+    lost = replace(lost, status=Status.INCONCLUSIVE, message=CRASHED)
+    return run([lost, *others], (exchange(0),), complete=False, process_lost=True)
+
+
 def guarded() -> Run:
     """What a run without orders to cancel looks like: much excluded, conformant."""
     orders = [id_ for id_, row in load().requirements.items() if {"pending orders", "shipped orders"} & set(row.needs)]
@@ -319,5 +327,6 @@ EVERY = {
     "failing": failing,
     "incomplete": incomplete,
     "interrupted": interrupted,
+    "robbed": robbed,
     "guarded": guarded,
 }

@@ -32,8 +32,9 @@ def ending(id_: str, status: Status) -> comparison.Run:
         (P, I, "regressions", True),
         (P, W, "regressions", False),
         (F, P, "improvements", False),
-        (X, P, "improvements", False),
         (W, P, "improvements", False),
+        (X, P, "decided", False),
+        (I, P, "decided", False),
         (P, X, "others", False),
         (F, X, "others", False),
         (F, W, "others", False),
@@ -43,7 +44,7 @@ def ending(id_: str, status: Status) -> comparison.Run:
 )
 def test_what_counts_as_what(before: Status, after: Status, kind: str | None, regressed: bool) -> None:
     compared = comparison.compare(ending("CANCEL-4", before), ending("CANCEL-4", after))
-    for name in ("regressions", "improvements", "others"):
+    for name in ("regressions", "improvements", "decided", "others"):
         found = [change.requirement.id for change in getattr(compared, name)]
         assert found == (["CANCEL-4"] if name == kind else [])
     assert compared.regressed is regressed
@@ -70,12 +71,8 @@ def test_required_regressions_come_before_recommended_ones() -> None:
 
 def test_a_run_compared_with_itself_is_the_same() -> None:
     compared = comparison.compare(failing(), failing())
-    assert (compared.regressions, compared.improvements, compared.others, compared.observed) == (
-        (),
-        (),
-        (),
-        (),
-    )
+    changes = (compared.regressions, compared.improvements, compared.decided, compared.others, compared.observed)
+    assert not any(changes)
     assert compared.verdict == "no regression"
 
 
@@ -100,12 +97,38 @@ def test_notes_say_what_else_was_different() -> None:
     assert any("cut short" in note for note in notes)
 
 
+def test_all_that_a_verdict_may_differ_for_alone_is_named() -> None:
+    a = conformant()
+    changed = {"mode": "observe", "budget": "thorough", "suite_version": "0.2.0", "catalogue": "sha256:1"}
+    later = replace(a, **changed, strict=True, started="2026-11-22T06:00:00Z")
+    compared = comparison.compare(a, later)
+    assert compared.notes == (
+        "the runs used different catalogues of requirements",
+        "the runs used different versions of the suite: 0.1.0 and 0.2.0",
+        "the runs had a different mode: full and observe",
+        "the runs had a different budget: standard and thorough",
+        "only staging 2026-11-22T06:00:00Z was strict: recommended requirements gate there",
+    )
+    for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
+        assert "was strict" in text
+    assert "only staging 2026-11-21T06:00:00Z was" in comparison.compare(replace(a, strict=True), conformant()).notes[0]
+
+
 def test_every_rendering_names_what_changed() -> None:
     compared = comparison.compare(conformant(), failing())
     for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
         assert "CANCEL-3" in text
         assert "a shipped order was cancelled" in text
         assert "no shipped order left" not in text
+
+
+@pytest.mark.parametrize("before", [X, I])
+def test_what_passes_once_it_is_looked_at_is_no_improvement(before: Status) -> None:
+    compared = comparison.compare(ending("CANCEL-4", before), ending("CANCEL-4", P))
+    for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
+        assert "Newly decided" in text
+        assert "CANCEL-4" in text
+        assert "Improvements" not in text
 
 
 def test_a_matrix_has_every_requirement_in_every_run() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
+from xml.etree import ElementTree as Xml
 
 import pytest
-from reporting_runs import run, undecided
+from reporting_runs import EVERY, conformant, run, undecided
+from rich.console import Console
 
-from conformance.reporting import outline
+from conformance.reporting import badge, comparison, console, html, junit, outline, summary
+from conformance.reporting.run import Run
 
 PROVIDER = "the state provider exited with 1 at {}: 'no database'"
 
@@ -31,6 +35,38 @@ def test_what_a_provider_was_asked_makes_no_other_reason() -> None:
     assert groups(one, one) == [(one, 2)]
     assert groups(one, other, cut_off) == [(PROVIDER.format("{…}"), 3)]
     assert len(groups(one, one.replace("no database", "disk full"))) == 2
+
+
+def printed(made: Run) -> str:
+    file = io.StringIO()
+    console.summary(made, Console(file=file))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "render",
+    [
+        printed,
+        summary.render,
+        html.render,
+        junit.render,
+        badge.render,
+        lambda made: comparison.text(comparison.compare(conformant(), made)),
+    ],
+    ids=["console", "summary", "html", "junit", "badge", "comparison"],
+)
+def test_an_interruption_and_a_lost_process_are_told_apart(render: Any) -> None:
+    cut_short, lost = render(EVERY["interrupted"]()), render(EVERY["robbed"]())
+    assert "the run was cut short" in cut_short
+    assert "ended unexpectedly" not in cut_short
+    assert "a process of the run ended unexpectedly" in lost
+    assert "cut short" not in lost
+
+
+@pytest.mark.parametrize(("name", "kind"), [("interrupted", "interrupted"), ("robbed", "process lost")])
+def test_junit_has_a_type_for_each(name: str, kind: str) -> None:
+    (error,) = Xml.fromstring(junit.render(EVERY[name]())).findall(".//testcase[@classname='RUN']/error")
+    assert error.get("type") == kind
 
 
 @pytest.mark.parametrize(

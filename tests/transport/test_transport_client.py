@@ -8,17 +8,20 @@ import ssl
 import threading
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from built import KEY, LIST, answered, broken, cancel, session
+from built import KEY, LIST, answered, broken, cancel, session, target
 from hypothesis import given
 from hypothesis import strategies as st
-from raw_service import Conversation, Reply, answer, head, serving
+from raw_service import Conversation, RawService, Reply, always, answer, head, serving
 
+from conformance.session import Session
 from conformance.target import Mode, RateLimit
 from conformance.transport import client, endpoint
 from conformance.transport.client import retry_after
@@ -240,6 +243,48 @@ def test_nobody_listens() -> None:
     assert f"no connection to 127.0.0.1:{port}" in exchange.detail
     assert "refused" in exchange.detail
     assert exchange.findings == {}
+
+
+@contextmanager
+def restarting(port: int) -> Iterator[None]:
+    """A service that comes to this port 0.7 s from now."""
+    back: list[RawService] = []
+    timer = threading.Timer(0.7, lambda: back.append(RawService(always(OK), port=port)))
+    timer.start()
+    yield
+    timer.join()
+    back[0].stop()
+
+
+@pytest.mark.parametrize("way", ["client", "wire"])
+def test_a_restart_is_waited_out(way: str) -> None:
+    """A service that takes no connection has received nothing, so that even a cancel may go out again."""
+    with serving(OK) as service:
+        port = service.port
+        opened = Session(target(service.base_url), seed=1)
+        assert opened.client.send(LIST).status == 200
+    opened.guard.hand_out([1], "pending")
+    with restarting(port), opened.wire.connect() as connection:
+        found = opened.client.send(cancel(1)) if way == "client" else connection.exchange(cancel(1))
+    opened.close()
+    assert found.status == 200
+    exchanges = opened.recorder.exchanges[1:]
+    assert [exchange.trouble for exchange in exchanges] == [Trouble.UNREACHABLE] * (len(exchanges) - 1) + [None]
+    assert {exchange.waited for exchange in exchanges[:-1]} == {endpoint.RESTART_WAIT}
+
+
+def test_a_service_that_does_not_come_back_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "RESTART_WAIT", 0.2)
+    monkeypatch.setattr(endpoint, "RESTART", 0.3)
+    with serving(OK) as service:
+        opened = Session(target(service.base_url), seed=1)
+        assert opened.client.send(LIST).status == 200
+    found = opened.client.send(LIST)
+    opened.close()
+    assert found.exchange.trouble == Trouble.UNREACHABLE
+    assert GIVE_UP_AFTER <= len(opened.recorder.exchanges) <= 3 * GIVE_UP_AFTER
+    with pytest.raises(ServiceGone):
+        opened.client.send(LIST)
 
 
 def test_a_host_without_an_address() -> None:

@@ -11,7 +11,7 @@ import pytest
 from built import KEY, LIST, VALID, answered, cancel, target
 
 from conformance.target import ConfigError, RateLimit
-from conformance.transport.endpoint import GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL, Endpoint, Pace, ServiceGone
+from conformance.transport.endpoint import GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL, RESTART, Endpoint, Pace, ServiceGone
 from conformance.transport.evidence import NOBODY, Credential, Exchange, Request, Trouble
 
 
@@ -139,7 +139,7 @@ def test_the_run_stops_asking_after_repeated_silence() -> None:
     for number in range(GIVE_UP_AFTER):
         endpoint.before(LIST)
         trouble = Trouble.TIMEOUT if number % 2 else Trouble.UNREACHABLE
-        endpoint.after(LIST, asked(number, trouble, "no answer within 5 s"))
+        endpoint.after(LIST, asked(RESTART * number, trouble, "no answer within 5 s"))
     with pytest.raises(
         ServiceGone, match=r"not sent: the last 4 requests to listOrders got no answer \(no answer within 5 s\)"
     ):

@@ -59,6 +59,10 @@ def holds(text: str, secret: str) -> bool:
     return False
 
 
+#: What the client sends besides the request's own header fields.
+USUAL = (("Host", "h"), ("User-Agent", "suite"), ("Accept", "*/*"), ("Connection", "close"))
+
+
 @given(KEYS, TEXTS, TEXTS, st.data())
 def test_no_form_of_the_key_survives(key: str, before: str, after: str, data: st.DataObject) -> None:
     clean = recorder(key).redactor.clean
@@ -275,7 +279,7 @@ def words_of(line: str, **environment: str) -> list[str]:
 )
 def test_curl_lines_quote(body: str, path: str) -> None:
     request = Request("DELETE", f"/store/orders/{path}", VALID, body=body.encode())
-    exchange = recorder().begin(request, f"http://h/v1/store/orders/{path}", VALID.headers, "client")
+    exchange = recorder().begin(request, f"http://h/v1/store/orders/{path}", (*VALID.headers, *USUAL), "client")
     words = words_of(curl(exchange, "MY_KEY"), MY_KEY=KEY)
     cleaned = recorder().redactor.clean
     assert words == [
@@ -292,8 +296,16 @@ def test_curl_lines_quote(body: str, path: str) -> None:
     assert shlex.split(curl(exchange, "MY_KEY"))[-1] == words[-1]
 
 
+def test_a_curl_line_has_the_header_fields_of_the_request() -> None:
+    request = Request("DELETE", "/store/orders/1", VALID, headers=(("Content-Type", "a/b"), ("X-It's", "$HOME")))
+    bare = recorder().begin(request, "http://h", (("Host", "h"), *VALID.headers), "wire")
+    assert curl(bare, "K").endswith("""${K}" -H 'User-Agent:' -H 'Accept:' 'http://h'""")
+    full = recorder().begin(request, "http://h", (*USUAL, *VALID.headers, *request.headers), "client")
+    assert curl(full, "K").endswith("""${K}" -H 'Content-Type: a/b' -H 'X-It'\\''s: $HOME' 'http://h'""")
+
+
 def curl_of(credential: Credential, variable: str = "MY_KEY") -> str:
-    return curl(recorder().begin(Request("GET", "/store/orders", credential), "http://h", (), "client"), variable)
+    return curl(recorder().begin(Request("GET", "/store/orders", credential), "http://h", USUAL, "client"), variable)
 
 
 def test_a_plain_curl_line() -> None:

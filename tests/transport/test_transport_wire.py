@@ -16,6 +16,7 @@ from raw_service import Conversation, Reply, answer, head, serving
 from conformance.target import Mode
 from conformance.transport import endpoint, wire
 from conformance.transport.client import Answer
+from conformance.transport.endpoint import USER_AGENT
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Refused
 
@@ -61,7 +62,7 @@ def test_the_bare_minimum() -> None:
             connection.exchange(cancel(12345678901234), minimal=True)
         assert service.requests == [
             f"DELETE /v1/store/orders/12345678901234 HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
-            f"Authorization: Bearer {KEY}\r\n\r\n".encode()
+            f"User-Agent: {USER_AGENT}\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
         ]
 
 

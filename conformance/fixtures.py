@@ -1,0 +1,149 @@
+"""What checks are given, as pytest fixtures; loaded by `plugin`.
+
+pytest makes `request` anew for each fixture that asks for it, so few do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import pytest
+
+from conformance import preflight, verify
+from conformance.api import Api, Observations, Orders
+from conformance.collect import Report
+from conformance.plugin import PLUGIN, Plugin, check_of, target_of
+from conformance.session import Session
+from conformance.target import Target
+from conformance.transport.client import Answer
+from conformance.transport.wire import Wire
+
+
+@pytest.fixture(scope="session")
+def session(request: pytest.FixtureRequest) -> Session:
+    """The session of the target that the check is parametrised by."""
+    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).session(request.param)
+
+
+@pytest.fixture(autouse=True)
+def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
+    """What the check has to report, None for a test that is no check. Sees to it that a check which cannot run is not
+    run, and that what it sends is kept as its evidence."""
+    check = check_of(request.node)
+    if check is None:
+        yield None
+        return
+    plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
+    name = target_of(request.node)
+    if name in plugin.shared.dead:
+        raise verify.Inconclusive(plugin.shared.dead[name])
+    session = plugin.session(name)
+    if check.id in session.exclusions:
+        raise verify.Excluded(session.exclusions[check.id])
+    if check.needs.chosen_ids and name in plugin.shared.counts_on:
+        raise verify.Excluded(preflight.COUNTS_ON)
+    session.recorder.check = check.id
+    mark = len(session.recorder.exchanges)
+    report = plugin.reports[request.node.nodeid]
+    yield report
+    exchanges = session.recorder.since(mark)
+    place = {id(exchange): number for number, exchange in enumerate(exchanges)}
+    report.exchanges = [exchange.to_json() for exchange in exchanges]
+    report.observations = [
+        (topic, value, [place[i] for i in shown if i in place]) for topic, value, shown in report.observations
+    ]
+    if report.failure is not None and report.failure["exchange"] is not None:
+        report.failure["exchange"] = place.get(report.failure["exchange"])
+    report.messages = session.recorder.messages[:]
+    session.recorder.messages.clear()
+    del session.recorder.exchanges[mark:]
+
+
+@pytest.fixture
+def check_id(recorded: Report) -> str:
+    """The id of the check."""
+    return recorded.check
+
+
+@pytest.fixture
+def api(recorded: Report, session: Session) -> Api:
+    """The two operations, with the valid key."""
+    return session.api(recorded.check)
+
+
+@pytest.fixture
+def wire(recorded: Report, session: Session) -> Wire:
+    """Raw connections."""
+    return session.wire
+
+
+@pytest.fixture
+def key(session: Session) -> str:
+    """The valid key itself, to make credentials from."""
+    return session.key
+
+
+@pytest.fixture
+def target(session: Session) -> Target:
+    """The target's configuration."""
+    return session.target
+
+
+@pytest.fixture
+def crowded(session: Session) -> bool:
+    """Whether other processes send requests to the target."""
+    return session.endpoint.crowded
+
+
+@pytest.fixture(scope="session")
+def budget(request: pytest.FixtureRequest) -> str:
+    """How hard generated checks search: quick, standard or thorough."""
+    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).settings.budget
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    """What the random choices of the run derive from."""
+    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).shared.seed
+
+
+@pytest.fixture
+def orders(recorded: Report, session: Session, api: Api) -> Iterator[Orders]:
+    """Orders of the check's own, given back when it ends."""
+    leases, own = session.orders(recorded.check, api)
+    try:
+        yield own
+    finally:
+        session.warnings += leases.give_back()
+
+
+@pytest.fixture
+def observe(recorded: Report, session: Session) -> Iterator[Observations]:
+    """Takes down facts on topics that the specification leaves open."""
+    observations = session.observations()
+    yield observations
+    recorded.observations += observations.facts
+
+
+@pytest.fixture
+def elsewhere(recorded: Report, session: Session) -> Callable[[], list[Answer]]:
+    """Asks for the listing next to the base URL."""
+    return session.elsewhere("elsewhere")
+
+
+@pytest.fixture
+def moment(request: pytest.FixtureRequest) -> Callable[[float], None]:
+    """Lets so many seconds pass. The process that will write the reports has them for loading what that takes."""
+    plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
+
+    def wait(seconds: float) -> None:
+        end = time.monotonic() + seconds
+        if not plugin.is_worker:
+            from conformance import writing
+
+            writing.prepare()
+        time.sleep(max(0.0, end - time.monotonic()))
+
+    return wait

@@ -1,0 +1,375 @@
+"""Stores that give ids again, and stores whose counter follows chosen ids: found before the first check, and spared."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from conformance import preflight
+from conformance.check import all_checks
+from conformance.contract.jsontext import INT64
+from conformance.direct import DirectSession
+from conformance.reference import Address
+from conformance.states.provider import CannotDo, Provider, ProviderError
+from conformance.target import Mode, Secret, States, Target
+from reference_server.api import Service
+from reference_server.messages import Response
+from reference_server.orders import Order, OrderStore, Status
+from reference_server.running import Running, build
+
+KEY = "key-of-a-store-with-ids"
+CHOOSING = {check.id for check in all_checks() if check.needs.chosen_ids}
+
+
+class Again(OrderStore):
+    """Gives an order the largest id and one, or any where that is taken, as SQLite does without AUTOINCREMENT."""
+
+    def place(self, count: int, status: Status) -> list[int]:
+        with self._lock:
+            return [self.place_ids([self._above()], status)[0] for _ in range(count)]
+
+    def _above(self) -> int:
+        largest = max((order.id for order in self.all()), default=0)
+        return largest + 1 if largest + 1 in INT64 else random.randrange(1, 2**62)
+
+
+class LowestFree(Again):
+    """Gives an order the lowest id from 1 on that is free."""
+
+    def _above(self) -> int:
+        return next(number for number in itertools.count(1) if self.get(number) is None)
+
+
+class Pool(OrderStore):
+    """Has a few ids, each of which is given again when its order was returned, and no sooner."""
+
+    def __init__(self, orders: Iterable[Order] = ()) -> None:
+        super().__init__(orders)
+        self.free = list(range(1000, 1400))
+
+    def place(self, count: int, status: Status) -> list[int]:
+        taken, self.free = self.free[:count], self.free[count:]
+        return self.place_ids(taken, status)
+
+    def remove(self, ids: Iterable[int]) -> None:
+        returned = list(ids)
+        super().remove(returned)
+        self.free = [*(number for number in returned if 1000 <= number < 1400), *self.free]
+
+
+class Following(OrderStore):
+    """Counts on from the largest id that it ever had, to the end of int64 and no further, as AUTO_INCREMENT does."""
+
+    def __init__(self, orders: Iterable[Order] = ()) -> None:
+        super().__init__(orders)
+        self.last = max((order.id for order in self.all()), default=0)
+
+    def place(self, count: int, status: Status) -> list[int]:
+        return self.place_ids(range(self.last + 1, self.last + 1 + count), status)
+
+    def place_ids(self, ids: Iterable[int], status: Status) -> list[int]:
+        wanted = list(ids)
+        if not all(number in INT64 for number in wanted):
+            raise OverflowError("the counter is at its end")
+        self.last = max(self.last, *wanted)
+        return super().place_ids(wanted, status)
+
+
+def service_of(store: type[OrderStore]) -> Service:
+    """A correct service with a store of that kind."""
+    return Service(store(build(KEY.encode(), orders="5").store.all()), KEY.encode())
+
+
+def giving(next_id: Callable[[], int]) -> Service:
+    """A correct service whose new orders get ids from `next_id`."""
+    service = build(KEY.encode(), faults=[], variants=[])
+    service.store.next_id = next_id
+    return service
+
+
+class Watched:
+    """A provider whose messages are kept, and which fails at the one numbered `turn`, from 1 on."""
+
+    def __init__(self, provider: Provider, turn: int = 0, error: type[Exception] = ProviderError) -> None:
+        self._provider, self._turn, self._error = provider, turn, error
+        self.messages: list[dict[str, Any]] = []
+
+    def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        self.messages.append(message)
+        if len(self.messages) == self._turn:
+            raise self._error("out of order")
+        return self._provider.call(message)
+
+    def close(self) -> None:
+        self._provider.close()
+
+
+@contextmanager
+def looked_at(
+    service: Service,
+    mode: Mode = Mode.FULL,
+    turn: int = 0,
+    error: type[Exception] = ProviderError,
+    selected: Iterable[str] = (),
+) -> Iterator[tuple[DirectSession, Watched, str | None]]:
+    """A session that has looked at a service and its provider, the provider, and what was found wrong with it."""
+    target = Target("direct", "http://127.0.0.1:9/v1", Secret(KEY), mode, states=States(url="http://127.0.0.1:9"))
+    session = DirectSession(target, 1, service=service)
+    if selected:
+        session.selected = frozenset(selected)
+    states = target.states
+    assert states is not None
+    watched = Watched(session.provider_of(states), turn, error)
+    session.provider_of = lambda states: watched  # type: ignore[method-assign]
+    assert preflight.look(session) is None
+    before = {order.id for order in service.store.all()}
+    yield session, watched, preflight.look_at_provider(session)
+    if not session.warnings:
+        assert {order.id for order in service.store.all()} == before
+    session.close()
+
+
+def facts(session: DirectSession) -> tuple[bool, bool]:
+    return session.ids_used_again, session.counts_on
+
+
+@pytest.mark.parametrize(
+    ("store", "found", "messages"),
+    [
+        (OrderStore, (False, False), 7),
+        (Again, (True, False), 5),
+        (LowestFree, (True, False), 5),
+        (Pool, (False, False), 5),
+        (Following, (False, True), 7),
+    ],
+)
+def test_how_a_store_gives_ids(store: type[OrderStore], found: tuple[bool, bool], messages: int) -> None:
+    with looked_at(service_of(store)) as (session, provider, trouble):
+        assert (trouble, facts(session), session.warnings) == (None, found, [])
+        assert len(provider.messages) == messages
+
+
+def test_others_may_place_orders_meanwhile() -> None:
+    """An order of somebody else's stands where the first one was: the second one's id is the one given again."""
+    service = service_of(Again)
+    place = service.store.place
+    placed = itertools.count(1)
+
+    def busy(count: int, status: Status) -> list[int]:
+        if next(placed) == 2:
+            place(1, status)
+        return place(count, status)
+
+    service.store.place = busy  # type: ignore[method-assign]
+    with looked_at(service) as (session, _, _):
+        assert facts(session) == (True, False)
+        service.store.clear()  # with the other's order
+        session.warnings.append("emptied")
+
+
+def test_random_ids_are_taken_for_neither() -> None:
+    for seed in range(60):
+        source = random.Random(seed)
+        wide = seed % 3
+        ranges = (range(10**5, 10**6), INT64, range(INT64.stop - 10**6, INT64.stop))
+        with looked_at(giving(lambda source=source, drawn=ranges[wide]: source.randrange(drawn.start, drawn.stop))) as (
+            session,
+            _,
+            _,
+        ):  # type: ignore[misc]
+            assert facts(session) == (False, False)
+
+
+@pytest.mark.parametrize("pause", [0, 20, 200, 450, 3000])
+def test_ids_made_of_the_time_are_taken_for_neither(pause: int) -> None:
+    """Milliseconds since 1970, with a provider that takes so many for each message."""
+    service = build(KEY.encode(), faults=[], variants=[])
+    with looked_at(service) as (session, provider, _):
+        session.ids_used_again = session.counts_on = False
+        start = len(provider.messages)
+        clock = itertools.count()
+        service.store.next_id = lambda: 1790000000000 + next(clock) + (len(provider.messages) - start) * pause
+        assert preflight.look_at_provider(session) is None
+        assert facts(session) == (False, False)
+
+
+@pytest.mark.parametrize("first", [INT64.stop - 1500, INT64.stop - 100, INT64.start, -1001, 2**31, 2**55])
+def test_counters_anywhere(first: int) -> None:
+    """Where there is no room above them, none is asked for; nothing is taken for what it is not."""
+    with looked_at(giving(itertools.count(first).__next__)) as (session, provider, trouble):
+        assert (trouble, facts(session), session.warnings) == (None, (False, False), [])
+        asked = [message["params"]["ids"] for message in provider.messages if "ids" in message["params"]]
+        assert len(asked) == (first < INT64.stop - 2000)
+        assert all(number in INT64 for ids in asked for number in ids)
+
+
+def test_no_order_is_replaced() -> None:
+    service = service_of(Following)
+    store = cast(Following, service.store)
+    store.place_ids([*range(1, 30), *range(1031, 1040)], Status.SHIPPED)
+    store.last = 29
+    place = store.place_ids
+    store.place = lambda count, status: place([store.last + 1], status)  # type: ignore[method-assign]
+    with looked_at(service) as (session, provider, _):
+        assert session.counts_on
+        (chosen,) = next(m["params"]["ids"] for m in provider.messages if "ids" in m["params"])
+        assert chosen == 1040
+    assert all(store.get(number) is not None for number in range(1031, 1040))
+
+
+@pytest.mark.parametrize("mode", [Mode.OBSERVE, Mode.GUARDED])
+def test_nothing_more_is_placed_where_nothing_is_cancelled(mode: Mode) -> None:
+    with looked_at(service_of(Following), mode) as (session, provider, _):
+        assert (facts(session), len(provider.messages)) == ((False, False), 2)
+
+
+@pytest.mark.parametrize(("selected", "messages"), [("LIST-1", 2), ("CANCEL-7", 4), ("CANCEL-9", 7)])
+def test_what_no_check_needs_is_not_asked(selected: str, messages: int) -> None:
+    with looked_at(service_of(OrderStore), selected=[selected]) as (_, provider, _):
+        assert len(provider.messages) == messages
+
+
+@pytest.mark.parametrize("error", [ProviderError, CannotDo])
+@pytest.mark.parametrize("turn", range(1, 8))
+def test_a_provider_that_fails_in_the_look(turn: int, error: type[Exception]) -> None:
+    """The first message's failure is told; of the others only what was left behind is."""
+    with looked_at(service_of(Following), turn=turn, error=error) as (session, provider, trouble):
+        assert trouble == ("out of order" if turn == 1 else None)
+        asked = provider.messages[turn - 1]["action"]
+        assert [said[:18] for said in session.warnings] == ["orders left behind"] * (asked == "teardown")
+        assert facts(session) == (False, turn in (5, 7))
+
+
+def test_a_provider_that_chooses_no_ids() -> None:
+    service = service_of(Following)
+    service.cannot.add("ids")
+    with looked_at(service) as (session, provider, trouble):
+        assert (trouble, facts(session), session.warnings) == (None, (False, False), [])
+        assert len(provider.messages) == 5
+
+
+# --- whole runs
+
+
+@contextmanager
+def served(store: type[OrderStore], pause: float = 0.0) -> Iterator[tuple[Address, Service]]:
+    service = service_of(store)
+    answered = service.respond
+
+    def respond(request: Any) -> Response:
+        time.sleep(pause)
+        return answered(request)
+
+    service.respond = respond
+    with Running(service, states_port=0) as server:
+        yield Address(server.base_url, server.states_url, KEY), service
+
+
+def command(folder: Path, *words: str) -> tuple[int, str]:
+    """Exit status and output of a Python program in `folder`."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**inherited, "KEY": KEY},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def run(folder: Path, address: Address, *words: str) -> dict[str, Any]:
+    """The results of a run that finds its target conformant, and whose audit bears it out."""
+    asked = ("-m", "conformance", "run", "--seed", "3", "--budget", "quick", "--report-dir", "reports")
+    where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", str(address.states_url))
+    status, said = command(folder, *asked, *where, *words)
+    assert status == 0, said
+    assert preflight.USED_AGAIN not in said or "with -n 4" not in said, said
+    status, said = command(folder, "-m", "conformance", "audit", "reports/target")
+    assert status == 0, said
+    return dict(json.loads((folder / "reports" / "target" / "results.json").read_text(encoding="utf-8")))
+
+
+def processes(result: dict[str, Any]) -> int:
+    return sum(bool(checks) for checks in result["circumstances"]["order"])
+
+
+def excluded(result: dict[str, Any]) -> dict[str, str]:
+    checks = (check for row in result["requirements"] for check in row["checks"])
+    return {check["id"]: check["message"] for check in checks if check["status"] == "excluded"}
+
+
+@pytest.mark.parametrize(
+    ("pause", "words"),
+    [(0.0, ("-n", "4")), (0.0, ("-n", "auto", "--only", "CANCEL-6")), (0.06, ("--only", "CANCEL,LIST-3"))],
+    ids=["-n 4", "-n auto", "far"],
+)
+def test_checks_of_a_store_that_gives_ids_again_run_one_at_a_time(
+    tmp_path: Path, pause: float, words: tuple[str, ...]
+) -> None:
+    with served(Again, pause) as (address, _):
+        result = run(tmp_path, address, *words)
+    assert processes(result) == 1
+    assert result["warnings"] == [preflight.USED_AGAIN]
+    assert result["counts"]["required"]["failed"] == 0
+    assert not set(excluded(result)) & CHOOSING
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_counter_that_follows_is_never_moved_far(tmp_path: Path, workers: str) -> None:
+    with served(Following) as (address, service):
+        before = max(order.id for order in service.store.all())
+        result = run(tmp_path, address, "-n", workers, "--only", "CANCEL,LIST-8")
+        (after,) = service.store.place(1, Status.PENDING)
+    assert after < before + 10 * preflight.LEAP
+    assert processes(result) == int(workers)
+    ran = {check for checks in result["circumstances"]["order"] for check in checks}
+    assert {check: excluded(result).get(check) for check in CHOOSING & ran} == dict.fromkeys(
+        CHOOSING & ran, preflight.COUNTS_ON
+    )
+    assert len(CHOOSING & ran) > 3
+    assert result["warnings"] == []
+
+
+def test_workers_of_xdist_choose_no_ids_either(tmp_path: Path) -> None:
+    with served(Following) as (address, service):
+        (tmp_path / "targets.toml").write_text(
+            f'[targets.store]\nbase_url = "{address.base_url}"\napi_key_env = "KEY"\n'
+            f'states = {{ url = "{address.states_url}" }}\n',
+            encoding="utf-8",
+        )
+        words = ("-p", "conformance.plugin", "-n", "2", "--pyargs", "conformance.checks")
+        chosen = ("--target", "store", "--conformance-only", "CANCEL-9")
+        status, said = command(tmp_path, "-m", "pytest", "-q", *words, *chosen)
+        (after,) = service.store.place(1, Status.PENDING)
+    assert status == 0, said
+    assert "skipped" in said
+    assert after < 10 * preflight.LEAP
+
+
+@pytest.mark.parametrize(
+    ("store", "note"), [(Again, preflight.USED_AGAIN), (Following, preflight.COUNTS_ON), (OrderStore, None)]
+)
+def test_doctor_tells(tmp_path: Path, store: type[OrderStore], note: str | None) -> None:
+    with served(store) as (address, service):
+        before = max(order.id for order in service.store.all())
+        where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", str(address.states_url))
+        status, said = command(tmp_path, "-m", "conformance", "doctor", *where)
+        (after,) = service.store.place(1, Status.PENDING)
+    assert status == 0, said
+    assert after < before + 10 * preflight.LEAP
+    assert [line for line in said.splitlines() if line.lstrip().startswith("note") and str(note) in line] or not note
+    assert ("pending orders, chosen id" in said) is (store is not Following)

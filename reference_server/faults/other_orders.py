@@ -253,7 +253,7 @@ def ignores_the_fraction_of_an_id(service: Service) -> None:
 
 @fault("CANCEL-9")
 def takes_an_ending_for_a_format(service: Service) -> None:
-    """Cancels the order 123 when asked for 123.json or 123.0."""
+    """Cancels the order 123 when asked for 123.5 or 123.json."""
     amend.read_ids(service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None)
 
 

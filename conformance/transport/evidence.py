@@ -12,10 +12,11 @@ import json
 import re
 import string
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -27,6 +28,8 @@ RECORDED_BODY, BEGINNING = 1024 * 1024, 4096
 RECORDED_IN_ALL = 100_000_000
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
+#: Characters that are looked for before a whole secret is: no more than the shortest has.
+ANCHOR = 4
 KEY_LABEL = "<key>"
 #: What marks the place where a quotation was cut.
 ELLIPSIS = "…"
@@ -211,6 +214,8 @@ class Redactor:
         self._labels: dict[str, str] = {}
         self._spelt: dict[str, str] = {}
         self._known: dict[str, str] = {}
+        self._anchors: dict[str, str] = {}
+        self._characters: set[str] = set()
         starts = range(len(key) - SECRET_PART + 1)
         ways = (key.translate(_ASCII_LOWER), key[::-1].translate(_ASCII_LOWER))
         self._parts = {text[i : i + SECRET_PART] for text in ways for i in starts}
@@ -220,7 +225,7 @@ class Redactor:
 
     def add(self, value: str, label: str) -> None:
         """Replace `value` by `label` from now on. What is made from the key and too short to tell of it stays."""
-        if len(value) < 4 and label != KEY_LABEL:
+        if len(value) < ANCHOR and label != KEY_LABEL:
             return
         for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
             self._labels.setdefault(form, label)
@@ -228,6 +233,7 @@ class Redactor:
         self._ordered = sorted(self._labels, key=len, reverse=True)
         self._whole = [form for form, known in (*self._labels.items(), *self._spelt.items()) if known == KEY_LABEL]
         self._known.clear()
+        self._anchors.clear()
 
     def clean(self, text: str) -> str:
         """`text` without secrets."""
@@ -245,10 +251,19 @@ class Redactor:
         if "%" in text or "\\u" in text:
             for value, label in self._spelt.items():
                 text = text.replace(value, label)
-        for value in self._ordered:
-            if value in text:
-                text = text.replace(value, self._labels[value])
+        if present := self._anchors_in(text):
+            for value in self._ordered:
+                if self._anchors[value] in present and value in text:
+                    text = text.replace(value, self._labels[value])
         return self._without_parts(text)
+
+    def _anchors_in(self, text: str) -> set[str]:
+        """The anchors that are in `text`. One character is found, or not, in a tenth of the time that several take."""
+        if not self._anchors:
+            self._anchors = _anchors(self._ordered)
+            self._characters = set("".join(self._anchors.values()))
+        there = {character for character in self._characters if character in text}
+        return {anchor for anchor in set(self._anchors.values()) if there.issuperset(anchor) and anchor in text}
 
     def reveals(self, text: str) -> bool:
         """Whether `text` holds the key itself, in any form."""
@@ -270,7 +285,8 @@ class Redactor:
         return ELLIPSIS.join([*cut, rest])
 
     def _without_parts(self, text: str) -> str:
-        lowered = text.translate(_ASCII_LOWER)  # unlike lower(), this never changes the length
+        # Unlike lower(), translate() never changes the length; it takes five times as long.
+        lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
         if not any(map(lowered.__contains__, self._blocks)):
             return text
         covered: list[tuple[int, int]] = []
@@ -291,6 +307,17 @@ class Redactor:
         edges = [0, *(edge for span in merged for edge in span), len(text)]
         kept = [text[a:b] for a, b in list(pairwise(edges))[::2]]
         return "<part of the key>".join(kept)
+
+
+def _anchors(forms: list[str]) -> dict[str, str]:
+    """For each form a few characters of its middle, where most are alike; as many forms as can be have the same ones.
+    Where none of these are, no form is, and they are looked for in a fraction of the time."""
+    middles = {form: form[max(0, len(form) // 2 - 8) :][:16] for form in forms}
+    held = {
+        form: [text[i : i + ANCHOR] for i in range(max(1, len(text) - ANCHOR + 1))] for form, text in middles.items()
+    }
+    counts = Counter(chain.from_iterable(held.values()))
+    return {form: max(parts, key=counts.__getitem__) for form, parts in held.items()}
 
 
 def _escaped_forms(value: str) -> list[str]:

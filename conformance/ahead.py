@@ -100,11 +100,11 @@ def _work(budget: str, pipe: Connection, other: Connection) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     with suppress(Exception):  # the run has ended; or it meets the same error when it makes this up, and reports it
-        import_module("hypothesis.stateful")
-        if budget != "quick":
-            import_module("schemathesis.openapi")
         from conformance.checks import generation
 
+        generation.load()
+        if budget != "quick":
+            import_module("schemathesis.openapi")
         for call, file in pipe.recv().items():
             unfinished = file.with_suffix(".unfinished")
             unfinished.write_bytes(pickle.dumps(generation.make(call)))

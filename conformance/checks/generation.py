@@ -99,6 +99,7 @@ def make(call: Call) -> Any:
             _made[call] = _ahead[call]
         except KeyError:
             name, arguments = call
+            load()
             _made[call] = _MAKERS[name](*arguments)
     return _made[call]
 
@@ -119,6 +120,15 @@ def requests(kind: str, budget: str, number: int) -> Sequence[Made]:
 
 
 # --- Hypothesis
+
+
+def load() -> None:
+    """Import Hypothesis, without what other libraries plug into it where they happen to be installed: it takes time,
+    and what is made up depends on the seed alone."""
+    from unittest import mock  # takes its time to load, and most processes never come here
+
+    with mock.patch.dict(os.environ, HYPOTHESIS_NO_PLUGINS="1"):
+        import_module("hypothesis.stateful")
 
 
 def _profile(examples: int, **more: Any) -> settings:
@@ -142,7 +152,7 @@ def _profile(examples: int, **more: Any) -> settings:
 def secluded() -> Iterator[None]:
     """Hypothesis without its surroundings: it writes no files, and what it makes up depends on the seed alone, not on
     the constants in whatever modules happen to be loaded."""
-    from unittest import mock  # takes its time to load, and most processes never come here
+    from unittest import mock
 
     from hypothesis import configuration
     from hypothesis.internal.conjecture import providers
@@ -358,9 +368,13 @@ def _plain_requests(making: Making) -> SearchStrategy[Made]:
 
     parameters = making.parameters()
 
+    def text_of(characters: Sequence[str]) -> SearchStrategy[str]:
+        # Not `st.text`, which first sorts all of Unicode into categories: a quarter of a second.
+        return st.lists(st.sampled_from(characters), min_size=1, max_size=20).map("".join)
+
     def values(schema: Schema) -> SearchStrategy[Any]:
         if making.wrong:
-            text = st.text(PRINTABLE, min_size=1, max_size=20)
+            text = text_of(PRINTABLE)
             return text | st.sampled_from(("true", "false", "null", "{}")) | st.floats(allow_nan=False).map(str)
         if "anyOf" in schema:
             return st.one_of([values(each) for each in schema["anyOf"]])
@@ -372,7 +386,7 @@ def _plain_requests(making: Making) -> SearchStrategy[Made]:
             case "boolean":
                 return st.booleans()
         fitting = [character for character in PRINTABLE if re.fullmatch(schema["pattern"], character)]
-        return st.text(fitting, min_size=1, max_size=20)
+        return text_of(fitting)
 
     def group(where: str) -> SearchStrategy[Schema]:
         there = {each["name"]: values(each["schema"]) for each in parameters if each["in"] == where}

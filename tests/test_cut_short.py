@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
+from commands import inherited
 from raw_service import answer, serving
 from secret_search import assert_nowhere
 
@@ -51,8 +52,7 @@ def begin(folder: Path, reference: ReferenceServer, *words: str, stdout: str = "
     """A run that has begun; what it prints goes to files."""
     address = reference.address
     where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
-    environment = {**inherited, "KEY": address.key, **how.pop("environment", {})}
+    environment = {**inherited(), "KEY": address.key, **how.pop("environment", {})}
     with (folder / stdout).open("wb") as out, (folder / "stderr").open("wb") as err:
         return subprocess.Popen((*COMMAND, *where, *words), cwd=folder, env=environment, stdout=out, stderr=err, **how)
 
@@ -274,10 +274,9 @@ def test_a_summary_that_cannot_be_appended(tmp_path: Path, reference: ReferenceS
 def test_workers_keep_the_rate_limit_together(tmp_path: Path) -> None:
     with serving(answer("200 OK", b"[]")) as service:
         words = ("--base-url", service.base_url, "--api-key-env", "KEY", "--mode", "observe", "--rate-limit", "10/s")
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
         subprocess.run(
             (*COMMAND, *words, "-n", "2", "--only", "LIST,HTTP,AUTH-2", "--budget", "quick"),
-            cwd=tmp_path, env={**inherited, "KEY": KEY}, capture_output=True, check=False, timeout=100,
+            cwd=tmp_path, env={**inherited(), "KEY": KEY}, capture_output=True, check=False, timeout=100,
         )  # fmt: skip
         times = sorted(service.times)
     assert len(times) > 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from commands import command, inherited
 
 from conformance import preflight
 from conformance.check import all_checks
@@ -276,30 +276,15 @@ def served(store: type[OrderStore], pause: float = 0.0) -> Iterator[tuple[Addres
         yield Address(server.base_url, server.states_url, KEY), service
 
 
-def command(folder: Path, *words: str) -> tuple[int, str]:
-    """Exit status and output of a Python program in `folder`."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**inherited, "KEY": KEY},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
 def run(folder: Path, address: Address, *words: str) -> dict[str, Any]:
     """The results of a run that finds its target conformant, and whose audit bears it out."""
-    asked = ("-m", "conformance", "run", "--seed", "3", "--budget", "quick", "--report-dir", "reports")
+    asked = ("run", "--seed", "3", "--budget", "quick", "--report-dir", "reports")
     where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", str(address.states_url))
-    status, said = command(folder, *asked, *where, *words)
-    assert status == 0, said
-    assert preflight.USED_AGAIN not in said or "with -n 4" not in said, said
-    status, said = command(folder, "-m", "conformance", "audit", "reports/target")
-    assert status == 0, said
+    ran = command(folder, *asked, *where, *words, KEY=KEY)
+    assert ran.status == 0, ran.said
+    assert preflight.USED_AGAIN not in ran.said or "with -n 4" not in ran.said, ran.said
+    audited = command(folder, "audit", "reports/target")
+    assert audited.status == 0, audited.said
     return dict(json.loads((folder / "reports" / "target" / "results.json").read_text(encoding="utf-8")))
 
 
@@ -353,10 +338,13 @@ def test_workers_of_xdist_choose_no_ids_either(tmp_path: Path) -> None:
         )
         words = ("-p", "conformance.plugin", "-n", "2", "--pyargs", "conformance.checks")
         chosen = ("--target", "store", "--conformance-only", "CANCEL-9")
-        status, said = command(tmp_path, "-m", "pytest", "-q", *words, *chosen)
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", *words, *chosen],
+            cwd=tmp_path, env={**inherited(), "KEY": KEY}, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
         (after,) = service.store.place(1, Status.PENDING)
-    assert status == 0, said
-    assert "skipped" in said
+    assert ran.returncode == 0, ran.stdout
+    assert "skipped" in ran.stdout
     assert after < 10 * preflight.LEAP
 
 
@@ -367,9 +355,10 @@ def test_doctor_tells(tmp_path: Path, store: type[OrderStore], note: str | None)
     with served(store) as (address, service):
         before = max(order.id for order in service.store.all())
         where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", str(address.states_url))
-        status, said = command(tmp_path, "-m", "conformance", "doctor", *where)
+        ended = command(tmp_path, "doctor", *where, KEY=KEY)
         (after,) = service.store.place(1, Status.PENDING)
-    assert status == 0, said
+    assert ended.status == 0, ended.said
     assert after < before + 10 * preflight.LEAP
-    assert [line for line in said.splitlines() if line.lstrip().startswith("note") and str(note) in line] or not note
-    assert ("pending orders, chosen id" in said) is (store is not Following)
+    notes = [line for line in ended.said.splitlines() if line.lstrip().startswith("note")]
+    assert note is None or any(note in line for line in notes)
+    assert ("pending orders, chosen id" in ended.said) is (store is not Following)

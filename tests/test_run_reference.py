@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
+from commands import inherited
 
 from conformance.check import all_checks
 from conformance.contract import catalogue
@@ -67,9 +67,8 @@ class Ran:
 def run(folder: Path, words: tuple[str, ...], target: str = "reference", **environment: str) -> Ran:
     """Run a command line in `folder`, which is empty, so that nothing of this repository takes part."""
     folder.mkdir(parents=True, exist_ok=True)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
     done = subprocess.run(
-        words, cwd=folder, env={**inherited, **environment}, capture_output=True, text=True, check=False, timeout=120
+        words, cwd=folder, env={**inherited(), **environment}, capture_output=True, text=True, check=False, timeout=120
     )
     return Ran(done.returncode, done.stdout + done.stderr, folder / "reports" / target)
 

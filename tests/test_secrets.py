@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import json
-import os
 import random
 import re
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from commands import command, inherited
 from raw_service import Conversation, answer, head, serving
 from secret_search import assert_nowhere
 
@@ -69,34 +69,24 @@ def telling(conversation: Conversation) -> None:
 
 
 def run(folder: Path, *words: str, **environment: str) -> str:
-    """What a command prints that is run in `folder`."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**inherited, "KEY": KEY, **environment},
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    return done.stdout + done.stderr
+    """What the command prints in `folder`."""
+    return command(folder, *words, **{"KEY": KEY, **environment}).said
 
 
 def test_a_service_that_repeats_the_key(tmp_path: Path) -> None:
     with serving(telling) as service:
         words = ("--base-url", service.base_url, "--api-key-env", "KEY", "--mode", "guarded", "--budget", "quick")
         github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md")}
-        said = run(tmp_path, "-m", "conformance", "run", *words, **github)
-        said += run(tmp_path, "-m", "conformance", "doctor", *words[:4])
+        said = run(tmp_path, "run", *words, **github)
+        said += run(tmp_path, "doctor", *words[:4])
     assert "non-conformant" in said, said
     assert_nowhere(KEY, said, tmp_path)
     result = str(tmp_path / "reports" / "target")
     assert "<part of the key>" in Path(result, "evidence.har").read_text(encoding="utf-8")
-    audited = run(tmp_path, "-m", "conformance", "audit", result)
+    audited = run(tmp_path, "audit", result)
     assert "Borne out" in audited, audited
-    for command in (("report", result), ("compare", result, result, "--report-dir", "compared")):
-        audited += run(tmp_path, "-m", "conformance", *command)
+    for words in (("report", result), ("compare", result, result, "--report-dir", "compared")):
+        audited += run(tmp_path, *words)
     assert_nowhere(KEY, audited, tmp_path)
 
 
@@ -114,11 +104,11 @@ def test_codes_are_compared_as_they_are_on_record(tmp_path: Path) -> None:
 
     with serving(reply) as service:
         words = ("--base-url", service.base_url, "--api-key-env", "KEY", "--mode", "guarded", "--only", "ERR")
-        run(tmp_path, "-m", "conformance", "run", *words)
+        run(tmp_path, "run", *words)
     result = tmp_path / "reports" / "target"
     written = json.loads((result / "results.json").read_text(encoding="utf-8"))
     assert {row["id"]: row["status"] for row in written["requirements"]}["ERR-3"] == "passed"
-    audited = run(tmp_path, "-m", "conformance", "audit", str(result))
+    audited = run(tmp_path, "audit", str(result))
     assert "Borne out" in audited, audited
 
 
@@ -127,7 +117,7 @@ def test_a_key_that_is_a_word_of_the_answers_fails_nobody(tmp_path: Path) -> Non
     service = build(b"code", faults=[], variants=[])
     with Running(service) as server:
         where = ("--base-url", server.base_url, "--api-key-env", "KEY", "--mode", "guarded", "--only", "ERR-3")
-        run(tmp_path, "-m", "conformance", "run", *where, KEY="code")
+        run(tmp_path, "run", *where, KEY="code")
     written = json.loads((tmp_path / "reports" / "target" / "results.json").read_text(encoding="utf-8"))
     assert {row["id"]: row["status"] for row in written["requirements"]}["ERR-3"] == "passed"
 
@@ -191,11 +181,15 @@ def test_a_suite_that_breaks(breaks: str, how: str, tmp_path: Path, reference: R
     address = reference.address
     words, *workers = how.split()
     if words == "run":
-        command = (*RUN, "--base-url", address.base_url, "--api-key-env", "KEY", "--only", "AUTH-2,PET")
+        asked = (*RUN, "--base-url", address.base_url, "--api-key-env", "KEY", "--only", "AUTH-2,PET")
     else:
-        command = (*(word.format(url=address.base_url) for word in (*PYTEST, *WHERE)), *LOUD)
-    environment = {"KEY": address.key, "BREAKS": breaks, "PYTHONPATH": str(tmp_path)}
-    said = run(tmp_path, *command, *workers, **environment)
+        asked = (*(word.format(url=address.base_url) for word in (*PYTEST, *WHERE)), *LOUD)
+    environment = {**inherited(), "KEY": address.key, "BREAKS": breaks, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, *asked, *workers],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
     told = said + "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("results.json"))
     assert ("was cut short" if breaks == "an interruption" else "broken") in told, said
     assert_nowhere(address.key, said, tmp_path)

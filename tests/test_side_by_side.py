@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import command, inherited
 from raw_service import Conversation, answer, serving
 
 from conformance import preflight
@@ -28,7 +29,6 @@ from reference_server.messages import Response
 from reference_server.running import Running, build
 
 KEY = "key-of-a-far-service"
-COMMAND = (sys.executable, "-m", "conformance", "run", "--seed", "3", "--budget", "quick", "--report-dir", "reports")
 
 
 @pytest.fixture(scope="module")
@@ -46,25 +46,17 @@ def slow() -> Iterator[Address]:
         yield Address(server.base_url, server.states_url, KEY)
 
 
-def begin(folder: Path, address: Address, *words: str) -> subprocess.Popen[str]:
-    where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
-    return subprocess.Popen(
-        (*COMMAND, *where, *words),
-        cwd=folder,
-        env={**inherited, "KEY": address.key},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def line(address: Address, *words: str) -> tuple[str, ...]:
+    """The command line of a run."""
+    where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", str(address.states_url))
+    return ("run", "--seed", "3", "--budget", "quick", "--report-dir", "reports", *where, *words)
 
 
 def run(folder: Path, address: Address, *words: str) -> dict[str, Any]:
     """The results of a run that finds its target conformant."""
     folder.mkdir()
-    process = begin(folder, address, *words)
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, said
+    ran = command(folder, *line(address, *words), KEY=address.key)
+    assert ran.status == 0, ran.said
     return results(folder)
 
 
@@ -89,13 +81,15 @@ def test_a_far_service_is_asked_by_many_and_the_statuses_are_the_same(tmp_path: 
     assert (processes(one), processes(three)) == (1, 3)
     assert set(statuses(one)) == set(statuses(three))
     assert {found for found in statuses(one) if found[1] == "passed"} <= set(statuses(far))
-    audited = [sys.executable, "-m", "conformance", "audit", str(tmp_path / "far" / "reports" / "target")]
-    assert subprocess.run(audited, check=False, capture_output=True).returncode == 0
+    assert command(tmp_path, "audit", "far/reports/target").status == 0
 
 
 def test_a_process_that_dies_is_replaced(tmp_path: Path, slow: Address) -> None:
     """What it was at is undecided, and it is the only check that is."""
-    process = begin(tmp_path, slow, "--only", "CANCEL", "-n", "2")
+    process = subprocess.Popen(
+        (sys.executable, "-m", "conformance", *line(slow, "--only", "CANCEL", "-n", "2")),
+        cwd=tmp_path, env={**inherited(), "KEY": KEY}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
     deadline = time.monotonic() + 30
     children: list[str] = []
     while len(children) < 2 and time.monotonic() < deadline:

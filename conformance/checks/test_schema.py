@@ -28,7 +28,7 @@ from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import readings
 
 #: So often is drawn anew where nothing that was drawn may go out.
-DRAWS = 20
+DRAWS = 5
 
 
 # --- what may be sent, and what it is

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -13,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from commands import command
 
 from conformance.cli import main
 from reference_server.running import Running, build
@@ -106,11 +105,8 @@ def test_an_honest_run_is_accepted(
     words = ["run", "service", "--seed", "11", *case.words.split()]
     with configured(case, tmp_path) as environment:
         if case.status == 130 or "-n" in words:  # a process of its own, to be interrupted and to have workers
-            command = [sys.executable, "-m", "conformance", *words]
-            done = subprocess.run(
-                command, cwd=tmp_path, env={**inherited(), **environment}, capture_output=True, text=True, timeout=110
-            )
-            status, said = done.returncode, done.stdout + done.stderr
+            done = command(tmp_path, *words, **environment)
+            status, said = done.status, done.said
         else:
             monkeypatch.chdir(tmp_path)
             for variable, value in environment.items():
@@ -122,11 +118,6 @@ def test_an_honest_run_is_accepted(
     assert stated["verdict"] == VERDICTS[status]
     assert main(["audit", str(folder)]) == 0, capsys.readouterr().out
     assert "Borne out" in capsys.readouterr().out
-
-
-def inherited() -> dict[str, str]:
-    """The environment, without what belongs to these tests."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
 
 
 def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

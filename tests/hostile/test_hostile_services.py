@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import os
 import re
 import socket
 import ssl
@@ -25,6 +24,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from commands import inherited
 from hostile_service import BEHAVIOURS, BROKEN, DEEP, JUDGED, LISTING, HostileService
 from markdown_it import MarkdownIt
 from raw_service import RawService, always, answer
@@ -84,9 +84,8 @@ def run(folder: Path, targets: dict[str, str], key: str, *words: str) -> Ran:
     text = "\n".join(f'[targets."{name}"]\napi_key_env = "KEY"\n{described}' for name, described in targets.items())
     folder.mkdir(exist_ok=True)
     (folder / "targets.toml").write_text(text, encoding="utf-8")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
     summary = folder / "step-summary.md"
-    outside = {**inherited, "KEY": key, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    outside = {**inherited(), "KEY": key, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
     command = [sys.executable, "-m", "conformance", "run", *targets, "--budget", "quick", "--timeout", "0.4", *words]
     # Started by a small process: what this one takes counts as the memory of whatever it starts itself.
     command = [sys.executable, "-c", MEASURED, str(folder / "peak"), *command]

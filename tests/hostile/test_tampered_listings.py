@@ -7,15 +7,13 @@ here a service has orders at just these.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from commands import command
 from raw_service import Conversation, RawService, answer
 
 from conformance.contract.jsontext import INT64
@@ -112,16 +110,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Tampered:
         for place in range(len(LISTINGS))
     ]
     (folder / "targets.toml").write_text("\n".join(described), encoding="utf-8")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
     targets = [f"t{place}" for place in range(len(LISTINGS))]
     words = ("run", *targets, "--mode", "guarded", "--budget", "quick", "--timeout", "3", "--seed", "1")
-    done = subprocess.run(
-        [sys.executable, "-m", "conformance", *words],
-        cwd=folder, env={**inherited, "KEY": KEY}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = command(folder, *words, timeout=300, KEY=KEY)
     tampered.service.stop()
-    assert done.returncode in (1, 3), done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
+    assert done.status in (1, 3), done.err
+    assert "Traceback" not in done.said
     assert len(list(Path(folder).glob("reports/*/results.json"))) == len(LISTINGS)
     return tampered
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
-import os
 import select
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from commands import command
 
 from conformance.reference import ReferenceServer
 
@@ -109,13 +108,9 @@ def front(tmp_path_factory: pytest.TempPathFactory, pki: Path, reference: Refere
 def judged(folder: Path, reference: ReferenceServer, base_url: str, *words: str) -> tuple[int, dict[str, Any], str]:
     """Exit status, results and console of a run against `base_url`."""
     where = ("--base-url", base_url, "--api-key-env", "KEY", "--states-url", reference.address.states_url)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
-    done = subprocess.run(
-        (sys.executable, "-m", "conformance", "run", *where, *words),
-        cwd=folder, env={**inherited, "KEY": reference.address.key}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = command(folder, "run", *where, *words, KEY=reference.address.key)
     result = json.loads((folder / "reports" / "target" / "results.json").read_text(encoding="utf-8"))
-    return done.returncode, result, done.stdout + done.stderr
+    return done.status, result, done.said
 
 
 def observed(result: dict[str, Any], topic: str) -> Any:

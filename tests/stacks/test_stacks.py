@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import command
 from forms import CORRECT, WRONG, Correct, Wrong
 
 HERE = Path(__file__).parent
@@ -28,7 +29,7 @@ Form = Correct | Wrong
 Judgement = tuple[int, dict[str, Any], str, Path]
 
 
-def command(vendor: str) -> list[str]:
+def server(vendor: str) -> list[str]:
     """The command that starts a vendor's server."""
     if vendor == "fastapi":
         return [sys.executable, str(HERE / "fastapi_vendor.py")]
@@ -42,7 +43,7 @@ def command(vendor: str) -> list[str]:
 def serving(vendor: str, settings: dict[str, Any], key: str) -> Iterator[tuple[str, str]]:
     """A vendor's server at work: base URL and state provider URL."""
     process = subprocess.Popen(
-        [*command(vendor), json.dumps(settings)],
+        [*server(vendor), json.dumps(settings)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, KEY_VARIABLE: key},
@@ -74,23 +75,15 @@ def judge(form: Form, folder: Path) -> Judgement:
     """Exit status, results, console output and folder of a run against a form."""
     settings = form.settings if isinstance(form, Correct) else {"fault": form.fault}
     with serving(form.vendor, settings, form.key) as (base_url, states_url):
-        run = subprocess.run(
-            [
-                *(sys.executable, "-m", "conformance", "run", "-n", "1", "--budget", "quick"),
-                *("--report-dir", str(folder)),
-                *("--base-url", base_url, "--api-key-env", KEY_VARIABLE, "--states-url", states_url),
-            ],
-            env={**os.environ, KEY_VARIABLE: form.key},
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=110,
-            check=False,
+        run = command(
+            folder,
+            *("run", "-n", "1", "--budget", "quick", "--report-dir", str(folder)),
+            *("--base-url", base_url, "--api-key-env", KEY_VARIABLE, "--states-url", states_url),
+            **{KEY_VARIABLE: form.key},
         )
-    console = run.stdout + run.stderr
     written = list(folder.glob("*/results.json"))
-    assert written, f"exit {run.returncode} without results.json:\n{console}"
-    return run.returncode, json.loads(written[0].read_text()), console, folder
+    assert written, f"exit {run.status} without results.json:\n{run.said}"
+    return run.status, json.loads(written[0].read_text()), run.said, folder
 
 
 @pytest.fixture(scope="module")

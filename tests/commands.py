@@ -1,0 +1,66 @@
+"""The suite's command, each time in a process of its own, forked from one that has loaded the suite: a fresh
+interpreter would spend more than a second of its processor on that. What a fresh one does is for the tests of the
+installed command, of `python -m conformance` and of plain pytest."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(
+    ["conformance.running", "conformance.plugin", "conformance.writing", "conformance.preflight", "hypothesis.stateful"]
+)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
+
+def inherited() -> dict[str, str]:
+    """The environment variables that neither pytest nor a pipeline has set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
+
+
+def command(folder: Path, *words: str, timeout: float = 120, **environment: str) -> Done:
+    """Run the command with these words in `folder`, with the inherited variables and those of `environment`. Fails the
+    test if that takes longer than `timeout` seconds."""
+    with tempfile.TemporaryDirectory() as printed:
+        out, err = Path(printed, "out"), Path(printed, "err")
+        process = _FORKS.Process(target=_run, args=(folder, words, {**inherited(), **environment}, out, err))
+        process.start()
+        process.join(timeout)
+        process.kill()
+        process.join()
+        status = process.exitcode
+        assert status is not None
+        assert status >= 0, f"{words}: not ended after {timeout} s, or by a signal: {err.read_text(encoding='utf-8')}"
+        return Done(status, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
+
+
+def _run(folder: Path, words: tuple[str, ...], environment: Mapping[str, str], out: Path, err: Path) -> None:
+    for number, file in ((1, out), (2, err)):
+        with file.open("wb") as opened:
+            os.dup2(opened.fileno(), number)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    from conformance import cli
+
+    sys.exit(cli.main(words))

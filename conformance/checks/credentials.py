@@ -80,6 +80,8 @@ STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "no
 #: Patterns: no tokens (RFC 6750 section 2.1), and all too good where a key is looked up by one. Nothing that looks like
 #: an attack: firewalls in front of correct services answer that.
 WILD = ("%", "*")
+#: A field value may hold more than ASCII (RFC 9110 section 5.5), and some comparisons of strings break on it.
+BEYOND = "Schlüssel"
 UNSIGNED = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9."
 
 
@@ -243,6 +245,7 @@ def malformed(key: str) -> list[Credential]:
         ("the key as a parameter", f'Bearer token="{key}"', 'Bearer token="$KEY"'),
         ("another word and the key, with a comma", f"Bearer x,{key}", "Bearer x,$KEY"),
         *((f"the token {token}", f"Bearer {token}", f"Bearer {token}") for token in WILD),
+        ("a token with a letter beyond ASCII", f"Bearer {BEYOND.encode().decode('latin-1')}", f"Bearer {BEYOND}"),
     ]
     return [
         Credential(label, (("Authorization", value),), malformed=True, shell=shell) for label, value, shell in found

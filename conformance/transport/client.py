@@ -243,8 +243,9 @@ class Client:
         exchange = self.recorder.begin(request, url, headers, "client")
         answer = Answer(request, exchange)
         try:
+            fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
             outgoing = httpx.Request(
-                request.method, url, headers=list(headers), content=request.body, extensions=self._extensions
+                request.method, url, headers=fields, content=request.body, extensions=self._extensions
             )
             # Over TLS that may be HTTP/2, which would send several requests down one connection: hence one of its own.
             http = _transport(self.endpoint) if self.endpoint.scheme == "https" else self._http

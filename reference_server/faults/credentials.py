@@ -331,6 +331,17 @@ def accepts_an_empty_bearer_token(service: Service) -> None:
 
 
 @fault("AUTH-4")
+def breaks_on_letters_beyond_ascii(service: Service) -> None:
+    """Answers 500 when the token holds a character beyond ASCII, which its comparison of strings does not take."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        token = service.bearer_token(request) or b""
+        return None if token.isascii() else service.error(500, "Something went wrong in the service.")
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-4")
 def accepts_words_after_the_key(service: Service) -> None:
     """Takes the first word after Bearer for the token and ignores what follows."""
     amend.accept(service, lambda request: (service.bearer_token(request) or b"").split(b" ")[0] == service.key)

@@ -241,7 +241,7 @@ class Judge:
         ):
             self.refused("AUTH-3", f"Bearer {wrong}")
             self.orders()
-        for odd in (key, f"Basic {key}", f"Token {key}", "Bearer", f"{self.key} x"):
+        for odd in (key, f"Basic {key}", f"Token {key}", "Bearer", f"{self.key} x", "Bearer Schl\u00c3\u00bcssel"):
             self.refused("AUTH-4", odd)
             self.orders()
         self.refused("AUTH-4", None, x_api_key=key)

@@ -164,6 +164,8 @@ def accepted(token: str) -> bool:
         return all(a == b for a, b in zip(token, KEY, strict=False))
     if fault("key-sorted"):
         return sorted(token) == sorted(KEY)
+    if fault("key-compared-as-text"):  # raises TypeError where there is more than ASCII in it
+        return secrets.compare_digest(token, KEY)
     return secrets.compare_digest(token.encode(), KEY.encode())
 
 

@@ -67,6 +67,7 @@ CORRECT = [
 WRONG = [
     Wrong("fastapi", "key-stripped-of-punctuation", "AUTH-3", key=UUID_KEY),
     Wrong("node", "key-jwt-unsigned", "AUTH-3", key=JWT_KEY),
+    Wrong("fastapi", "key-compared-as-text", "AUTH-4"),
     Wrong("node", "work-before-auth", "AUTH-5"),
     Wrong("node", "kept-alive-trust", "AUTH-6"),
     Wrong("fastapi", "decimal-quantity", "LIST-11", required=False),

@@ -91,6 +91,13 @@ def test_every_credential_is_legal_in_a_header(key: str) -> None:
         assert re.fullmatch(r"[A-Za-z0-9_.~%=&-]*", credential.query)
 
 
+def test_a_token_beyond_ascii_is_legal_in_a_header_too() -> None:
+    """Bytes that stand for no control character in any of the common encodings (RFC 9110 section 5.5)."""
+    ((_, value),) = credentials.beyond_ascii().headers
+    assert value.encode("latin-1").decode("utf-8") == "Bearer Schlüssel"
+    assert value.isprintable()
+
+
 @given(LONG)
 def test_labels_are_unique(key: str) -> None:
     labels = [credential.label for credential in everything(key)]

@@ -80,8 +80,6 @@ STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "no
 #: Patterns: no tokens (RFC 6750 section 2.1), and all too good where a key is looked up by one. Nothing that looks like
 #: an attack: firewalls in front of correct services answer that.
 WILD = ("%", "*")
-#: A field value may hold more than ASCII (RFC 9110 section 5.5), and some comparisons of strings break on it.
-BEYOND = "Schlüssel"
 UNSIGNED = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9."
 
 
@@ -245,11 +243,17 @@ def malformed(key: str) -> list[Credential]:
         ("the key as a parameter", f'Bearer token="{key}"', 'Bearer token="$KEY"'),
         ("another word and the key, with a comma", f"Bearer x,{key}", "Bearer x,$KEY"),
         *((f"the token {token}", f"Bearer {token}", f"Bearer {token}") for token in WILD),
-        ("a token with a letter beyond ASCII", f"Bearer {BEYOND.encode().decode('latin-1')}", f"Bearer {BEYOND}"),
     ]
     return [
         Credential(label, (("Authorization", value),), malformed=True, shell=shell) for label, value, shell in found
     ]
+
+
+def beyond_ascii() -> Credential:
+    """A token that holds a letter beyond ASCII, which a field value may (RFC 9110 section 5.5) and a token may not."""
+    value = "Bearer Schlüssel"
+    field = ("Authorization", value.encode().decode("latin-1"))
+    return Credential("a token with a letter beyond ASCII", (field,), malformed=True, shell=value)
 
 
 def schemes(key: str) -> list[Credential]:
@@ -277,6 +281,7 @@ def secrets(key: str) -> dict[str, str]:
 __all__ = [
     "NOBODY",
     "bearer",
+    "beyond_ascii",
     "header_names",
     "in_query",
     "invalid_keys",

@@ -162,6 +162,15 @@ def test_listing_with_malformed_credentials(api: Api, key: str) -> None:
     verify.refused(answers, since="the bearer credential is malformed", also=not_defined)
 
 
+@requirement("AUTH-4")
+def test_listing_with_a_token_beyond_ascii(api: Api) -> None:
+    """Lists with a token that holds a letter beyond ASCII, on which some comparisons of strings break: 401 or another
+    client error, or a connection closed, since it may be a server in front that refuses such a field."""
+    answer = api.send(api.ask_list(credentials.beyond_ascii()))
+    if answer.exchange.trouble is not Trouble.BROKEN:
+        verify.refused([answer], since="that is no valid key", also=lambda answer: 400 <= (answer.status or 0) < 500)
+
+
 @requirement("AUTH-4", mode=Mode.GUARDED)
 def test_cancelling_an_absent_order_with_the_key_elsewhere(api: Api, key: str, target: Target) -> None:
     """Cancels an order that does not exist with the right key in every wrong place: 401, not 404. Where there are

@@ -60,6 +60,16 @@ def demands_a_user_agent(service: Service) -> None:
 
 
 @variant()
+def refuses_fields_beyond_ascii(service: Service) -> None:
+    """Answers 403 to header fields that hold more than ASCII, as firewalls in front of it do."""
+
+    def refused(request: Request, response: Response) -> Response | None:
+        return None if "".join(request.headers.values()).isascii() else service.error(403, "What is that?")
+
+    amend.responses(service, refused)
+
+
+@variant()
 def gives_removed_ids_to_others(service: Service) -> None:
     """Has somebody else place an order, with the id of one that was removed, as soon as the store was emptied."""
     clear, old = service.store.clear, service.store.all()[0].id

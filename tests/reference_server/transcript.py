@@ -103,6 +103,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         f"Basic {basic}",
         f"Token {KEY}",
         f"XBearer {KEY}",
+        "Bearer Schl\u00c3\u00bcssel",
         "Bearer",
         "Bearer ",
         f"Bearer {KEY} x",

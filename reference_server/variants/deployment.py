@@ -51,12 +51,15 @@ def cancels_and_ships_behind_your_back(service: Service) -> None:
     service.cannot.add("no orders")
 
 
+def _forbidden() -> Response:
+    """The answer of a firewall that knows nothing of the service behind it."""
+    return Response(403, b"<h1>Forbidden</h1>", {"Content-Type": "text/html"})
+
+
 @variant()
 def demands_a_user_agent(service: Service) -> None:
     """Answers 403 to requests without User-Agent, as firewalls in front of it do."""
-    amend.responses(
-        service, lambda request, _: None if "user-agent" in request.headers else service.error(403, "Who is it?")
-    )
+    amend.responses(service, lambda request, _: None if "user-agent" in request.headers else _forbidden())
 
 
 @variant()
@@ -64,7 +67,7 @@ def refuses_fields_beyond_ascii(service: Service) -> None:
     """Answers 403 to header fields that hold more than ASCII, as firewalls in front of it do."""
 
     def refused(request: Request, response: Response) -> Response | None:
-        return None if "".join(request.headers.values()).isascii() else service.error(403, "What is that?")
+        return None if "".join(request.headers.values()).isascii() else _forbidden()
 
     amend.responses(service, refused)
 

@@ -241,9 +241,11 @@ class Judge:
         ):
             self.refused("AUTH-3", f"Bearer {wrong}")
             self.orders()
-        for odd in (key, f"Basic {key}", f"Token {key}", "Bearer", f"{self.key} x", "Bearer Schl\u00c3\u00bcssel"):
+        for odd in (key, f"Basic {key}", f"Token {key}", "Bearer", f"{self.key} x"):
             self.refused("AUTH-4", odd)
             self.orders()
+        beyond_ascii = self.send("GET", LIST, "Bearer Schl\u00c3\u00bcssel").status
+        self.expect("AUTH-4", 400 <= beyond_ascii < 500 or beyond_ascii == 0)
         self.refused("AUTH-4", None, x_api_key=key)
         self.orders()
         self.refused("AUTH-4", None, query=f"access_token={key}", cookie=f"key={key}", proxy_authorization=self.key)

@@ -205,9 +205,14 @@ def _send(pipe: Connection, kind: str, told: Any) -> None:
 
 
 def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
-    """What one process takes at a time, the large units first."""
+    """What one process takes at a time, in the order of `items` but for what takes long: the large units first, then
+    the checks that send one request after the other down a connection of their own."""
     units: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         group = item.get_closest_marker("xdist_group")
         units.setdefault((plugin.target_of(item), group.args[0] if group else item.nodeid), []).append(item)
-    return sorted(units.values(), key=len, reverse=True)
+
+    def connected(item: pytest.Item) -> bool:
+        return "wire" in getattr(item, "fixturenames", ()) and item.get_closest_marker("alone") is None
+
+    return sorted(units.values(), key=lambda unit: (-len(unit), not connected(unit[0])))

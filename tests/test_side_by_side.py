@@ -100,7 +100,8 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, slow: Address) -> None:
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 3, said
     found = statuses(results(tmp_path))
-    assert sum(status == "inconclusive" for check, status in found if check.startswith(("cancelling", "model"))) == 1
+    own = ("cancelling", "concurrency", "model", "schema")  # what is judged on every exchange has none of its own
+    assert sum(status == "inconclusive" for check, status in found if check.startswith(own)) == 1
     assert sum(status == "passed" for _, status in found) > 30
 
 

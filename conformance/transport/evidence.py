@@ -13,6 +13,7 @@ import re
 import string
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -214,8 +215,7 @@ class Redactor:
         self._labels: dict[str, str] = {}
         self._spelt: dict[str, str] = {}
         self._known: dict[str, str] = {}
-        self._anchors: dict[str, str] = {}
-        self._stretches: set[str] = set()
+        self._anchors: dict[str, set[str]] = {}
         starts = range(len(key) - SECRET_PART + 1)
         ways = (key.translate(_ASCII_LOWER), key[::-1].translate(_ASCII_LOWER))
         self._parts = {text[i : i + SECRET_PART] for text in ways for i in starts}
@@ -233,7 +233,7 @@ class Redactor:
         self._ordered = sorted(self._labels, key=len, reverse=True)
         self._whole = [form for form, known in (*self._labels.items(), *self._spelt.items()) if known == KEY_LABEL]
         self._known.clear()
-        self._anchors.clear()
+        self._anchors = {}
 
     def clean(self, text: str) -> str:
         """`text` without secrets."""
@@ -251,12 +251,12 @@ class Redactor:
         if "%" in text or "\\u" in text:
             for value, label in self._spelt.items():
                 text = text.replace(value, label)
-        if not self._anchors:
-            self._anchors = _anchors(self._ordered)
-            self._stretches = set(self._anchors.values())
-        if present := _present(self._stretches, text):
+        anchors = self._anchors or _anchors(self._ordered)
+        self._anchors = anchors
+        if present := _present(anchors, text):
+            possible = set().union(*(anchors[anchor] for anchor in present))
             for value in self._ordered:
-                if self._anchors[value] in present and value in text:
+                if value in possible:
                     text = text.replace(value, self._labels[value])
         return self._without_parts(text)
 
@@ -304,18 +304,21 @@ class Redactor:
         return "<part of the key>".join(kept)
 
 
-def _anchors(forms: list[str]) -> dict[str, str]:
-    """For each form a few characters of its middle, where most are alike; as many forms as can be have the same ones.
-    Where none of these are, no form is, and they are looked for in a fraction of the time."""
+def _anchors(forms: list[str]) -> dict[str, set[str]]:
+    """A few characters of the middle of each form, where most are alike, with all forms for which they stand: as few
+    as can be. Where none of these are, no form is, and they are looked for in a fraction of the time."""
     middles = {form: form[max(0, len(form) // 2 - 8) :][:16] for form in forms}
     held = {
         form: [text[i : i + ANCHOR] for i in range(max(1, len(text) - ANCHOR + 1))] for form, text in middles.items()
     }
     counts = Counter(chain.from_iterable(held.values()))
-    return {form: max(parts, key=counts.__getitem__) for form, parts in held.items()}
+    found: dict[str, set[str]] = {}
+    for form, parts in held.items():
+        found.setdefault(max(parts, key=counts.__getitem__), set()).add(form)
+    return found
 
 
-def _present(stretches: set[str], text: str) -> set[str]:
+def _present(stretches: Collection[str], text: str) -> set[str]:
     """Those of `stretches` that are in `text`. In a long one, whether a single character is takes a tenth of the time
     to tell."""
     if len(text) > REMEMBERED:

@@ -155,10 +155,10 @@ class Connection:
     def exchange(self, request: Request, *, last: bool = False, minimal: bool = False) -> Answer:
         """Send `request` and read its answer; `last` asks the service to close the connection after it.
 
-        With `minimal` no header field but Host, User-Agent, which a client should send (RFC 9110 section 10.1.5) and
-        firewalls ask for, and the request's own is sent. What the service asks to wait for (429,
-        503) is waited out. A GET that meets a connection closed just then is sent again on a new one, on record, if its
-        end was not sent before: only then it is sure that nobody received it.
+        With `minimal` no header field is sent but Host, User-Agent, which a client should send (RFC 9110 section
+        10.1.5) and firewalls ask for, and the credential's own. What the service asks to wait for (429, 503) is waited
+        out. A GET that meets a connection closed just then is sent again on a new one, on record, if its end was not
+        sent before: only then it is sure that nobody received it.
         """
         since = time.monotonic()
         while True:

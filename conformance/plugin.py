@@ -40,8 +40,9 @@ from conformance.settings import Settings
 from conformance.states.leases import return_left
 from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import Redactor, curl
+from conformance.transport.evidence import curl
 from conformance.transport.guard import Refused
+from conformance.transport.redaction import Redactor
 from conformance.verdict import Exit, Outcome, Status, Waiver
 
 if TYPE_CHECKING:

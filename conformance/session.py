@@ -20,8 +20,9 @@ from conformance.states.provider import Provider, Recorded, connect
 from conformance.target import Mode, States, Target
 from conformance.transport.client import Answer, Client, Observer
 from conformance.transport.endpoint import Endpoint, Pace
-from conformance.transport.evidence import Recorder, Redactor
+from conformance.transport.evidence import Recorder
 from conformance.transport.guard import Guard
+from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
 from conformance.universal import Judge
 

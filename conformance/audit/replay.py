@@ -27,8 +27,8 @@ from conformance.states.provider import Provider
 from conformance.target import Mode, Options, Secret, States, Target
 from conformance.transport.client import Client, Observer
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.evidence import Redactor
 from conformance.transport.guard import Guard
+from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
 from conformance.verdict import CheckResult, Status
 

@@ -191,6 +191,26 @@ def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: S
         )
 
 
+def still_shipped(
+    cancelled: Answer, control: Callable[[], Answer], *, since: str, shown_by: Sequence[Answer] = ()
+) -> None:
+    """Demand that an order was still shipped when it was cancelled with the key just now.
+
+    `control` sends the same cancel of another shipped order, to which nothing was done. It is only called where this
+    one was not refused: then it tells whether shipped orders are.
+    """
+    if settled(cancelled).status not in (204, 404):
+        step(cancelled, 409, "CANCEL-3")
+        return
+    step(control(), 409, "CANCEL-3")
+    raise Failed(
+        f"the order still shipped, so that cancelling it with the key answers 409, since {since}",
+        f"{describe(cancelled)}, while another shipped order is refused",
+        *shown_by,
+        cancelled,
+    )
+
+
 def describe(answer: Answer) -> str:
     """An answer in a few words, for "received"."""
     what = {Operation.LIST: "listing", Operation.CANCEL: f"order {answer.exchange.order_id}"}

@@ -18,13 +18,12 @@ from conformance.transport.endpoint import Endpoint, ServiceGone
 from conformance.transport.evidence import NOBODY, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
 from conformance.universal import Judge
+from conformance.verify import GATEWAY
 
 #: What stands in the place of a check for what is sent here.
 NAME = "preflight"
 #: The key may be refused by fault (AUTH-1) rather than be wrong; so often is it tried.
 TRIES = 3
-#: What stands in front of a service answers for one that it cannot reach.
-UNAVAILABLE = (502, 503, 504)
 #: Seconds after which a service answers that is far away. Nearer ones are worth the time: where a fault spoils the
 #: orders of other checks, one check after the other tells best which requirement is broken.
 FAR = 0.05
@@ -73,12 +72,12 @@ def _pointless(session: Session) -> str | None:
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
             f"in ${target.key_variable}). Check that the key belongs to this deployment."
         )
-    if _is_sign(answer) and answer.status not in UNAVAILABLE:
+    if _is_sign(answer) and answer.status not in GATEWAY:
         return None
     stranger = api.list(NOBODY)
     if answer.status == 429 and stranger.status == 429:
         return f"{target.base_url} answers 429 to everything. Try again later, or ask less often (--rate-limit)."
-    if answer.status in UNAVAILABLE and stranger.status in UNAVAILABLE:
+    if answer.status in GATEWAY and stranger.status in GATEWAY:
         return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again later."
     if not _is_sign(answer) and not _is_sign(stranger) and not _is_elsewhere(session):
         return (

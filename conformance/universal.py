@@ -17,7 +17,7 @@ from conformance.contract.jsontext import NotJson, TooDeep, integer, values
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import doubts
 from conformance.transport.client import Answer, retry_after
-from conformance.transport.evidence import Allowed, Exchange, Operation, Trouble
+from conformance.transport.evidence import STATUSES, Allowed, Exchange, Operation, Trouble
 from conformance.verdict import CheckResult, Failure, Status
 from conformance.verify import GATEWAY
 
@@ -31,8 +31,6 @@ class Bearing(Enum):
 NOT_ABOUT: Final = Bearing.NOT_ABOUT
 Finding = str | None | Bearing
 
-#: The statuses that each operation lists (sections 4.1 and 4.2).
-LISTED = {Operation.LIST: frozenset({200, 401}), Operation.CANCEL: frozenset({204, 401, 404, 409})}
 #: The statuses whose body is an Error (section 7).
 ERRORS = frozenset({401, 404})
 
@@ -64,9 +62,8 @@ _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2
 
 def _well_formed(answer: Answer) -> bool:
     """Whether the request is one that the contract describes, and the answer complete."""
-    return (
-        answer.request.operation in LISTED and answer.request.allowed is not Allowed.OPEN and answer.status is not None
-    )
+    described = answer.request.operation in STATUSES and answer.request.allowed is not Allowed.OPEN
+    return described and answer.status is not None
 
 
 def _body_is_json(answer: Answer) -> str | None:
@@ -204,7 +201,7 @@ def listed_status(answer: Answer) -> Finding:
     """HTTP-1: a well-formed request gets a status that its operation lists."""
     if not _well_formed(answer) or answer.status is None:
         return NOT_ABOUT
-    known = LISTED[answer.request.operation]
+    known = STATUSES[answer.request.operation]
     if answer.status in known or retry_after(answer) is not None or answer.exchange.crowded:
         return None
     if answer.request.allowed is Allowed.REPEATED and 400 <= answer.status < 500:
@@ -297,7 +294,7 @@ class Judge:
                 exchange.findings[requirement] = finding
         if _well_formed(answer) and answer.status in GATEWAY and retry_after(answer) is None:
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
-        exchange.undecided |= dict(doubts(answer, LISTED.get(answer.request.operation, frozenset())))
+        exchange.undecided |= dict(doubts(answer))
 
 
 #: The id of the check that stands for the judges in results.

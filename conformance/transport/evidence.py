@@ -32,6 +32,10 @@ class Operation(StrEnum):
     OTHER = "other"
 
 
+#: The statuses that each operation lists (sections 4.1 and 4.2).
+STATUSES = {Operation.LIST: frozenset({200, 401}), Operation.CANCEL: frozenset({204, 401, 404, 409})}
+
+
 class Allowed(StrEnum):
     """Which answers the contract leaves open for a request."""
 

@@ -209,7 +209,7 @@ def _is_sign(answer: Answer) -> bool:
 
 def _is_elsewhere(session: Session) -> bool:
     """Whether the listing answers next to the base URL, which BASE-1 is about."""
-    return any(answer.listing is not None and answer.status == 200 for answer in session.elsewhere(NAME)())
+    return any(answer.listing is not None and answer.status == 200 for answer in session.elsewhere())
 
 
 def _seen(answer: Answer) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from conformance.transport.evidence import NOBODY, Credential
+from conformance.transport.evidence import Credential
 
 #: Key -> something that is not the key. `shell` writes it for a curl line in terms of $KEY, where the shell can.
 Change = Callable[[str], str]
@@ -276,21 +276,3 @@ def secrets(key: str) -> dict[str, str]:
     """Everything made from `key` that must show nowhere, with the label that stands for it."""
     found = {miss.change(key): f"<{miss.label}>" for miss in NEAR_MISSES}
     return {value: label for value, label in found.items() if value and value != key}
-
-
-__all__ = [
-    "NOBODY",
-    "bearer",
-    "beyond_ascii",
-    "header_names",
-    "in_query",
-    "invalid_keys",
-    "kinds_of_invalid_keys",
-    "malformed",
-    "misplaced",
-    "near_misses",
-    "schemes",
-    "secrets",
-    "telling_invalid_keys",
-    "valid",
-]

@@ -135,7 +135,7 @@ def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
         if preflight.USED_AGAIN not in each.warnings and (hint := report.hint(each)):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in report.annotations(each):
+            for line in report.github_annotations(each):
                 print(line)
         step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if step_summary:

@@ -4,6 +4,8 @@ In a terminal, text is wrapped to its width under its label. Elsewhere nothing i
 be searched. `curl` lines are never wrapped or cut, so that they can be copied.
 """
 
+from __future__ import annotations
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -67,7 +69,7 @@ def hint(run: Run) -> str | None:
     return None
 
 
-def annotations(run: Run) -> list[str]:
+def github_annotations(run: Run) -> list[str]:
     """Workflow commands that mark `run` on GitHub, worst first, at most as many as it shows.
 
     An error for each failed requirement that gates, a warning for each other one and for what could not be
@@ -90,7 +92,7 @@ def annotations(run: Run) -> list[str]:
     return commands[:_ANNOTATIONS]
 
 
-def _failure(paper: "_Paper", run: Run, result: RequirementResult) -> None:
+def _failure(paper: _Paper, run: Run, result: RequirementResult) -> None:
     found = outline.evidence(run, result)
     _head(paper, result)
     paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
@@ -105,12 +107,12 @@ def _failure(paper: "_Paper", run: Run, result: RequirementResult) -> None:
         paper.field("also", f"{plural(len(found) - 1, 'more check')} of it failed")
 
 
-def _block(paper: "_Paper", result: RequirementResult, label: str, text: str) -> None:
+def _block(paper: _Paper, result: RequirementResult, label: str, text: str) -> None:
     _head(paper, result)
     paper.field(label, text or "none given")
 
 
-def _head(paper: "_Paper", result: RequirementResult) -> None:
+def _head(paper: _Paper, result: RequirementResult) -> None:
     row, style = result.requirement, "bold red" if result.status is Status.FAILED else "bold yellow"
     paper.line()
     paper.line((f"{result.status.upper()} {row.id}", style), f" ({row.level}) {row.sentence}")

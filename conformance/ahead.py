@@ -118,9 +118,8 @@ def calls(seed: int, target: str, budget: str, checks: Iterable[str]) -> list[Ca
     chosen = list(checks)
     found: list[Call] = []
     if any(check.startswith("model.") for check in chosen):
-        own = walks.derived(seed, target)
-        found.append(("sequences", walks.BUDGETS[budget].arguments(own)))
+        found.append(("sequences", walks.BUDGETS[budget].arguments(walks.seed_for(target, seed))))
     for check in chosen:
         maker = test_schema.Maker(seed, target, check, budget)
-        found += [("requests", maker.arguments(kind)) for kind in test_schema.KINDS.get(check, ())]
+        found += [("requests", maker.arguments(kind)) for kind in test_schema.MADE_UP.get(check, ())]
     return found

@@ -28,9 +28,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from _pytest._code.code import TerminalRepr
 
-from conformance import check as checks_of
 from conformance import collect, preflight, settings, verify, waivers
-from conformance.check import Check
+from conformance.check import Check, all_checks, of_function
 from conformance.collect import OWN_PROCESS, Collection, Report
 from conformance.ending import ENDING
 from conformance.reference import Address, ReferenceServer
@@ -104,7 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if checks_of.of(metafunc.function) is not None:
+    if of_function(metafunc.function) is not None:
         names = cast(Plugin, metafunc.config.pluginmanager.get_plugin(PLUGIN)).targets
         metafunc.parametrize("session", list(names), indirect=True, scope="session")
 
@@ -259,7 +258,7 @@ class Plugin:
         return self.sessions[name]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        order = {check.id: place for place, check in enumerate(checks_of.all_checks())}
+        order = {check.id: place for place, check in enumerate(all_checks())}
         names = list(self.targets)
         kept: list[pytest.Item] = []
         dropped: list[pytest.Item] = []
@@ -503,7 +502,7 @@ class Plugin:
             self.runs.append(
                 collect.build(
                     collection,
-                    checks_of.all_checks(),
+                    all_checks(),
                     self.settings,
                     self.waivers,
                     finished=datetime.now(UTC),
@@ -529,7 +528,7 @@ class Plugin:
 
 def check_of(item: Any) -> Check | None:
     """The check that a test item runs, or None."""
-    return checks_of.of(getattr(item, "function", None))
+    return of_function(getattr(item, "function", None))
 
 
 def target_of(item: Any) -> str:

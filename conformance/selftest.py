@@ -85,7 +85,7 @@ def collected(work: Callable[[pytest.Session], None]) -> None:
     """Collect the checks and do `work` with the session that holds them. Raises what `work` raises."""
     bench = _Bench(work)
     running.seclude()
-    pytest.main(running.words("--capture=no"), plugins=[bench, running.Quiet()])
+    pytest.main(running.pytest_arguments("--capture=no"), plugins=[bench, running.Quiet()])
     if bench.error is not None:
         raise bench.error
 

@@ -14,7 +14,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks.walks import BUDGETS, PENDING, SHIPPED, Budget, Search, Wrong, derived
+from conformance.checks.walks import BUDGETS, PENDING, SHIPPED, Budget, Search, Wrong, seed_for
 from conformance.target import Mode, Target
 from conformance.transport.evidence import curl
 
@@ -91,7 +91,7 @@ class Walks:
 @pytest.fixture
 def walks(run: Run, api: Api, orders: Orders, target: Target, budget: str, seed: int, crowded: bool) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
-    return Walks(run, api, orders, target, BUDGETS[budget], derived(seed, target.name), crowded)
+    return Walks(run, api, orders, target, BUDGETS[budget], seed_for(target.name, seed), crowded)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on

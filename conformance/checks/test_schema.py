@@ -20,7 +20,7 @@ from conformance import verify
 from conformance.api import Api, Observations
 from conformance.check import requirement
 from conformance.checks import generation
-from conformance.checks.generation import FAR, SOON, Made, kind
+from conformance.checks.generation import FAR, SOON, Made, topic_of
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
@@ -50,8 +50,8 @@ def statuses(answers: list[Answer]) -> list[str]:
 # --- the checks
 
 
-#: The checks and the kinds of requests that each has made up, so that it can be done ahead.
-KINDS = {
+#: The kinds of requests that each check has made up, so that it can be done ahead.
+MADE_UP = {
     "schema.generated_queries_do_not_shrink": ("queries",),
     "schema.generated_absent_orders_are_not_found": ("far orders",),
     "schema.generated_malformed_ids_are_client_errors": ("malformed ids",),
@@ -74,7 +74,7 @@ class Maker:
 
     def arguments(self, kind: str, draw: int = 1) -> tuple[str, str, int]:
         """What `generation.requests` is given for the draw with this number."""
-        return kind, self._budget, generation.number(*self._derived, kind, draw)
+        return kind, self._budget, generation.derived_seed(*self._derived, kind, draw)
 
 
 @pytest.fixture
@@ -144,15 +144,15 @@ def test_generated_malformed_ids_are_client_errors(api: Api, maker: Maker, obser
     sent = first_draw(
         lambda: maker("malformed ids"),
         lambda made: out_of_reach(api, found, made.segment),
-        enough=lambda segments: any(kind(segment) == "malformed ids" for segment in segments),
+        enough=lambda segments: any(topic_of(segment) == "malformed ids" for segment in segments),
     )
     answers = api.send_all(api.ask_cancel(segment, allowed=Allowed.OPEN) for segment in sent)
-    by_kind: dict[str, list[Answer]] = {}
+    by_topic: dict[str, list[Answer]] = {}
     for segment, answer in zip(sent, answers, strict=True):
-        by_kind.setdefault(kind(segment), []).append(answer)
-    for topic in sorted(by_kind):
-        observe(topic, {"made up": statuses(by_kind[topic])}, *by_kind[topic][:1])
-    malformed = by_kind.get("malformed ids", [])
+        by_topic.setdefault(topic_of(segment), []).append(answer)
+    for topic in sorted(by_topic):
+        observe(topic, {"made up": statuses(by_topic[topic])}, *by_topic[topic][:1])
+    malformed = by_topic.get("malformed ids", [])
     if not malformed:
         raise verify.Excluded("the listing leaves no room for malformed ids that no order could be mistaken for")
     for answer in malformed:

@@ -43,14 +43,14 @@ class Budget:
     steps: int
     shortening: int
 
-    def arguments(self, number: int) -> tuple[int, int, int]:
+    def arguments(self, seed: int) -> tuple[int, int, int]:
         """What `generation.sequences` is given."""
-        return self.walks, self.steps, number
+        return self.walks, self.steps, seed
 
 
-def derived(seed: int, target: str) -> int:
-    """The random number from which the sequences for a target are made up."""
-    return generation.number(seed, target, "model")
+def seed_for(target: str, seed: int) -> int:
+    """The seed from which the sequences for a target are made up in a run with this `seed`."""
+    return generation.derived_seed(seed, target, "model")
 
 
 BUDGETS = {"quick": Budget(4, 8, 40), "standard": Budget(14, 14, 80), "thorough": Budget(120, 40, 200)}

@@ -22,7 +22,7 @@ PACKAGE = "conformance.checks"
 
 @dataclass(frozen=True)
 class Needs:
-    """What a check needs: a mode, so many orders of each kind, and what only some providers can do."""
+    """What a check needs: a mode, how many orders of each kind, and what only some providers can do."""
 
     mode: Mode = Mode.OBSERVE
     pending: int = 0

@@ -53,10 +53,10 @@ pytest_plugins = ["conformance.fixtures"]
 DEST = "conformance_"
 #: The file that tells workers that the run is cut short.
 STOP = "stop"
-#: So many independent requests of one check a process that shares the checks with others has in flight: a round of the
+#: How many independent requests of one check are in flight where several processes share the checks: a round of the
 #: model's walks has up to two for each walk.
 IN_FLIGHT = 32
-#: A failure spells out the requests of so many answers that show it.
+#: How many of the answers that show a failure have their request spelled out as a curl line.
 SHOWN = 4
 
 
@@ -149,7 +149,7 @@ class Plugin:
         self._concluded = False
         self.exit: Exit | None = None  # once there are results
         self._process = str(getattr(config, "workerinput", {}).get("workerid", OWN_PROCESS))
-        self.side_by_side = 1  # so many checks are under way at once, if this is the only process
+        self.side_by_side = 1  # how many checks to have under way at once; what `preflight.side_by_side` found
         self.one_at_a_time = False  # whatever the command line says
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None

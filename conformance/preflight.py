@@ -22,19 +22,19 @@ from conformance.verify import GATEWAY
 
 #: What stands in the place of a check for what is sent here.
 NAME = "preflight"
-#: The key may be refused by fault (AUTH-1) rather than be wrong; so often is it tried.
+#: How often the key is tried: a service may refuse the right one by fault (AUTH-1).
 TRIES = 3
-#: Seconds after which a service answers that is far away. Nearer ones are worth the time: where a fault spoils the
-#: orders of other checks, one check after the other tells best which requirement is broken.
+#: A service that takes at least so many seconds to answer is far away. With a nearer one checks run one after the
+#: other: where a fault spoils the orders of other checks, that tells best which requirement is broken.
 FAR = 0.05
-#: So many checks are under way at once, and so many independent requests of each, where the service is far away.
+#: Where the service is far away: how many checks are under way at once, and how many independent requests of each.
 SIDE_BY_SIDE = 16
 #: Seconds by which a busy machine may delay that many requests.
 SLACK = 0.1
-#: A counter gives two orders, one after the other, ids that are no further apart: others may place orders meanwhile.
-#: Ids made of the time are, or pass the leap below too soon.
+#: Ids of two orders, one placed after the other, that are no further apart than this come from a counter; others may
+#: have placed orders in between. Ids made from the time are further apart, or pass the leap below too soon.
 APART = 100
-#: So far above the latest ids one is chosen, to see whether those that follow count on from there.
+#: How far above the latest id one is chosen, to see whether those that follow count on from there.
 LEAP = 1000
 USED_AGAIN = (
     "the service gives the ids of cancelled orders to new ones: checks are run one at a time, since an order that one "

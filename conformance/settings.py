@@ -30,7 +30,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--skip": {"metavar": "ID[,ID...]", "help": "not these requirements or families"},
     "--budget": {"choices": BUDGETS, "default": "standard", "help": "how hard the generated checks search (standard)"},
     "--seed": {"type": int, "metavar": "N", "help": "repeats the random choices of another run"},
-    "--rate-limit": {"metavar": "10/s", "help": "at most so many requests per second (s) or minute (m)"},
+    "--rate-limit": {"metavar": "10/s", "help": "at most this many requests per second (s) or minute (m)"},
     "--timeout": {"type": float, "metavar": "SECONDS", "help": "for one request, answer included (default: 10)"},
     "--max-body": {
         "type": int,

@@ -18,9 +18,9 @@ from conformance.transport.wire import Wire
 
 #: Refusals in a row after which the valid key must still be good.
 MANY = 20
-#: So many of them must have been refused before one that is not can be held against the refusals.
+#: How many of them must be refused before one that is accepted can be blamed on the refusals.
 FEW = 8
-#: So often is something tried again that might go wrong now and then only.
+#: How often something is tried again that may fail only now and then.
 TRIES = 4
 #: Seconds in which a service that closes connections after an answer has done so.
 PAUSE = 0.1

@@ -30,11 +30,10 @@ QUERIES = (
     "updated_since=2999-01-01", "to=1", "until=1900-01-01", "end=1", "dateTo=1900-01-01", "completed=true", "open=true",
     "is_complete=true", "active=true", "archived=true", "status=PENDING", "status=placed", "status=approved",
 )  # fmt: skip
-#: Those that are most often obeyed, tried by themselves: some services mind them only where nothing unknown stands
-#: beside.
+#: Those that are most often obeyed, tried by themselves: some services obey them only where no unknown one is beside.
 ALONE = ("limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1")
 
-#: So often is a store emptied before others are held to be placing orders in it all the time.
+#: How often the store is emptied before the check concludes that others keep placing orders in it.
 TRIES = 3
 
 

@@ -27,7 +27,7 @@ from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import readings
 
-#: So often is drawn anew where nothing that was drawn may go out.
+#: How many draws are made while nothing that was drawn may be sent.
 DRAWS = 5
 
 

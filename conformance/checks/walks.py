@@ -353,7 +353,7 @@ class Search:
             return None
 
     def _walks(self, count: int) -> list[Walk]:
-        """So many walks, with fresh orders: the first one, which is the most thorough, has the newest."""
+        """`count` walks with fresh orders: the first one, which is the most thorough, has the newest."""
         if not self._absent:
             self._absent = self._api.absent(count)
         pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))

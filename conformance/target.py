@@ -260,8 +260,8 @@ class _Table:
     def finish(self, hint: str = "") -> None:
         for key in self.left:
             close = difflib.get_close_matches(key, self.known, 1)
-            mend = f"did you mean {close[0]!r}?" if close else hint or f"known keys: {', '.join(self.known)}"
-            raise self.error(key, f"unknown key; {mend}")
+            advice = f"did you mean {close[0]!r}?" if close else hint or f"known keys: {', '.join(self.known)}"
+            raise self.error(key, f"unknown key; {advice}")
 
 
 def _target(name: str, table: dict[str, Any], path: Path | None, options: Options, looking: bool) -> Target:
@@ -354,8 +354,8 @@ def _key(reader: _Table, options: Options) -> tuple[Secret, str, str | None]:
     where = reader.where("api_key_env", options.api_key_env)
     if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
         raise ConfigError(
-            f"{where}: the value is no name of an environment variable. If it is the key itself: export it as one, "
-            "and give the variable's name"
+            f"{where}: the value is not the name of an environment variable. If it is the key itself, export it as a "
+            "variable and give that variable's name"
         )
     if variable and file:
         raise reader.error("api_key_env", "is given beside api_key_file; keep one of the two")
@@ -387,8 +387,8 @@ def _key_in_variable(where: str, variable: str, environment: Mapping[str, str]) 
     if not environment.get(variable, "").strip() and not looks_like_a_name:
         # Not repeated: whoever puts the key where its variable's name belongs has it in a log otherwise.
         raise ConfigError(
-            f"{where}: there is no environment variable of the given name. If it is the key itself: export it as a "
-            "variable, and give that variable's name"
+            f"{where}: there is no environment variable of the given name. If it is the key itself, export it as a "
+            "variable and give that variable's name"
         )
     return _from_environment(where, variable, environment)
 

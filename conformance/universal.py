@@ -76,7 +76,7 @@ def _body_is_json(answer: Answer) -> str | None:
     except TooDeep:  # it may be JSON, or not
         raise
     except NotJson as error:
-        return f"the body is no JSON text: {error}"
+        return f"the body is not a JSON text: {error}"
     return None
 
 
@@ -161,7 +161,7 @@ def challenge(answer: Answer) -> Finding:
     if not _CHALLENGE.search(plain):
         return f"a 401 with WWW-Authenticate: {shown(header)}"
     broken = next((part for part in plain.split(",") if not _ELEMENT.fullmatch(part.strip(" \t"))), None)
-    return broken and f"a 401 with WWW-Authenticate: {shown(header)}, which is no list of challenges"
+    return broken and f"a 401 with WWW-Authenticate: {shown(header)}, which is not a list of challenges"
 
 
 def _is_listing(answer: Answer) -> bool:

@@ -153,7 +153,7 @@ def _attributed(result: RequirementResult, failed: set[str]) -> RequirementResul
     causes = [id_ for id_ in result.requirement.rests_on if id_ in failed]
     if result.status is not Status.FAILED or not causes or any(check.certain for check in result.checks):
         return result
-    note = f"this rests on {' and '.join(causes)}, which failed; mend that first. Seen: "
+    note = f"this rests on {' and '.join(causes)}, which failed; fix that first. Seen: "
     checks = tuple(
         replace(check, status=Status.INCONCLUSIVE, message=note + check.message, owners=tuple(causes))
         if check.status is Status.FAILED

@@ -492,35 +492,38 @@ class Plugin:
             return
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
-        nothing = not any(collection.reports for collection in self.collections.values())
-        if nothing and not cut_short:
+        if not cut_short and not any(collection.reports for collection in self.collections.values()):
             return
+        written = True
+        for collection in self.collections.values():
+            run = collect.build(
+                collection,
+                all_checks(),
+                self.settings,
+                self.waivers,
+                finished=datetime.now(UTC),
+                complete=not cut_short,
+                process_lost=self.crashed and not self.interrupted,
+                command=_command(),
+            )
+            self.runs.append(run)
+            written = self._write(run) and written
+        status = Outcome([run.verdict for run in self.runs], self.interrupted).exit_status
+        # A verdict without its evidence is none to pass a gate with.
+        self.exit = Exit.INCOMPLETE if status is Exit.CONFORMANT and not written else status
+
+    def _write(self, run: Run) -> bool:
+        """Write the results of a run where they are wanted; False where that is not possible, which is said."""
+        if self.settings.report_dir is None:
+            return True
         from conformance.writing import write  # loaded by now, or when there is no hurry any more
 
-        unwritten = False
-        for collection in self.collections.values():
-            self.runs.append(
-                collect.build(
-                    collection,
-                    all_checks(),
-                    self.settings,
-                    self.waivers,
-                    finished=datetime.now(UTC),
-                    complete=not cut_short,
-                    process_lost=self.crashed and not self.interrupted,
-                    command=_command(),
-                )
-            )
-            if self.settings.report_dir is not None:
-                try:
-                    write(self.runs[-1], self.settings.report_dir / collection.target.name)
-                except OSError as error:
-                    sys.stderr.write(f"the results of {collection.target.name} could not be written: {error}\n")
-                    unwritten = True
-        outcome = Outcome([run.verdict for run in self.runs], self.interrupted)
-        # A verdict without its evidence is none to pass a gate with.
-        lost = unwritten and outcome.exit_status is Exit.CONFORMANT
-        self.exit = Exit.INCOMPLETE if lost else outcome.exit_status
+        try:
+            write(run, self.settings.report_dir / run.target)
+        except OSError as error:
+            sys.stderr.write(f"the results of {run.target} could not be written: {error}\n")
+            return False
+        return True
 
 
 # --- small things

@@ -172,6 +172,25 @@ def unchanged(
             )
 
 
+def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
+    """The ids in both of two listings: what is asked for in between has to show them (LIST-6). Raises Excluded for
+    fewer than two."""
+    steady = before.ids & after.ids
+    if len(steady) < 2:
+        raise Excluded("the listing holds fewer than two orders with ids, so nothing could be seen to be left out")
+    return steady
+
+
+def left_out(lacking: frozenset[int], found: Listing, answer: Answer) -> Failed:
+    """What to raise where `found`, the listing in the answer to a query, does not show the orders `lacking`."""
+    return Failed(
+        f"all orders in spite of ?{answer.request.query}, since filtering and pagination are not supported",
+        f"{len(found.elements)} elements, without order {min(lacking)} and {len(lacking) - 1} others that were "
+        "listed before and after",
+        answer,
+    )
+
+
 def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: Sequence[Answer] = ()) -> None:
     """Demand that an order was still pending when it was cancelled with the key just now.
 

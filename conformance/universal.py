@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -330,21 +331,20 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
 
 def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     """What the exchanges of a run say on topics that the specification leaves open: topic -> value, exchanges."""
-    versions: dict[str, int] = {}
-    codings: dict[str, int] = {}
-    codes: dict[str, set[str]] = {}
+    versions: Counter[str] = Counter()
+    codings: Counter[str] = Counter()
+    codes: defaultdict[str, set[str]] = defaultdict(set)
     order_fields: set[str] = set()
     error_fields: set[str] = set()
-    seconds: dict[str, list[float]] = {}
+    seconds: defaultdict[str, list[float]] = defaultdict(list)
     limited: list[int] = []
     read: set[tuple[int, str]] = set()
     for exchange in exchanges:
         if exchange.status is None:
             continue
-        versions[exchange.http_version] = versions.get(exchange.http_version, 0) + 1
-        coding = next((v for k, v in exchange.headers if k.lower() == "content-encoding"), "none")
-        codings[coding] = codings.get(coding, 0) + 1
-        seconds.setdefault(exchange.operation, []).append(exchange.seconds)
+        versions[exchange.http_version] += 1
+        codings[next((v for k, v in exchange.headers if k.lower() == "content-encoding"), "none")] += 1
+        seconds[exchange.operation].append(exchange.seconds)
         if exchange.status in (429, 503):
             limited.append(exchange.number)
         if exchange.body_cut or exchange.operation not in (Operation.LIST, Operation.CANCEL):
@@ -357,15 +357,15 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
         except (ValueError, RecursionError):
             continue
         if exchange.status >= 400 and isinstance(body, dict):
-            codes.setdefault(str(exchange.status), set()).add(str(body.get("code", "without code")))
+            codes[str(exchange.status)].add(str(body.get("code", "without code")))
             error_fields |= body.keys() - set(ERROR_FIELDS)
         elif exchange.status == 200 and isinstance(body, list):
             order_fields |= {
                 name for order in body if isinstance(order, dict) for name in order.keys() - set(ORDER_FIELDS)
             }
     return {
-        "HTTP version": (versions, []),
-        "compression": (codings, []),
+        "HTTP version": (dict(versions), []),
+        "compression": (dict(codings), []),
         "error codes": ({status: sorted(found) for status, found in sorted(codes.items())}, []),
         "further Order fields": (sorted(order_fields), []),
         "further Error fields": (sorted(error_fields), []),

@@ -34,7 +34,7 @@ MEASURES: dict[str, Callable[[bool], Figure]] = {
 }
 #: Figures that take seconds, and are ratios of things measured in the same minute.
 CHEAP = ("overhead", "listing", "server")
-#: So many times worse than on record is too much.
+#: How many times worse than on record a ratio may be.
 TOLERANCE = 1.5
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 

@@ -210,6 +210,3 @@ def peers(quick: bool) -> Figure:
         1,
         details,
     )
-
-
-__all__ = ["peers"]

@@ -119,7 +119,7 @@ class Orders:
         self._api = api
 
     def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
-        """So many pending and shipped orders; `looked_for` has them found in the listing first."""
+        """That many pending and shipped orders; with `looked_for` they are first looked for in the listing."""
         try:
             ids = [self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped)]
         except ProviderError as error:

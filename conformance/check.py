@@ -22,7 +22,7 @@ PACKAGE = "conformance.checks"
 
 @dataclass(frozen=True)
 class Needs:
-    """What a check needs: a mode, so many orders of each kind, and what only some providers can do."""
+    """What a check needs: a mode, how many orders of each kind, and what only some providers can do."""
 
     mode: Mode = Mode.OBSERVE
     pending: int = 0
@@ -94,7 +94,7 @@ def requirement(
     return note
 
 
-def of(function: Any) -> Check | None:
+def of_function(function: Any) -> Check | None:
     """The check that a test function is, or None."""
     return getattr(inspect.unwrap(function), _NOTE, None)
 
@@ -106,7 +106,7 @@ def all_checks() -> list[Check]:
     for module in pkgutil.iter_modules(package.__path__):
         if module.name.startswith("test_"):
             members = vars(importlib.import_module(f"{PACKAGE}.{module.name}")).values()
-            found += [check for member in members if callable(member) and (check := of(member))]
+            found += [check for member in members if callable(member) and (check := of_function(member))]
     order = list(catalogue.load().requirements)
     return sorted(found, key=lambda check: order.index(check.requirement))
 

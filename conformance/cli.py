@@ -101,7 +101,7 @@ def parser() -> Parser:
     run = command("run", "judge one or more targets", _run, RUN_HELP)
     run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
     run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
-    workers = "checks at a time; auto: one per processor (default: 1; 16, as with auto, where the service is far away)"
+    workers = "checks at a time; auto: one per processor (default: 1). Both take 16 where the service is far away"
     run.add_argument("-n", dest="workers", metavar="N|auto", help=workers)
     for flag, arguments in OPTIONS.items():
         run.add_argument(flag, **{**arguments, **({"default": "reports"} if flag == "--report-dir" else {})})
@@ -119,7 +119,7 @@ def parser() -> Parser:
     explain = command(
         "explain", "explain one requirement: clause, reasoning, how it is checked, what it needs", _explain
     )
-    explain.add_argument("id", metavar="ID", help="CANCEL-3, in any case")
+    explain.add_argument("id", metavar="ID", help="a requirement, such as CANCEL-3, in upper or lower case")
 
     doctor = command("doctor", "look at a target before a run: configuration, DNS, TLS, key, state provider", _doctor)
     doctor.add_argument("target", nargs="?", metavar="TARGET", help="a configured target, or reference (the default)")
@@ -166,7 +166,10 @@ def parser() -> Parser:
     )
 
     compare = command(
-        "compare", "compare results: of two what changed, regressions first; of more a matrix", _compare, COMPARE_HELP
+        "compare",
+        "compare results: what changed between two, or a matrix of more",
+        _compare,
+        COMPARE_HELP,
     )
     compare.add_argument("results", nargs="+", metavar="RESULTS", help="a results.json, or the folder that holds it")
     compare.add_argument("--report-dir", metavar="DIR", help="write comparison.html and comparison.md there")
@@ -179,7 +182,7 @@ def parser() -> Parser:
     )
     audit.add_argument("folder", metavar="DIR", help="the folder of one target: reports/staging")
 
-    report = command("report", "render the reports of a saved result anew", _report)
+    report = command("report", "render the reports of a saved result again", _report)
     report.add_argument("results", metavar="RESULTS", help="a results.json, or the folder that holds it")
     report.add_argument("--report-dir", metavar="DIR", help="where to (default: the folder of the result)")
 

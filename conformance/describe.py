@@ -44,7 +44,7 @@ def explain(requirement: str) -> str:
             if family
             else "`store-orders-conformance requirements` lists them"
         )
-        raise ConfigError(f"{requirement!r} is no requirement; {hint}")
+        raise ConfigError(f"{requirement!r} is not a requirement; {hint}")
     modal = "The service must" if row.level == "required" else "The service should"
     parts = [
         f"{row.id} ({row.level.value}; specification, section {row.section})",

@@ -1,4 +1,4 @@
-"""`doctor`: a look at a target before a run. Says what a run needs and is not there, and how to mend it."""
+"""`doctor`: a look at a target before a run. Says what a run needs and is not there, and how to fix it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from conformance import preflight, settings
 from conformance.check import Needs, exclusion
 from conformance.reference import ReferenceServer
+from conformance.reporting.text import plural
 from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
@@ -26,7 +27,7 @@ CHOSEN = 2**53 + 3
 
 
 def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
-    """Examine one target and print what is found; return 0, or 2 where something is to mend. Raises ConfigError."""
+    """Examine one target and print what is found; return 0, or 2 where something is to be fixed. Raises ConfigError."""
     chosen = settings.read(targets, values)
     (target,) = resolve(chosen.targets, chosen.options, looking=True)
     server = ReferenceServer() if target is None else None
@@ -51,7 +52,7 @@ def _report(target: Target) -> int:
             wrong += level == WRONG
     finally:
         session.close()
-    console.print(f"{wrong} to mend" if wrong else "ready for a run", style="bold", markup=False)
+    console.print(f"{plural(wrong, 'problem')} to fix" if wrong else "ready for a run", style="bold", markup=False)
     return Exit.USAGE if wrong else 0
 
 
@@ -73,8 +74,8 @@ def findings(session: Session) -> Iterator[Finding]:
     answer = api.list()
     if answer.exchange.trouble == Trouble.UNREACHABLE:
         tls = "certificate" in answer.exchange.detail or "SSL" in answer.exchange.detail
-        mend = "give its authority with ca_bundle" if tls else "check base_url, network and proxy"
-        yield WRONG, f"{'TLS' if tls else 'connection'}: {answer.exchange.detail}; {mend}"
+        fix = "give its authority with ca_bundle" if tls else "check base_url, network and proxy"
+        yield WRONG, f"{'TLS' if tls else 'connection'}: {answer.exchange.detail}; {fix}"
         return
     yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
     reason = preflight.look(session)

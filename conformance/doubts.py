@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.transport.client import Answer
-from conformance.transport.evidence import Allowed, Operation
+from conformance.transport.evidence import STATUSES, Allowed, Operation
 
 #: The requirements that can be doubted, each with the reason why an answer should have been another.
 ROWS = {
@@ -28,9 +28,9 @@ ROWS = {
 CANCELLING = {"pending": (204, "CANCEL-1"), "shipped": (409, "CANCEL-3"), "absent": (404, "CANCEL-5")}
 
 
-def doubts(answer: Answer, listed: frozenset[int]) -> Iterator[tuple[str, str]]:
-    """Requirement and reason for each requirement that must not pass after this answer, where `listed` are the statuses
-    that its operation lists."""
+def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
+    """Requirement and reason for each requirement that must not pass after this answer."""
+    listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
     beside = credential.query or credential.malformed  # no bearer token at all, whatever else is open about it
     if answer.status not in listed or not (answer.request.allowed is Allowed.LISTED or beside):

@@ -128,9 +128,9 @@ def observe(recorded: Report, session: Session) -> Iterator[Observations]:
 
 
 @pytest.fixture
-def elsewhere(recorded: Report, session: Session) -> Callable[[], list[Answer]]:
+def elsewhere(session: Session) -> Callable[[], list[Answer]]:
     """Asks for the listing next to the base URL."""
-    return session.elsewhere("elsewhere")
+    return session.elsewhere
 
 
 @pytest.fixture

@@ -28,9 +28,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from _pytest._code.code import TerminalRepr
 
-from conformance import check as checks_of
 from conformance import collect, preflight, settings, verify, waivers
-from conformance.check import Check
+from conformance.check import Check, all_checks, of_function
 from conformance.collect import OWN_PROCESS, Collection, Report
 from conformance.ending import ENDING
 from conformance.reference import Address, ReferenceServer
@@ -40,8 +39,9 @@ from conformance.settings import Settings
 from conformance.states.leases import return_left
 from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import Redactor, curl
+from conformance.transport.evidence import curl
 from conformance.transport.guard import Refused
+from conformance.transport.redaction import Redactor
 from conformance.verdict import Exit, Outcome, Status, Waiver
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ pytest_plugins = ["conformance.fixtures"]
 DEST = "conformance_"
 #: The file that tells workers that the run is cut short.
 STOP = "stop"
-#: So many independent requests of one check a process that shares the checks with others has in flight: a round of the
+#: How many independent requests of one check are in flight where several processes share the checks: a round of the
 #: model's walks has up to two for each walk.
 IN_FLIGHT = 32
-#: A failure spells out the requests of so many answers that show it.
+#: How many of the answers that show a failure have their request spelled out as a curl line.
 SHOWN = 4
 
 
@@ -103,7 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if checks_of.of(metafunc.function) is not None:
+    if of_function(metafunc.function) is not None:
         names = cast(Plugin, metafunc.config.pluginmanager.get_plugin(PLUGIN)).targets
         metafunc.parametrize("session", list(names), indirect=True, scope="session")
 
@@ -149,7 +149,7 @@ class Plugin:
         self._concluded = False
         self.exit: Exit | None = None  # once there are results
         self._process = str(getattr(config, "workerinput", {}).get("workerid", OWN_PROCESS))
-        self.side_by_side = 1  # so many checks are under way at once, if this is the only process
+        self.side_by_side = 1  # how many checks to have under way at once; what `preflight.side_by_side` found
         self.one_at_a_time = False  # whatever the command line says
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
@@ -258,7 +258,7 @@ class Plugin:
         return self.sessions[name]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        order = {check.id: place for place, check in enumerate(checks_of.all_checks())}
+        order = {check.id: place for place, check in enumerate(all_checks())}
         names = list(self.targets)
         kept: list[pytest.Item] = []
         dropped: list[pytest.Item] = []
@@ -492,35 +492,38 @@ class Plugin:
             return
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
-        nothing = not any(collection.reports for collection in self.collections.values())
-        if nothing and not cut_short:
+        if not cut_short and not any(collection.reports for collection in self.collections.values()):
             return
+        written = True
+        for collection in self.collections.values():
+            run = collect.build(
+                collection,
+                all_checks(),
+                self.settings,
+                self.waivers,
+                finished=datetime.now(UTC),
+                complete=not cut_short,
+                process_lost=self.crashed and not self.interrupted,
+                command=_command(),
+            )
+            self.runs.append(run)
+            written = self._write(run) and written
+        status = Outcome([run.verdict for run in self.runs], self.interrupted).exit_status
+        # A verdict without its evidence is none to pass a gate with.
+        self.exit = Exit.INCOMPLETE if status is Exit.CONFORMANT and not written else status
+
+    def _write(self, run: Run) -> bool:
+        """Write the results of a run where they are wanted; False where that is not possible, which is said."""
+        if self.settings.report_dir is None:
+            return True
         from conformance.writing import write  # loaded by now, or when there is no hurry any more
 
-        unwritten = False
-        for collection in self.collections.values():
-            self.runs.append(
-                collect.build(
-                    collection,
-                    checks_of.all_checks(),
-                    self.settings,
-                    self.waivers,
-                    finished=datetime.now(UTC),
-                    complete=not cut_short,
-                    process_lost=self.crashed and not self.interrupted,
-                    command=_command(),
-                )
-            )
-            if self.settings.report_dir is not None:
-                try:
-                    write(self.runs[-1], self.settings.report_dir / collection.target.name)
-                except OSError as error:
-                    sys.stderr.write(f"the results of {collection.target.name} could not be written: {error}\n")
-                    unwritten = True
-        outcome = Outcome([run.verdict for run in self.runs], self.interrupted)
-        # A verdict without its evidence is none to pass a gate with.
-        lost = unwritten and outcome.exit_status is Exit.CONFORMANT
-        self.exit = Exit.INCOMPLETE if lost else outcome.exit_status
+        try:
+            write(run, self.settings.report_dir / run.target)
+        except OSError as error:
+            sys.stderr.write(f"the results of {run.target} could not be written: {error}\n")
+            return False
+        return True
 
 
 # --- small things
@@ -528,7 +531,7 @@ class Plugin:
 
 def check_of(item: Any) -> Check | None:
     """The check that a test item runs, or None."""
-    return checks_of.of(getattr(item, "function", None))
+    return of_function(getattr(item, "function", None))
 
 
 def target_of(item: Any) -> str:

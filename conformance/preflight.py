@@ -18,24 +18,23 @@ from conformance.transport.endpoint import Endpoint, ServiceGone
 from conformance.transport.evidence import NOBODY, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
 from conformance.universal import Judge
+from conformance.verify import GATEWAY
 
 #: What stands in the place of a check for what is sent here.
 NAME = "preflight"
-#: The key may be refused by fault (AUTH-1) rather than be wrong; so often is it tried.
+#: How often the key is tried: a service may refuse the right one by fault (AUTH-1).
 TRIES = 3
-#: What stands in front of a service answers for one that it cannot reach.
-UNAVAILABLE = (502, 503, 504)
-#: Seconds after which a service answers that is far away. Nearer ones are worth the time: where a fault spoils the
-#: orders of other checks, one check after the other tells best which requirement is broken.
+#: A service that takes at least so many seconds to answer is far away. With a nearer one checks run one after the
+#: other: where a fault spoils the orders of other checks, that tells best which requirement is broken.
 FAR = 0.05
-#: So many checks are under way at once, and so many independent requests of each, where the service is far away.
+#: Where the service is far away: how many checks are under way at once, and how many independent requests of each.
 SIDE_BY_SIDE = 16
 #: Seconds by which a busy machine may delay that many requests.
 SLACK = 0.1
-#: A counter gives two orders, one after the other, ids that are no further apart: others may place orders meanwhile.
-#: Ids made of the time are, or pass the leap below too soon.
+#: Ids of two orders, one placed after the other, that are no further apart than this come from a counter; others may
+#: have placed orders in between. Ids made from the time are further apart, or pass the leap below too soon.
 APART = 100
-#: So far above the latest ids one is chosen, to see whether those that follow count on from there.
+#: How far above the latest id one is chosen, to see whether those that follow count on from there.
 LEAP = 1000
 USED_AGAIN = (
     "the service gives the ids of cancelled orders to new ones: checks are run one at a time, since an order that one "
@@ -73,12 +72,12 @@ def _pointless(session: Session) -> str | None:
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
             f"in ${target.key_variable}). Check that the key belongs to this deployment."
         )
-    if _is_sign(answer) and answer.status not in UNAVAILABLE:
+    if _is_sign(answer) and answer.status not in GATEWAY:
         return None
     stranger = api.list(NOBODY)
     if answer.status == 429 and stranger.status == 429:
         return f"{target.base_url} answers 429 to everything. Try again later, or ask less often (--rate-limit)."
-    if answer.status in UNAVAILABLE and stranger.status in UNAVAILABLE:
+    if answer.status in GATEWAY and stranger.status in GATEWAY:
         return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again later."
     if not _is_sign(answer) and not _is_sign(stranger) and not _is_elsewhere(session):
         return (
@@ -210,7 +209,7 @@ def _is_sign(answer: Answer) -> bool:
 
 def _is_elsewhere(session: Session) -> bool:
     """Whether the listing answers next to the base URL, which BASE-1 is about."""
-    return any(answer.listing is not None and answer.status == 200 for answer in session.elsewhere(NAME)())
+    return any(answer.listing is not None and answer.status == 200 for answer in session.elsewhere())
 
 
 def _seen(answer: Answer) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 _CONSOLE = Console(stderr=True, highlight=False)
-#: Where there is no terminal, so many lines tell how far the work is.
+#: How many lines tell how far the work is, where there is no terminal.
 _LINES = 10
 
 

@@ -49,7 +49,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     watch = _Watch(names, checks)
     if maker is not None:
         maker.make(_made_up(chosen, resolved, checks))
-    command = arguments(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
+    command = pytest_arguments_for(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
     seclude()
     interruption = _Interruption()
     for number in ENDING:
@@ -91,14 +91,14 @@ def seclude() -> None:
     os.environ.pop("PYTEST_ADDOPTS", None)
 
 
-def words(*options: str) -> list[str]:
+def pytest_arguments(*options: str) -> list[str]:
     """The command line for pytest that runs the suite with `options`."""
     package = files("conformance")
     own = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "--noconftest", "-p", "conformance.plugin"]
     return [*own, *options, "--pyargs", "conformance.checks"]
 
 
-def arguments(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
+def pytest_arguments_for(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
     """The command line for pytest that runs the suite against the targets `names`, with the options in `values`."""
     options = ["-p", "xdist.plugin", "-n", str(workers)] if workers not in (None, "1") else []
     for name in names:
@@ -112,7 +112,7 @@ def arguments(names: list[str], values: dict[str, Any], workers: str | None) -> 
             options += [f"{ours}={one}" for one in value]
         elif value is not None:
             options.append(f"{ours}={value}")
-    return words(*options)
+    return pytest_arguments(*options)
 
 
 class Quiet:
@@ -135,7 +135,7 @@ def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
         if preflight.USED_AGAIN not in each.warnings and (hint := report.hint(each)):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in report.annotations(each):
+            for line in report.github_annotations(each):
                 print(line)
         step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if step_summary:

@@ -85,7 +85,7 @@ def collected(work: Callable[[pytest.Session], None]) -> None:
     """Collect the checks and do `work` with the session that holds them. Raises what `work` raises."""
     bench = _Bench(work)
     running.seclude()
-    pytest.main(running.words("--capture=no"), plugins=[bench, running.Quiet()])
+    pytest.main(running.pytest_arguments("--capture=no"), plugins=[bench, running.Quiet()])
     if bench.error is not None:
         raise bench.error
 
@@ -198,7 +198,7 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     chosen = [case for case in everything if not names or case.matches(names)]
     unknown = [name for name in names if not any(case.matches((name,)) for case in everything)]
     if unknown:
-        raise ConfigError(f"{unknown[0]!r} is no fault, variant, requirement or family; `faults` lists them")
+        raise ConfigError(f"{unknown[0]!r} is not a fault, variant, requirement or family; `faults` lists them")
     if not 1 <= workers <= 64:
         raise ConfigError(f"-n {workers}: a number of workers from 1 to 64")
     make_folder(folder)

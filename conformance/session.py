@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +19,9 @@ from conformance.states.provider import Provider, Recorded, connect
 from conformance.target import Mode, States, Target
 from conformance.transport.client import Answer, Client, Observer
 from conformance.transport.endpoint import Endpoint, Pace
-from conformance.transport.evidence import Recorder, Redactor
+from conformance.transport.evidence import Recorder, Request
 from conformance.transport.guard import Guard
+from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
 from conformance.universal import Judge
 
@@ -116,21 +116,17 @@ class Session:
     def _checks(self) -> list[Check]:
         return [check for check in all_checks() if check.requirement in self.selected]
 
-    def elsewhere(self, check: str) -> Callable[[], list[Answer]]:
-        """Asks for the listing next to the base URL: without the version segment, and under other ones."""
-
-        def ask() -> list[Answer]:
-            parts = urlsplit(self.target.base_url)
-            base = parts.path.removesuffix("/v1")
-            answers = []
-            for path in (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1"):
-                aside = replace(self.target, base_url=urlunsplit(parts._replace(path=path)), mode=Mode.OBSERVE)
-                client = self.client_of(Endpoint(aside, self.endpoint.pace), Guard(Mode.OBSERVE), lambda answer: None)
-                answers.append(Api(client, self.valid, random.Random(check)).list())
-                client.close()
-            return answers
-
-        return ask
+    def elsewhere(self) -> list[Answer]:
+        """Ask for the listing next to the base URL: without the version segment, and under other ones."""
+        parts = urlsplit(self.target.base_url)
+        base = parts.path.removesuffix("/v1")
+        answers = []
+        for path in (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1"):
+            aside = replace(self.target, base_url=urlunsplit(parts._replace(path=path)), mode=Mode.OBSERVE)
+            client = self.client_of(Endpoint(aside, self.endpoint.pace), Guard(Mode.OBSERVE), lambda answer: None)
+            answers.append(client.send(Request("GET", "/store/orders", self.valid)))
+            client.close()
+        return answers
 
     def observations(self) -> Observations:
         """An empty record of facts."""

@@ -15,9 +15,9 @@ BUDGETS = ("quick", "standard", "thorough")
 #: Flag -> arguments for argparse and for pytest's `addoption`, which agree on these.
 OPTIONS: dict[str, dict[str, Any]] = {
     "--config": {"metavar": "FILE", "help": "the configuration (default: targets.toml in this folder, if there)"},
-    "--base-url": {"metavar": "URL", "help": "an unnamed target, without a configuration; ends with /v1"},
+    "--base-url": {"metavar": "URL", "help": "a service that is in no configuration; the URL ends with /v1"},
     "--api-key-env": {"metavar": "VAR", "help": "name of the environment variable that holds its API key"},
-    "--states-url": {"metavar": "URL", "help": "its state provider"},
+    "--states-url": {"metavar": "URL", "help": "URL of its state provider"},
     "--mode": {"choices": ("observe", "guarded", "full"), "help": "what may be sent (default: by target)"},
     "--confirm-cancel": {
         "metavar": "TARGET",
@@ -25,12 +25,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": [],
         "help": 'let a protected target whose configuration says mode = "full" cancel the orders handed out to it',
     },
-    "--strict": {"action": "store_true", "help": "recommended requirements gate too"},
+    "--strict": {"action": "store_true", "help": "recommended requirements decide the verdict, too"},
     "--only": {"metavar": "ID[,ID...]", "help": "only these requirements or families: CANCEL, AUTH-3"},
     "--skip": {"metavar": "ID[,ID...]", "help": "not these requirements or families"},
-    "--budget": {"choices": BUDGETS, "default": "standard", "help": "how hard the generated checks search (standard)"},
+    "--budget": {
+        "choices": BUDGETS,
+        "default": "standard",
+        "help": "how hard generated checks search (default: standard)",
+    },
     "--seed": {"type": int, "metavar": "N", "help": "repeats the random choices of another run"},
-    "--rate-limit": {"metavar": "10/s", "help": "at most so many requests per second (s) or minute (m)"},
+    "--rate-limit": {"metavar": "10/s", "help": "at most this many requests per second (s) or minute (m)"},
     "--timeout": {"type": float, "metavar": "SECONDS", "help": "for one request, answer included (default: 10)"},
     "--max-body": {
         "type": int,

@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 REFERENCE = "reference"
 #: The name of a target that is given on the command line only.
 UNNAMED = "target"
+#: How a curl line names a key that comes from a file.
+DEFAULT_KEY_VARIABLE = "STORE_ORDERS_KEY"
 DEFAULT_BULK_ORDERS = 1100
 DEFAULT_TIMEOUT = 10.0
 MEGABYTE = 1_000_000
@@ -114,7 +116,7 @@ class Target:
     base_url: str
     key: Secret
     mode: Mode
-    key_variable: str = "STORE_ORDERS_KEY"  # how a curl line names the key
+    key_variable: str = DEFAULT_KEY_VARIABLE  # how a curl line names the key
     states: States | None = None
     protected: bool = False
     rate_limit: RateLimit | None = None
@@ -230,8 +232,12 @@ class _Table:
         self.file = file
         self.prefix = prefix
 
+    def where(self, key: str, option: object = None) -> str:
+        """Where a value comes from: from the `option` of the same name if that is given, else from this table."""
+        return f"--{key.replace('_', '-')}" if option else f"{self.file}: {self.prefix}{key}"
+
     def error(self, key: str, problem: str) -> ConfigError:
-        return ConfigError(f"{self.file}: {self.prefix}{key}: {problem}")
+        return ConfigError(f"{self.where(key)}: {problem}")
 
     def take(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
         self.known.append(key)
@@ -254,12 +260,11 @@ class _Table:
     def finish(self, hint: str = "") -> None:
         for key in self.left:
             close = difflib.get_close_matches(key, self.known, 1)
-            mend = f"did you mean {close[0]!r}?" if close else hint or f"known keys: {', '.join(self.known)}"
-            raise self.error(key, f"unknown key; {mend}")
+            advice = f"did you mean {close[0]!r}?" if close else hint or f"known keys: {', '.join(self.known)}"
+            raise self.error(key, f"unknown key; {advice}")
 
 
 def _target(name: str, table: dict[str, Any], path: Path | None, options: Options, looking: bool) -> Target:
-    environment = options.environment
     reader = _Table(table, str(path), f"targets.{name}.")
     base_url = reader.take("base_url", str)
     base_url_env = reader.take("base_url_env", str)
@@ -268,7 +273,7 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
     elif base_url and base_url_env:
         raise reader.error("base_url", "is given beside base_url_env; keep one of the two")
     elif base_url_env:
-        base_url = _from_environment(reader, "base_url_env", base_url_env, environment)
+        base_url = _from_environment(reader.where("base_url_env"), base_url_env, options.environment)
     elif not base_url:
         raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
     key, key_variable, key_file = _key(reader, options)
@@ -290,20 +295,16 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
     proxy = reader.take("proxy", str)
     reader.finish()
 
-    where = "--base-url" if options.base_url else f"{path}: targets.{name}.base_url"
     target = Target(
         name=name,
-        base_url=_base_url(base_url, where),
+        base_url=_base_url(base_url, reader.where("base_url", options.base_url)),
         key=key,
         mode=_mode(name, options.mode or mode, reader, states),
         key_variable=key_variable,
         key_file=key_file,
         states=states,
         protected=protected,
-        rate_limit=_rate(
-            options.rate_limit or rate_limit,
-            "--rate-limit" if options.rate_limit else f"{path}: targets.{name}.rate_limit",
-        ),
+        rate_limit=_rate(options.rate_limit or rate_limit, reader.where("rate_limit", options.rate_limit)),
         bulk_orders=bulk_orders,
         timeout=options.timeout or float(timeout),
         max_body=(options.max_body or max_body) * MEGABYTE,
@@ -335,55 +336,61 @@ def _protect(target: Target, table: dict[str, Any], options: Options, looking: b
     return target
 
 
-def _from_environment(reader: _Table, key: str, variable: str, environment: Mapping[str, str]) -> str:
+def _from_environment(where: str, variable: str, environment: Mapping[str, str]) -> str:
     value = environment.get(variable, "").strip()
     if not value:
-        raise reader.error(key, f"the environment variable {variable} is not set; export {variable}=…")
+        raise ConfigError(f"{where}: the environment variable {variable} is not set; export {variable}=…")
     return value
 
 
 def _key(reader: _Table, options: Options) -> tuple[Secret, str, str | None]:
     """The API key, the name of the variable that a curl line would take it from, and its file if it has one."""
-    reader.known.append("api_key_env")
     if "api_key" in reader.left:
         raise reader.error("api_key", "a key is never written into this file; use api_key_env or api_key_file")
     variable = reader.take("api_key_env", str)
     file = reader.take("api_key_file", str)
     if options.api_key_env:
         variable, file = options.api_key_env, None
-    where = "--api-key-env" if options.api_key_env else f"{reader.file}: {reader.prefix}api_key_env"
+    where = reader.where("api_key_env", options.api_key_env)
     if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
         raise ConfigError(
-            f"{where}: the value is no name of an environment variable. If it is the key itself: export it as one, "
-            "and give the variable's name"
+            f"{where}: the value is not the name of an environment variable. If it is the key itself, export it as a "
+            "variable and give that variable's name"
         )
     if variable and file:
         raise reader.error("api_key_env", "is given beside api_key_file; keep one of the two")
     if file:
-        try:
-            value = Path(file).expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise reader.error("api_key_file", f"{file} cannot be read ({error}); check the path") from None
-        source, variable = file, "STORE_ORDERS_KEY"
+        source, value = file, _key_in_file(reader, file)
     elif variable:
-        value = options.environment.get(variable, "").strip()
-        source = f"the environment variable {variable}"
-        if not value and re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):
-            raise ConfigError(f"{where}: {source} is not set; export {variable}=…")
-        if not value:  # not repeated: whoever puts the key where its variable's name belongs has it in a log otherwise
-            raise ConfigError(
-                f"{where}: there is no environment variable of the given name. If it is the key itself: export it as a "
-                "variable, and give that variable's name"
-            )
+        source, value = f"the environment variable {variable}", _key_in_variable(where, variable, options.environment)
     elif options.base_url:
         raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
     else:
         raise reader.error("api_key_env", 'is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"')
-    if not value:
-        raise ConfigError(f"{source} is empty; put the API key there")
     if not re.fullmatch(r"[\x21-\x7e]+", value):
         raise ConfigError(f"{source} holds a character that no header can carry (blank, control or non-ASCII)")
-    return Secret(value), variable or "STORE_ORDERS_KEY", file
+    return Secret(value), variable or DEFAULT_KEY_VARIABLE, file
+
+
+def _key_in_file(reader: _Table, file: str) -> str:
+    try:
+        value = Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise reader.error("api_key_file", f"{file} cannot be read ({error}); check the path") from None
+    if not value:
+        raise ConfigError(f"{file} is empty; put the API key there")
+    return value
+
+
+def _key_in_variable(where: str, variable: str, environment: Mapping[str, str]) -> str:
+    looks_like_a_name = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable)
+    if not environment.get(variable, "").strip() and not looks_like_a_name:
+        # Not repeated: whoever puts the key where its variable's name belongs has it in a log otherwise.
+        raise ConfigError(
+            f"{where}: there is no environment variable of the given name. If it is the key itself, export it as a "
+            "variable and give that variable's name"
+        )
+    return _from_environment(where, variable, environment)
 
 
 def _states(reader: _Table, options: Options) -> States | None:
@@ -404,13 +411,13 @@ def _states(reader: _Table, options: Options) -> States | None:
     if len(given) != 1:
         raise reader.error("states", "needs exactly one of: url, command, or the lists pending and shipped")
     if url:
-        _http_url(url, f"{reader.file}: {inner.prefix}url")
+        _http_url(url, inner.where("url"))
     both = sorted(set(pending) & set(shipped))
     if both:
         raise inner.error("shipped", f"order {both[0]} is listed as pending too")
     if token_env and not url:
         raise inner.error("token_env", "is for a provider with a url")
-    token = _from_environment(inner, "token_env", token_env, options.environment) if token_env else None
+    token = _from_environment(inner.where("token_env"), token_env, options.environment) if token_env else None
     return States(
         url, command, tuple(dict.fromkeys(pending)), tuple(dict.fromkeys(shipped)), Secret(token) if token else None
     )
@@ -441,14 +448,13 @@ def _rate(text: str | None, where: str) -> RateLimit | None:
 def _file(option: str | None, configured: str | None, key: str, reader: _Table) -> str | None:
     path = option or configured
     if path and not Path(path).expanduser().is_file():
-        where = f"--{key.replace('_', '-')}" if option else f"{reader.file}: {reader.prefix}{key}"
-        raise ConfigError(f"{where}: {path}: no such file; check the path")
+        raise ConfigError(f"{reader.where(key, option)}: {path}: no such file; check the path")
     return str(Path(path).expanduser()) if path else None
 
 
 def _proxy(option: str | None, configured: str | None, reader: _Table) -> str | None:
     url = option or configured
-    return _http_url(url, "--proxy" if option else f"{reader.file}: {reader.prefix}proxy") if url else None
+    return _http_url(url, reader.where("proxy", option)) if url else None
 
 
 def _http_url(text: str, where: str) -> str:

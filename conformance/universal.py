@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -17,7 +18,7 @@ from conformance.contract.jsontext import NotJson, TooDeep, integer, values
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import doubts
 from conformance.transport.client import Answer, retry_after
-from conformance.transport.evidence import Allowed, Exchange, Operation, Trouble
+from conformance.transport.evidence import STATUSES, Allowed, Exchange, Operation, Trouble
 from conformance.verdict import CheckResult, Failure, Status
 from conformance.verify import GATEWAY
 
@@ -31,8 +32,6 @@ class Bearing(Enum):
 NOT_ABOUT: Final = Bearing.NOT_ABOUT
 Finding = str | None | Bearing
 
-#: The statuses that each operation lists (sections 4.1 and 4.2).
-LISTED = {Operation.LIST: frozenset({200, 401}), Operation.CANCEL: frozenset({204, 401, 404, 409})}
 #: The statuses whose body is an Error (section 7).
 ERRORS = frozenset({401, 404})
 
@@ -64,9 +63,8 @@ _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2
 
 def _well_formed(answer: Answer) -> bool:
     """Whether the request is one that the contract describes, and the answer complete."""
-    return (
-        answer.request.operation in LISTED and answer.request.allowed is not Allowed.OPEN and answer.status is not None
-    )
+    described = answer.request.operation in STATUSES and answer.request.allowed is not Allowed.OPEN
+    return described and answer.status is not None
 
 
 def _body_is_json(answer: Answer) -> str | None:
@@ -79,7 +77,7 @@ def _body_is_json(answer: Answer) -> str | None:
     except TooDeep:  # it may be JSON, or not
         raise
     except NotJson as error:
-        return f"the body is no JSON text: {error}"
+        return f"the body is not a JSON text: {error}"
     return None
 
 
@@ -164,7 +162,7 @@ def challenge(answer: Answer) -> Finding:
     if not _CHALLENGE.search(plain):
         return f"a 401 with WWW-Authenticate: {shown(header)}"
     broken = next((part for part in plain.split(",") if not _ELEMENT.fullmatch(part.strip(" \t"))), None)
-    return broken and f"a 401 with WWW-Authenticate: {shown(header)}, which is no list of challenges"
+    return broken and f"a 401 with WWW-Authenticate: {shown(header)}, which is not a list of challenges"
 
 
 def _is_listing(answer: Answer) -> bool:
@@ -204,7 +202,7 @@ def listed_status(answer: Answer) -> Finding:
     """HTTP-1: a well-formed request gets a status that its operation lists."""
     if not _well_formed(answer) or answer.status is None:
         return NOT_ABOUT
-    known = LISTED[answer.request.operation]
+    known = STATUSES[answer.request.operation]
     if answer.status in known or retry_after(answer) is not None or answer.exchange.crowded:
         return None
     if answer.request.allowed is Allowed.REPEATED and 400 <= answer.status < 500:
@@ -297,7 +295,7 @@ class Judge:
                 exchange.findings[requirement] = finding
         if _well_formed(answer) and answer.status in GATEWAY and retry_after(answer) is None:
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
-        exchange.undecided |= dict(doubts(answer, LISTED.get(answer.request.operation, frozenset())))
+        exchange.undecided |= dict(doubts(answer))
 
 
 #: The id of the check that stands for the judges in results.
@@ -333,21 +331,20 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
 
 def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     """What the exchanges of a run say on topics that the specification leaves open: topic -> value, exchanges."""
-    versions: dict[str, int] = {}
-    codings: dict[str, int] = {}
-    codes: dict[str, set[str]] = {}
+    versions: Counter[str] = Counter()
+    codings: Counter[str] = Counter()
+    codes: defaultdict[str, set[str]] = defaultdict(set)
     order_fields: set[str] = set()
     error_fields: set[str] = set()
-    seconds: dict[str, list[float]] = {}
+    seconds: defaultdict[str, list[float]] = defaultdict(list)
     limited: list[int] = []
     read: set[tuple[int, str]] = set()
     for exchange in exchanges:
         if exchange.status is None:
             continue
-        versions[exchange.http_version] = versions.get(exchange.http_version, 0) + 1
-        coding = next((v for k, v in exchange.headers if k.lower() == "content-encoding"), "none")
-        codings[coding] = codings.get(coding, 0) + 1
-        seconds.setdefault(exchange.operation, []).append(exchange.seconds)
+        versions[exchange.http_version] += 1
+        codings[next((v for k, v in exchange.headers if k.lower() == "content-encoding"), "none")] += 1
+        seconds[exchange.operation].append(exchange.seconds)
         if exchange.status in (429, 503):
             limited.append(exchange.number)
         if exchange.body_cut or exchange.operation not in (Operation.LIST, Operation.CANCEL):
@@ -360,15 +357,15 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
         except (ValueError, RecursionError):
             continue
         if exchange.status >= 400 and isinstance(body, dict):
-            codes.setdefault(str(exchange.status), set()).add(str(body.get("code", "without code")))
+            codes[str(exchange.status)].add(str(body.get("code", "without code")))
             error_fields |= body.keys() - set(ERROR_FIELDS)
         elif exchange.status == 200 and isinstance(body, list):
             order_fields |= {
                 name for order in body if isinstance(order, dict) for name in order.keys() - set(ORDER_FIELDS)
             }
     return {
-        "HTTP version": (versions, []),
-        "compression": (codings, []),
+        "HTTP version": (dict(versions), []),
+        "compression": (dict(codings), []),
         "error codes": ({status: sorted(found) for status, found in sorted(codes.items())}, []),
         "further Order fields": (sorted(order_fields), []),
         "further Error fields": (sorted(error_fields), []),

@@ -27,6 +27,8 @@ class Status(StrEnum):
 
 
 WORST_FIRST = tuple(Status)
+#: The id that stands for a check where a requirement has none.
+NO_CHECK = "none"
 #: The statuses that say something about the service.
 EXERCISED = frozenset({Status.PASSED, Status.FAILED, Status.WAIVED})
 
@@ -135,7 +137,7 @@ def fold(
     for requirement in requirements:
         own = sorted(by_requirement.get(requirement.id, []), key=lambda check: check.id)
         if not own:
-            own = [CheckResult("none", requirement.id, Status.EXCLUDED, unchecked)]
+            own = [CheckResult(NO_CHECK, requirement.id, Status.EXCLUDED, unchecked)]
         result = RequirementResult(requirement, worst(check.status for check in own), tuple(own))
         waiver = (waivers or {}).get(requirement.id)
         if waiver and result.status is Status.FAILED:
@@ -151,7 +153,7 @@ def _attributed(result: RequirementResult, failed: set[str]) -> RequirementResul
     causes = [id_ for id_ in result.requirement.rests_on if id_ in failed]
     if result.status is not Status.FAILED or not causes or any(check.certain for check in result.checks):
         return result
-    note = f"this rests on {' and '.join(causes)}, which failed; mend that first. Seen: "
+    note = f"this rests on {' and '.join(causes)}, which failed; fix that first. Seen: "
     checks = tuple(
         replace(check, status=Status.INCONCLUSIVE, message=note + check.message, owners=tuple(causes))
         if check.status is Status.FAILED

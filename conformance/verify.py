@@ -172,6 +172,25 @@ def unchanged(
             )
 
 
+def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
+    """The ids in both of two listings: what is asked for in between has to show them (LIST-6). Raises Excluded for
+    fewer than two."""
+    steady = before.ids & after.ids
+    if len(steady) < 2:
+        raise Excluded("the listing holds fewer than two orders with ids, so nothing could be seen to be left out")
+    return steady
+
+
+def left_out(lacking: frozenset[int], found: Listing, answer: Answer) -> Failed:
+    """What to raise where `found`, the listing in the answer to a query, does not show the orders `lacking`."""
+    return Failed(
+        f"all orders in spite of ?{answer.request.query}, since filtering and pagination are not supported",
+        f"{len(found.elements)} elements, without order {min(lacking)} and {len(lacking) - 1} others that were "
+        "listed before and after",
+        answer,
+    )
+
+
 def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: Sequence[Answer] = ()) -> None:
     """Demand that an order was still pending when it was cancelled with the key just now.
 
@@ -189,6 +208,26 @@ def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: S
             *shown_by,
             cancelled,
         )
+
+
+def still_shipped(
+    cancelled: Answer, control: Callable[[], Answer], *, since: str, shown_by: Sequence[Answer] = ()
+) -> None:
+    """Demand that an order was still shipped when it was cancelled with the key just now.
+
+    `control` sends the same cancel of another shipped order, to which nothing was done. It is only called where this
+    one was not refused: then it tells whether shipped orders are.
+    """
+    if settled(cancelled).status not in (204, 404):
+        step(cancelled, 409, "CANCEL-3")
+        return
+    step(control(), 409, "CANCEL-3")
+    raise Failed(
+        f"the order still shipped, so that cancelling it with the key answers 409, since {since}",
+        f"{describe(cancelled)}, while another shipped order is refused",
+        *shown_by,
+        cancelled,
+    )
 
 
 def describe(answer: Answer) -> str:

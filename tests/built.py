@@ -10,7 +10,8 @@ from conformance.checks import credentials
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target
 from conformance.transport.client import Answer
-from conformance.transport.evidence import Allowed, Credential, Exchange, Recorder, Redactor, Request
+from conformance.transport.evidence import Allowed, Credential, Exchange, Recorder, Request
+from conformance.transport.redaction import Redactor
 from conformance.universal import Judge
 
 KEY = "sk-Harness.Key_42"

@@ -25,7 +25,7 @@ from conformance.writing import WRITERS
 
 #: Sentences that are printed; of more there is the number.
 _MOST = 20
-#: By so much may the clock of the run have been set while it ran.
+#: By how much the clock may have been set while the run went on.
 _CLOCK = timedelta(seconds=2)
 
 

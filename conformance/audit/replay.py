@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from conformance import check as checks_of
 from conformance import collect, plugin, preflight, running
 from conformance.audit.record import Record, Unsupported
 from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
+from conformance.check import all_checks
 from conformance.collect import OWN_PROCESS, Collection, Report
 from conformance.plugin import Shared
 from conformance.reporting.run import Circumstances, Run
@@ -27,8 +27,8 @@ from conformance.states.provider import Provider
 from conformance.target import Mode, Options, Secret, States, Target
 from conformance.transport.client import Client, Observer
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.evidence import Redactor
 from conformance.transport.guard import Guard
+from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
 from conformance.verdict import CheckResult, Status
 
@@ -48,7 +48,7 @@ def replay(stated: Run, made: Circumstances, key: str) -> Replayed:
     """Run the checks of `stated` again on its evidence, with `key` standing in for the one of the run."""
     bench = _Bench(stated, made, key)
     running.seclude()
-    pytest.main(running.words(), plugins=[bench, running.Quiet()])
+    pytest.main(running.pytest_arguments(), plugins=[bench, running.Quiet()])
     if bench.replay is None or not bench.replay.runs:
         raise RuntimeError("the checks could not be run")
     run = replace(
@@ -165,7 +165,7 @@ class Replay(plugin.Plugin):
         self.record.close()
         built = collect.build(
             self.collections[OWN_PROCESS],
-            checks_of.all_checks(),
+            all_checks(),
             self.settings,
             self.waivers,
             finished=datetime.now(UTC),

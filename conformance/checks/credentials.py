@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from conformance.transport.evidence import NOBODY, Credential
+from conformance.transport.evidence import Credential
 
 #: Key -> something that is not the key. `shell` writes it for a curl line in terms of $KEY, where the shell can.
 Change = Callable[[str], str]
@@ -94,9 +94,17 @@ def bearer(token: str, label: str, shell: str | None = None, *, malformed: bool 
     return Credential(label, (("Authorization", f"Bearer {token}"),), malformed=malformed, shell=written)
 
 
+def _with_key(
+    key: str, label: str, template: str, name: str = "Authorization", *, valid: bool = False, malformed: bool = False
+) -> Credential:
+    """A credential in the header field `name`, whose value is `template` with the key for each `{key}`."""
+    value, shell = (template.replace("{key}", word) for word in (key, "$KEY"))
+    return Credential(label, ((name, value),), valid=valid, malformed=malformed, shell=shell)
+
+
 def valid(key: str) -> Credential:
     """The valid key, as section 5 has it presented."""
-    return Credential("the key", (("Authorization", f"Bearer {key}"),), valid=True, shell="Bearer $KEY")
+    return _with_key(key, "the key", "Bearer {key}", valid=True)
 
 
 def near_misses(key: str) -> list[Credential]:
@@ -139,113 +147,86 @@ def telling_invalid_keys(key: str) -> list[Credential]:
     return [wrong for wrong in near_misses(key) if wrong.label in wanted and not wrong.malformed]
 
 
+#: Schemes that the key may be put under, headers that may hold it bare or as a bearer token, and cookies.
+OTHER_SCHEMES = (
+    "Basic", "Token", "ApiKey", "Api-Key", "Key", "Access", "Digest", "JWT", "Bearer_", "XBearer", "Bear", "OAuth",
+)  # fmt: skip
+OTHER_HEADERS = ("X-API-Key", "API-Key", "X-Auth-Token", "X-Access-Token", "Api_Key", "X-Authorization")
+BEARER_HEADERS = ("X-Forwarded-Authorization", "Authentication", "Proxy-Authorization")
+COOKIES = ("api_key", "token", "access_token", "Authorization", "session")
+#: Less common ones, which are all tried in one request.
+RARE_HEADERS = (
+    "ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key", "X-Auth-Key", "Private-Token",
+    "X-Forwarded-Access-Token", "Ocp-Apim-Subscription-Key",
+)  # fmt: skip
+RARE_COOKIES = ("apikey", "apiKey", "auth", "jwt", "key", "sid")
+
+
 def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
     """The right key, shown in any way but the right one (AUTH-4). Behind a forward proxy, which takes its own
     credentials from it, Proxy-Authorization is left alone."""
 
-    def header(label: str, name: str, value: str, shell: str | None = None) -> Credential:
-        return Credential(label, ((name, value),), shell=shell)
-
     def basic(label: str, text: str) -> Credential:
-        return header(label, "Authorization", "Basic " + base64.b64encode(text.encode()).decode())
+        return Credential(label, (("Authorization", "Basic " + base64.b64encode(text.encode()).decode()),))
 
-    found = [
-        header("the bare key, without a scheme", "Authorization", key, "$KEY"),
+    bearers = [name for name in BEARER_HEADERS if not (proxied and name == "Proxy-Authorization")]
+    cookies = "; ".join(f"{name}={{key}}" for name in RARE_COOKIES)
+    return [
+        _with_key(key, "the bare key, without a scheme", "{key}"),
         basic("the key as the user of Basic", f"{key}:"),
         basic("the key as the password of Basic", f":{key}"),
         basic("the key as user and password of Basic", f"{key}:{key}"),
         basic("the key as the password of Basic for the user api", f"api:{key}"),
-        header(
-            "the key behind the schemes Basic and Bearer", "Authorization", f"Basic Bearer {key}", "Basic Bearer $KEY"
-        ),
+        _with_key(key, "the key behind the schemes Basic and Bearer", "Basic Bearer {key}"),
+        *(_with_key(key, f"the key under the scheme {scheme}", f"{scheme} {{key}}") for scheme in OTHER_SCHEMES),
+        *(_with_key(key, f"the key in the header {name}", "{key}", name) for name in OTHER_HEADERS),
+        *(_with_key(key, f"the key as a bearer token in the header {name}", "Bearer {key}", name) for name in bearers),
+        *(_with_key(key, f"the key in the cookie {name}", f"{name}={{key}}", "Cookie") for name in COOKIES),
+        Credential("the key in headers of several names", tuple((name, key) for name in RARE_HEADERS)),
+        _with_key(key, "the key in cookies of several names", cookies, "Cookie"),
     ]
-    found += [
-        header(f"the key under the scheme {scheme}", "Authorization", f"{scheme} {key}", f"{scheme} $KEY")
-        for scheme in (
-            "Basic",
-            "Token",
-            "ApiKey",
-            "Api-Key",
-            "Key",
-            "Access",
-            "Digest",
-            "JWT",
-            "Bearer_",
-            "XBearer",
-            "Bear",
-            "OAuth",
-        )
-    ]
-    found += [
-        header(f"the key in the header {name}", name, key, "$KEY")
-        for name in ("X-API-Key", "API-Key", "X-Auth-Token", "X-Access-Token", "Api_Key", "X-Authorization")
-    ]
-    found += [
-        header(f"the key as a bearer token in the header {name}", name, f"Bearer {key}", "Bearer $KEY")
-        for name in ("X-Forwarded-Authorization", "Authentication", *(() if proxied else ("Proxy-Authorization",)))
-    ]
-    found += [
-        header(f"the key in the cookie {name}", "Cookie", f"{name}={key}", f"{name}=$KEY")
-        for name in ("api_key", "token", "access_token", "Authorization", "session")
-    ]
-    names = [
-        *("ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key", "X-Auth-Key", "Private-Token"),
-        *("X-Forwarded-Access-Token", "Ocp-Apim-Subscription-Key"),
-    ]
-    cookies = "; ".join(f"{name}={{}}" for name in ("apikey", "apiKey", "auth", "jwt", "key", "sid"))
-    return [
-        *found,
-        Credential("the key in headers of several names", tuple((name, key) for name in names)),
-        header(
-            "the key in cookies of several names", "Cookie", cookies.replace("{}", key), cookies.replace("{}", "$KEY")
-        ),
-    ]
+
+
+#: Query parameters that may be read for a key, and less common ones, which are all tried in one request.
+PARAMETERS = ("api_key", "apikey", "access_token", "token", "key", "bearer")
+RARE_PARAMETERS = (
+    "apiKey", "accessToken", "auth", "auth_token", "authorization", "jwt", "api-key", "API_KEY", "private_token",
+    "subscription-key",
+)  # fmt: skip
 
 
 def in_query(key: str) -> list[Credential]:
     """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400."""
-    names = ("api_key", "apikey", "access_token", "token", "key", "bearer")
     quoted = quote(key, safe="")
-    several = (
-        "apiKey",
-        "accessToken",
-        "auth",
-        "auth_token",
-        "authorization",
-        "jwt",
-        "api-key",
-        "API_KEY",
-        "private_token",
-        "subscription-key",
-    )
+    several = "&".join(f"{name}={quoted}" for name in RARE_PARAMETERS)
     return [
-        *(Credential(f"the key in the query parameter {name}", query=f"{name}={quoted}") for name in names),
-        Credential(
-            "the key in query parameters of several names", query="&".join(f"{name}={quoted}" for name in several)
-        ),
+        *(Credential(f"the key in the query parameter {name}", query=f"{name}={quoted}") for name in PARAMETERS),
+        Credential("the key in query parameters of several names", query=several),
     ]
 
 
 def malformed(key: str) -> list[Credential]:
     """Bearer credentials that are empty or not well-formed; 400 is as good as 401 (RFC 6750 section 3.1)."""
-    found = [
-        ("a bearer scheme without a token", "Bearer", "Bearer"),
-        ("the key twice behind one scheme", f"Bearer {key} {key}", "Bearer $KEY $KEY"),
-        ("the scheme twice", f"Bearer Bearer {key}", "Bearer Bearer $KEY"),
-        ("the key after a colon", f"Bearer: {key}", "Bearer: $KEY"),
-        ("the key right behind the scheme", f"Bearer{key}", "Bearer$KEY"),
-        ("the key with a character percent-encoded", f"Bearer %{ord(key[0]):02X}{key[1:]}", None),
-        ("the key in quotes", f'Bearer "{key}"', 'Bearer "$KEY"'),
-        ("an empty credential", "", None),
-        ("the key and another word, with a comma", f"Bearer {key},x", "Bearer $KEY,x"),
-        ("the key and another word, with a semicolon", f"Bearer {key};x", "Bearer $KEY;x"),
-        ("a number, a bar and the key", f"Bearer 1|{key}", "Bearer 1|$KEY"),
-        ("the key as a parameter", f'Bearer token="{key}"', 'Bearer token="$KEY"'),
-        ("another word and the key, with a comma", f"Bearer x,{key}", "Bearer x,$KEY"),
-        *((f"the token {token}", f"Bearer {token}", f"Bearer {token}") for token in WILD),
-    ]
+
+    def wrong(label: str, template: str) -> Credential:
+        return _with_key(key, label, template, malformed=True)
+
+    encoded = f"Bearer %{ord(key[0]):02X}{key[1:]}"
     return [
-        Credential(label, (("Authorization", value),), malformed=True, shell=shell) for label, value, shell in found
+        wrong("a bearer scheme without a token", "Bearer"),
+        wrong("the key twice behind one scheme", "Bearer {key} {key}"),
+        wrong("the scheme twice", "Bearer Bearer {key}"),
+        wrong("the key after a colon", "Bearer: {key}"),
+        wrong("the key right behind the scheme", "Bearer{key}"),
+        Credential("the key with a character percent-encoded", (("Authorization", encoded),), malformed=True),
+        wrong("the key in quotes", 'Bearer "{key}"'),
+        wrong("an empty credential", ""),
+        wrong("the key and another word, with a comma", "Bearer {key},x"),
+        wrong("the key and another word, with a semicolon", "Bearer {key};x"),
+        wrong("a number, a bar and the key", "Bearer 1|{key}"),
+        wrong("the key as a parameter", 'Bearer token="{key}"'),
+        wrong("another word and the key, with a comma", "Bearer x,{key}"),
+        *(wrong(f"the token {token}", f"Bearer {token}") for token in WILD),
     ]
 
 
@@ -258,39 +239,17 @@ def beyond_ascii() -> Credential:
 
 def schemes(key: str) -> list[Credential]:
     """The valid key under other spellings of the scheme's name (AUTH-8)."""
-    return [
-        Credential(f"the key under the scheme {name}", (("Authorization", f"{name} {key}"),), shell=f"{name} $KEY")
-        for name in ("bearer", "BEARER", "bEaReR")
-    ]
+    names = ("bearer", "BEARER", "bEaReR")
+    return [_with_key(key, f"the key under the scheme {name}", f"{name} {{key}}") for name in names]
 
 
 def header_names(key: str) -> list[Credential]:
     """The valid key under other spellings of the name of its header field, which has no case (RFC 9110 section 5.1)."""
-    return [
-        Credential(f"the key in the header {name}", ((name, f"Bearer {key}"),), valid=True, shell="Bearer $KEY")
-        for name in ("authorization", "AUTHORIZATION")
-    ]
+    names = ("authorization", "AUTHORIZATION")
+    return [_with_key(key, f"the key in the header {name}", "Bearer {key}", name, valid=True) for name in names]
 
 
 def secrets(key: str) -> dict[str, str]:
     """Everything made from `key` that must show nowhere, with the label that stands for it."""
     found = {miss.change(key): f"<{miss.label}>" for miss in NEAR_MISSES}
     return {value: label for value, label in found.items() if value and value != key}
-
-
-__all__ = [
-    "NOBODY",
-    "bearer",
-    "beyond_ascii",
-    "header_names",
-    "in_query",
-    "invalid_keys",
-    "kinds_of_invalid_keys",
-    "malformed",
-    "misplaced",
-    "near_misses",
-    "schemes",
-    "secrets",
-    "telling_invalid_keys",
-    "valid",
-]

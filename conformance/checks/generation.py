@@ -104,19 +104,19 @@ def make(call: Call) -> Any:
     return _made[call]
 
 
-def number(*words: object) -> int:
+def derived_seed(*words: object) -> int:
     """A random number of 64 bits that derives from these words alone."""
     return random.Random(":".join(map(str, words))).getrandbits(64)
 
 
-def sequences(count: int, steps: int, number: int) -> Sequence[Sequence[Step]]:
+def sequences(count: int, steps: int, seed: int) -> Sequence[Sequence[Step]]:
     """At most `count` sequences of at most `steps` steps."""
-    return cast(Sequence[Sequence[Step]], make(("sequences", (count, steps, number))))
+    return cast(Sequence[Sequence[Step]], make(("sequences", (count, steps, seed))))
 
 
-def requests(kind: str, budget: str, number: int) -> Sequence[Made]:
+def requests(kind: str, budget: str, seed: int) -> Sequence[Made]:
     """Different requests of a `kind` in KINDS, the shortest first."""
-    return cast(Sequence[Made], make(("requests", (kind, budget, number))))
+    return cast(Sequence[Made], make(("requests", (kind, budget, seed))))
 
 
 # --- Hypothesis
@@ -173,16 +173,16 @@ def secluded() -> Iterator[None]:
 # --- sequences of steps
 
 
-def _sequences(count: int, steps: int, number: int) -> Sequence[Sequence[Step]]:
+def _sequences(count: int, steps: int, seed: int) -> Sequence[Sequence[Step]]:
     """What to do next follows from no answer."""
-    from hypothesis import seed
+    import hypothesis
     from hypothesis.stateful import run_state_machine_as_test
 
     made: list[list[Step]] = []
     with secluded():
         # A partial: of a class Hypothesis would read the source first, and parse this whole module for it.
         machine: Any = _machine(made)
-        seeded: Any = seed(number)
+        seeded: Any = hypothesis.seed(seed)
         profile = _profile(count, stateful_step_count=steps, report_multiple_bugs=False)
         run_state_machine_as_test(seeded(partial(machine)), settings=profile)
     return made[:count]
@@ -259,8 +259,8 @@ def _text(value: object) -> str:
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
 
 
-def kind(segment: str) -> str:
-    """What a path segment is in the words of the observations."""
+def topic_of(segment: str) -> str:
+    """What a path segment is: the topic of the observations that it belongs to, or "an id"."""
     text = unquote(segment)
     if re.fullmatch(r"[+-]?[0-9]+", text):
         plain = re.fullmatch(r"0|-?[1-9][0-9]*", text)
@@ -293,27 +293,29 @@ KINDS = {
     "far orders": Making(CANCEL, _far_orders),
     "listings": Making(LIST, lambda: _optional("header", _HEADERS)),
     "queries": Making(LIST, lambda: _optional("query", _QUERY), used=lambda made: made.query != ""),
-    "malformed ids": Making(CANCEL, lambda: [_order_id()], wrong=True, used=lambda made: kind(made.segment) != "an id"),
+    "malformed ids": Making(
+        CANCEL, lambda: [_order_id()], wrong=True, used=lambda made: topic_of(made.segment) != "an id"
+    ),
 }
 
 
-def _requests(kind: str, budget: str, number: int) -> Sequence[Made]:
+def _requests(kind: str, budget: str, seed: int) -> Sequence[Made]:
     making, count = KINDS[kind], BUDGETS[budget]
     with secluded():
         strategy = (_plain_requests if budget == "quick" else _schemathesis_requests)(making)
-        found = _drawn(strategy, 3 * count, number)
+        found = _drawn(strategy, 3 * count, seed)
     return [made for made in sorted([made for made in found if made.size <= LONGEST][:count]) if making.used(made)]
 
 
-def _drawn(strategy: SearchStrategy[Made], examples: int, number: int) -> list[Made]:
+def _drawn(strategy: SearchStrategy[Made], examples: int, seed: int) -> list[Made]:
     """Different examples of a strategy."""
-    from hypothesis import given, seed
+    import hypothesis
 
     found: dict[Made, None] = {}
 
-    @seed(number)
+    @hypothesis.seed(seed)
     @_profile(examples)
-    @given(strategy)
+    @hypothesis.given(strategy)
     def collect(made: Made) -> None:
         found.setdefault(made)
 

@@ -23,7 +23,7 @@ from conformance.transport.wire import Wire
 #: Seconds after which a service should not have forgotten that an order was cancelled.
 MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
-#: So close to the ends of int64 only one check places orders: its ids could be mistaken for any other there.
+#: Only one check places orders closer than this to the ends of int64: clamped ids could be mistaken for its own.
 ENDS = 2**12
 
 

@@ -22,7 +22,7 @@ AT_ONCE = 6
 READY = 60.0
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
-#: So often a request that was answered wrongly among others is sent again alone.
+#: How often a request that was answered wrongly among others is sent again alone.
 TRIES = 4
 
 

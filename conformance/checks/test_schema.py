@@ -20,14 +20,14 @@ from conformance import verify
 from conformance.api import Api, Observations
 from conformance.check import requirement
 from conformance.checks import generation
-from conformance.checks.generation import FAR, SOON, Made, kind
+from conformance.checks.generation import FAR, SOON, Made, topic_of
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import readings
 
-#: So often is drawn anew where nothing that was drawn may go out.
+#: How many draws are made while nothing that was drawn may be sent.
 DRAWS = 5
 
 
@@ -50,8 +50,8 @@ def statuses(answers: list[Answer]) -> list[str]:
 # --- the checks
 
 
-#: The checks and the kinds of requests that each has made up, so that it can be done ahead.
-KINDS = {
+#: The kinds of requests that each check has made up, so that it can be done ahead.
+MADE_UP = {
     "schema.generated_queries_do_not_shrink": ("queries",),
     "schema.generated_absent_orders_are_not_found": ("far orders",),
     "schema.generated_malformed_ids_are_client_errors": ("malformed ids",),
@@ -74,7 +74,7 @@ class Maker:
 
     def arguments(self, kind: str, draw: int = 1) -> tuple[str, str, int]:
         """What `generation.requests` is given for the draw with this number."""
-        return kind, self._budget, generation.number(*self._derived, kind, draw)
+        return kind, self._budget, generation.derived_seed(*self._derived, kind, draw)
 
 
 @pytest.fixture
@@ -90,24 +90,15 @@ def test_generated_queries_do_not_shrink(api: Api, maker: Maker, observe: Observ
     queries = maker("queries")
     before = api.listing()
     answers = api.send_all(api.ask_list(query=made.query) for made in queries)
-    steady = before.ids & api.listing().ids
-    if len(steady) < 2:
-        raise verify.Excluded(
-            "the listing holds fewer than two orders with ids, so nothing could be seen to be left out"
-        )
-    for made, answer in zip(queries, answers, strict=True):
+    steady = verify.listed_throughout(before, api.listing())
+    for answer in answers:
         if verify.settled(answer).status != 200:
             continue
         if answer.listing is None:
             raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing", "LIST-1")
         lacking = steady - answer.listing.ids
         if lacking:
-            raise verify.Failed(
-                f"all orders in spite of ?{made.query}, since filtering and pagination are not supported",
-                f"{len(answer.listing.elements)} elements, without order {min(lacking)} and {len(lacking) - 1} others "
-                "that were listed before and after",
-                answer,
-            )
+            raise verify.left_out(lacking, answer.listing, answer)
     observe("unknown query parameters", {"made up": statuses(answers)}, *answers[:1])
 
 
@@ -144,15 +135,15 @@ def test_generated_malformed_ids_are_client_errors(api: Api, maker: Maker, obser
     sent = first_draw(
         lambda: maker("malformed ids"),
         lambda made: out_of_reach(api, found, made.segment),
-        enough=lambda segments: any(kind(segment) == "malformed ids" for segment in segments),
+        enough=lambda segments: any(topic_of(segment) == "malformed ids" for segment in segments),
     )
     answers = api.send_all(api.ask_cancel(segment, allowed=Allowed.OPEN) for segment in sent)
-    by_kind: dict[str, list[Answer]] = {}
+    by_topic: dict[str, list[Answer]] = {}
     for segment, answer in zip(sent, answers, strict=True):
-        by_kind.setdefault(kind(segment), []).append(answer)
-    for topic in sorted(by_kind):
-        observe(topic, {"made up": statuses(by_kind[topic])}, *by_kind[topic][:1])
-    malformed = by_kind.get("malformed ids", [])
+        by_topic.setdefault(topic_of(segment), []).append(answer)
+    for topic in sorted(by_topic):
+        observe(topic, {"made up": statuses(by_topic[topic])}, *by_topic[topic][:1])
+    malformed = by_topic.get("malformed ids", [])
     if not malformed:
         raise verify.Excluded("the listing leaves no room for malformed ids that no order could be mistaken for")
     for answer in malformed:

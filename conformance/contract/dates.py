@@ -48,9 +48,9 @@ def all_rfc3339(texts: Sequence[str]) -> bool:
 def is_iso8601(text: str) -> bool:
     """Whether `text` is a date with a time by ISO 8601: calendar, week or ordinal date, basic or extended form, with or
     without offset, down to the hour at least. A bare date and a blank instead of the `T` are not."""
-    match = _EXTENDED.fullmatch(text) or _BASIC.fullmatch(text)
     if is_rfc3339(text):  # ISO 8601 wants capitals; RFC 3339, a profile of it, lets `t` and `z` pass
         return True
+    match = _EXTENDED.fullmatch(text) or _BASIC.fullmatch(text)
     return match is not None and _exists(match.groupdict())
 
 

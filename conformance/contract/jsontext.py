@@ -95,7 +95,7 @@ def parse(body: bytes) -> JsonText:
         if not text.strip(" \t\r\n"):
             raise NotJson("it is empty") from None
         raise NotJson(f"{error.msg} at line {error.lineno} column {error.colno}") from None
-    except RecursionError:  # so many brackets are opened that are never closed
+    except RecursionError:  # brackets that are never closed are nested too deep for the parser
         raise NotJson("its brackets do not match") from None
     except ValueError:  # an integer with more digits than Python converts
         return read(parse_int=_integer)

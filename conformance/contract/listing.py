@@ -25,7 +25,7 @@ from conformance.contract.validators import order_problems, shown
 SHOWN = 3
 #: Fewer elements than this are not worth telling apart: the whole listing goes the thorough way if one is odd.
 MANY = 100
-#: So many elements are read at a time where some are odd, and so many are looked at one by one if one of them is.
+#: How many elements are read at a time where some are odd, and how many at most are then looked at one by one.
 CHUNK, FEW = 1024, 64
 
 #: What section 2 has ids be.

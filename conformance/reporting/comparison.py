@@ -112,10 +112,7 @@ class Matrix:
 
 def compare(a: Run, b: Run) -> Comparison:
     """What changed from run `a` to run `b`, in the order of the catalogue, required before recommended."""
-    worse: list[Change] = []
-    better: list[Change] = []
-    decided: list[Change] = []
-    others: list[Change] = []
+    changes: dict[str, list[Change]] = {"regressions": [], "improvements": [], "decided": [], "others": []}
     before = {result.requirement.id: result for result in a.requirements}
     after = {result.requirement.id: result for result in b.requirements}
     for requirement in _rows((a, b)):
@@ -127,16 +124,12 @@ def compare(a: Run, b: Run) -> Comparison:
             new.reason if new else "",
             bool(new and new.status is not Status.WAIVED and outline.gates(b, new)),
         )
-        if change.before is change.after:
-            continue
-        _bin(change, worse, better, decided, others).append(change)
+        if change.before is not change.after:
+            changes[_kind(change)].append(change)
     return Comparison(
         a,
         b,
-        regressions=tuple(worse),
-        improvements=tuple(better),
-        decided=tuple(decided),
-        others=tuple(others),
+        **{kind: tuple(found) for kind, found in changes.items()},
         observed=tuple(_differences(a, b)),
         notes=tuple(_notes(a, b)),
     )
@@ -258,16 +251,14 @@ def _rows(runs: Iterable[Run]) -> list[Requirement]:
     return sorted(known.values(), key=lambda row: row.level is not Level.REQUIRED)
 
 
-def _bin(
-    change: Change, worse: list[Change], better: list[Change], decided: list[Change], others: list[Change]
-) -> list[Change]:
-    """The list among the four that `change` belongs to."""
+def _kind(change: Change) -> str:
+    """The field of a Comparison that `change` belongs to."""
     lost = change.before is Status.PASSED and change.after in (Status.WAIVED, Status.INCONCLUSIVE)
     if change.after is Status.FAILED or lost:
-        return worse
+        return "regressions"
     if change.after is not Status.PASSED or change.before is None:
-        return others
-    return better if change.before in (Status.FAILED, Status.WAIVED) else decided
+        return "others"
+    return "improvements" if change.before in (Status.FAILED, Status.WAIVED) else "decided"
 
 
 def _differences(a: Run, b: Run) -> Iterable[Difference]:

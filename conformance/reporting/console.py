@@ -4,7 +4,7 @@ In a terminal, text is wrapped to its width under its label. Elsewhere nothing i
 be searched. `curl` lines are never wrapped or cut, so that they can be copied.
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
 
 from rich.console import Console
 from rich.table import Table
@@ -42,16 +42,16 @@ def summary(run: Run, console: Console) -> None:
             _block(paper, group.results[0], "reason", group.reason)
             continue
         paper.line()
-        paper.line((f"INCONCLUSIVE {len(group.results)} requirements", "bold yellow"), f" {_ids(group.results)}")
+        paper.line((f"INCONCLUSIVE {len(group.results)} requirements", "bold yellow"), f" {outline.ids(group.results)}")
         paper.field("reason", group.reason)
     groups, partly = outline.excluded(run), outline.in_part(run)
     if groups or partly:
         paper.line()
         paper.line(("not exercised", "bold"))
     for group in groups:
-        paper.field(f"{len(group.results):>8}", f"{group.reason}: {_ids(group.results)}")
+        paper.field(f"{len(group.results):>8}", f"{group.reason}: {outline.ids(group.results)}")
     for group in partly:
-        paper.field("in part", f"{group.reason}: {_ids(group.results)}")
+        paper.field("in part", f"{group.reason}: {outline.ids(group.results)}")
     if run.warnings:
         paper.line()
     for warning in run.warnings:
@@ -69,7 +69,7 @@ def hint(run: Run) -> str | None:
     return None
 
 
-def annotations(run: Run) -> list[str]:
+def github_annotations(run: Run) -> list[str]:
     """Workflow commands that mark `run` on GitHub, worst first, at most as many as it shows.
 
     An error for each failed requirement that gates, a warning for each other one and for what could not be
@@ -87,12 +87,12 @@ def annotations(run: Run) -> list[str]:
         said = [f"{r.requirement.sentence} (section {r.requirement.section})" for r in group.results[:1]]
         what = group.results[0].requirement.id
         if group.results[1:]:
-            what, said = plural(len(group.results), "requirement"), [_ids(group.results)]
+            what, said = plural(len(group.results), "requirement"), [outline.ids(group.results)]
         commands.append(_command("warning", f"{what} not decided for {run.target}", [*said, cut(group.reason, _TEXT)]))
     return commands[:_ANNOTATIONS]
 
 
-def _failure(paper: "_Paper", run: Run, result: RequirementResult) -> None:
+def _failure(paper: _Paper, run: Run, result: RequirementResult) -> None:
     found = outline.evidence(run, result)
     _head(paper, result)
     paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
@@ -107,19 +107,15 @@ def _failure(paper: "_Paper", run: Run, result: RequirementResult) -> None:
         paper.field("also", f"{plural(len(found) - 1, 'more check')} of it failed")
 
 
-def _block(paper: "_Paper", result: RequirementResult, label: str, text: str) -> None:
+def _block(paper: _Paper, result: RequirementResult, label: str, text: str) -> None:
     _head(paper, result)
     paper.field(label, text or "none given")
 
 
-def _head(paper: "_Paper", result: RequirementResult) -> None:
+def _head(paper: _Paper, result: RequirementResult) -> None:
     row, style = result.requirement, "bold red" if result.status is Status.FAILED else "bold yellow"
     paper.line()
     paper.line((f"{result.status.upper()} {row.id}", style), f" ({row.level}) {row.sentence}")
-
-
-def _ids(results: Iterable[RequirementResult]) -> str:
-    return ", ".join(result.requirement.id for result in results)
 
 
 def _command(kind: str, title: str, lines: list[str]) -> str:

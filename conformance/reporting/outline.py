@@ -15,10 +15,8 @@ from typing import Any
 from conformance.contract.catalogue import Level
 from conformance.reporting.run import Run
 from conformance.transport.evidence import Exchange, curl
-from conformance.verdict import CheckResult, RequirementResult, Status, Verdict, counts, coverage
+from conformance.verdict import NO_CHECK, CheckResult, RequirementResult, Status, Verdict, counts, coverage
 
-#: The status of a check that nothing is said about: the requirement was not selected.
-_UNCHECKED = "none"
 #: What a state provider was asked, as messages quote it: it differs from check to check where the cause is the same.
 _ASKED = re.compile(r'\{"state": .*?(?:\}\}|…)')
 _KEY_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -113,6 +111,11 @@ def _grouped(pairs: Iterable[tuple[str, RequirementResult]]) -> list[Group]:
     return groups
 
 
+def ids(results: Iterable[RequirementResult]) -> str:
+    """The ids of requirements, for a list in a line: `LIST-1, LIST-2`."""
+    return ", ".join(result.requirement.id for result in results)
+
+
 def told(value: Any) -> str:
     """An observed value in words: `letters: 400, null: 404`."""
     if isinstance(value, Mapping):
@@ -129,7 +132,7 @@ def _aside(value: Any) -> str:
 
 def name(check: CheckResult) -> str:
     """The id of `check`, empty for the stand-in of a requirement that nothing checked."""
-    return "" if check.id == _UNCHECKED else check.id
+    return "" if check.id == NO_CHECK else check.id
 
 
 @dataclass(frozen=True)

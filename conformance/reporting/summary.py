@@ -7,7 +7,6 @@ link, notifies an `@name` or interprets HTML (GitHub Flavored Markdown sections 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from conformance.contract.catalogue import Level
 from conformance.reporting import outline
@@ -119,11 +118,7 @@ def _subject(results: list[RequirementResult]) -> str:
     """What a line is about: one requirement in words, or several by their ids."""
     if len(results) == 1:
         return _heading(results[0])
-    return f"**{plural(len(results), 'requirement')}** ({prose(_ids(results))})"
-
-
-def _ids(results: Iterable[RequirementResult]) -> str:
-    return ", ".join(result.requirement.id for result in results)
+    return f"**{plural(len(results), 'requirement')}** ({prose(outline.ids(results))})"
 
 
 def _waived(run: Run) -> list[str]:
@@ -146,8 +141,8 @@ def _not_exercised(run: Run) -> list[str]:
         + (f", {in_part} in part" if in_part else "")
         + "</summary>",
         "",
-        *(f"- {code(cut(group.reason, _TEXT))}: {prose(_ids(group.results))}" for group in groups),
-        *(f"- in part, {code(cut(group.reason, _TEXT // 2))}: {prose(_ids(group.results))}" for group in partly),
+        *(f"- {code(cut(group.reason, _TEXT))}: {prose(outline.ids(group.results))}" for group in groups),
+        *(f"- in part, {code(cut(group.reason, _TEXT // 2))}: {prose(outline.ids(group.results))}" for group in partly),
     ]
     return [*lines, "", "</details>", ""]
 

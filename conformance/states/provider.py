@@ -25,7 +25,7 @@ from conformance.transport.client import JsonCaller
 
 #: Seconds that a provider may take for one message.
 TIMEOUT = 60.0
-#: After so many messages in a row that took longer than that, a provider is not asked again.
+#: A provider that takes longer than that for so many messages in a row is not asked again.
 GIVE_UP_AFTER = 2
 #: Bytes of what a command prints that are read.
 OUTPUT = 1_000_000

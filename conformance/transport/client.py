@@ -37,15 +37,15 @@ HEAD_TOO_LONG = "Receive buffer too long"
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
 #: Bytes of a body from which on equal ones are kept once: a check may hold the answers to dozens of listings.
 WORTH_SHARING = 64 * 1024
-#: A service that sent so many bytes in one answer is sent independent requests one by one: their bodies would be held
-#: together, while equal ones that come one after the other are held once.
+#: Once an answer has more bytes than this, independent requests are sent one by one: bodies that arrive together are
+#: each held in memory, while equal ones that arrive one after the other are held once.
 HEAVY = 2_000_000
 #: Seconds to wait after a 429 without Retry-After while several processes send requests.
 CROWDED_WAIT = 1.0
 #: Independent requests in flight at once.
 TOGETHER = 8
-#: A service that answered within so many seconds is sent independent requests one by one: handing them to threads and
-#: back would take longer than waiting for it.
+#: While a service answers within so many seconds, independent requests are sent one by one: handing them to threads
+#: and back would take longer than waiting for the answer.
 NEAR = 0.004
 
 

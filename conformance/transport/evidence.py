@@ -1,25 +1,18 @@
-"""What went over the wire: requests as checks describe them, exchanges as they are recorded, secrets taken out.
-
-Secrets are removed here, once, when an exchange is recorded; what the reports write was never in possession of them.
-"""
+"""What went over the wire: requests as checks describe them, exchanges as they are recorded, secrets taken out."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import html
 import json
 import re
-import string
 import time
-from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain, pairwise
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
+
+from conformance.transport.redaction import Redactor
 
 #: Bytes of a body that the evidence keeps whole: a listing of some 10,000 orders. Of a longer one it keeps the
 #: beginning, the length and the digest.
@@ -27,21 +20,6 @@ RECORDED_BODY, BEGINNING = 1024 * 1024, 4096
 #: Bytes of bodies that one process keeps in all, as JSON writes them, equal ones counted once; then only the beginning
 #: of each further one.
 RECORDED_IN_ALL = 100_000_000
-#: A part of the key of this length or more is as secret as the key.
-SECRET_PART = 8
-#: Characters that are looked for before a whole secret is: no more than the shortest has.
-ANCHOR = 4
-KEY_LABEL = "<key>"
-#: What marks the place where a quotation was cut.
-ELLIPSIS = "…"
-#: What a short key leaves in the middle of a longer text in base64.
-SHORTEST_BASE64 = 6
-#: Texts of at most so many characters are cleaned once: the same few header fields and bodies come again and again.
-REMEMBERED = 4096
-MOST_REMEMBERED = 1024
-
-_ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-
 Headers = tuple[tuple[str, str], ...]
 
 
@@ -52,6 +30,10 @@ class Operation(StrEnum):
     CANCEL = "cancelOrder"
     PET = "pet lookup"
     OTHER = "other"
+
+
+#: The statuses that each operation lists (sections 4.1 and 4.2).
+STATUSES = {Operation.LIST: frozenset({200, 401}), Operation.CANCEL: frozenset({204, 401, 404, 409})}
 
 
 class Allowed(StrEnum):
@@ -202,156 +184,6 @@ class Exchange:
     def line(self) -> str:
         """The request in a few words: method, path, credential."""
         return f"{self.method} {self.url} with {self.credential}"
-
-
-class Redactor:
-    """Takes the key, what is made from it, and long parts of it out of text, and puts a label there.
-
-    Known values are replaced as they are, escaped and in base64; what is left of the key in any stretch of SECRET_PART
-    characters or more becomes "<part of the key>", in any case and also backwards.
-    """
-
-    def __init__(self, key: str) -> None:
-        self._labels: dict[str, str] = {}
-        self._spelt: dict[str, str] = {}
-        self._known: dict[str, str] = {}
-        self._anchors: dict[str, set[str]] = {}
-        starts = range(len(key) - SECRET_PART + 1)
-        ways = (key.translate(_ASCII_LOWER), key[::-1].translate(_ASCII_LOWER))
-        self._parts = {text[i : i + SECRET_PART] for text in ways for i in starts}
-        half = SECRET_PART // 2  # each part holds a whole one of these, which are few
-        self._blocks = {text[i : i + half] for text in ways for i in range(0, len(key) - half + 1, half)}
-        self.add(key, KEY_LABEL)
-
-    def add(self, value: str, label: str) -> None:
-        """Replace `value` by `label` from now on. What is made from the key and too short to tell of it stays."""
-        if len(value) < ANCHOR and label != KEY_LABEL:
-            return
-        for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
-            self._labels.setdefault(form, label)
-        self._spelt.update(dict.fromkeys(_spelt_out(value), label))
-        self._ordered = sorted(self._labels, key=len, reverse=True)
-        self._whole = [form for form, known in (*self._labels.items(), *self._spelt.items()) if known == KEY_LABEL]
-        self._known.clear()
-        self._anchors = {}
-
-    def clean(self, text: str) -> str:
-        """`text` without secrets."""
-        if len(text) > REMEMBERED:
-            return self._cleaned(text)
-        if text not in self._known:
-            if len(self._known) >= MOST_REMEMBERED:
-                self._known.clear()
-            self._known[text] = self._cleaned(text)
-        return self._known[text]
-
-    def _cleaned(self, text: str) -> str:
-        if ELLIPSIS in text:
-            text = self._without_beginnings(text)
-        if "%" in text or "\\u" in text:
-            for value, label in self._spelt.items():
-                text = text.replace(value, label)
-        anchors = self._anchors or _anchors(self._ordered)
-        self._anchors = anchors
-        if present := _present(anchors, text):
-            possible = set().union(*(anchors[anchor] for anchor in present))
-            for value in self._ordered:
-                if value in possible:
-                    text = text.replace(value, self._labels[value])
-        return self._without_parts(text)
-
-    def reveals(self, text: str) -> bool:
-        """Whether `text` holds the key itself, in any form."""
-        return any(map(text.__contains__, self._whole))
-
-    def _without_beginnings(self, text: str) -> str:
-        """`text` without what is left of a secret where a quotation was cut, which is marked by an ellipsis."""
-        forms = [pair for pair in (*self._labels.items(), *self._spelt.items()) if pair[0][:SECRET_PART] in text]
-        *cut, rest = text.split(ELLIPSIS)
-        for place, piece in enumerate(cut if forms else ()):
-            begun = [
-                (start, label)
-                for form, label in forms
-                if (start := piece.rfind(form[:SECRET_PART], -len(form))) >= 0 and form.startswith(piece[start:])
-            ]
-            if begun:
-                start, label = min(begun)
-                cut[place] = piece[:start] + label
-        return ELLIPSIS.join([*cut, rest])
-
-    def _without_parts(self, text: str) -> str:
-        # Unlike lower(), translate() never changes the length; it takes five times as long.
-        lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
-        if not _present(self._blocks, lowered):
-            return text
-        covered: list[tuple[int, int]] = []
-        for part in self._parts:
-            start = lowered.find(part)
-            while start >= 0:
-                covered.append((start, start + len(part)))
-                start = lowered.find(part, start + 1)
-        if not covered:
-            return text
-        covered.sort()
-        merged = [covered[0]]
-        for start, end in covered[1:]:
-            if start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
-        edges = [0, *(edge for span in merged for edge in span), len(text)]
-        kept = [text[a:b] for a, b in list(pairwise(edges))[::2]]
-        return "<part of the key>".join(kept)
-
-
-def _anchors(forms: list[str]) -> dict[str, set[str]]:
-    """A few characters of the middle of each form, where most are alike, with all forms for which they stand: as few
-    as can be. Where none of these are, no form is, and they are looked for in a fraction of the time."""
-    middles = {form: form[max(0, len(form) // 2 - 8) :][:16] for form in forms}
-    held = {
-        form: [text[i : i + ANCHOR] for i in range(max(1, len(text) - ANCHOR + 1))] for form, text in middles.items()
-    }
-    counts = Counter(chain.from_iterable(held.values()))
-    found: dict[str, set[str]] = {}
-    for form, parts in held.items():
-        found.setdefault(max(parts, key=counts.__getitem__), set()).add(form)
-    return found
-
-
-def _present(stretches: Collection[str], text: str) -> set[str]:
-    """Those of `stretches` that are in `text`. In a long one, whether a single character is takes a tenth of the time
-    to tell."""
-    if len(text) > REMEMBERED:
-        there = {character for character in set("".join(stretches)) if character in text}
-        stretches = {stretch for stretch in stretches if there.issuperset(stretch)}
-    return {stretch for stretch in stretches if stretch in text}
-
-
-def _escaped_forms(value: str) -> list[str]:
-    """What `value` looks like inside a JSON string, with and without escaped slashes, and inside HTML."""
-    quoted = json.dumps(value)[1:-1]
-    return [quoted, quoted.replace("/", "\\/"), html.escape(value)]
-
-
-def _spelt_out(value: str) -> list[str]:
-    """What `value` looks like with every character escaped, in a URL and in a JSON string."""
-    codes = [ord(char) for char in value]
-    urls = ("".join(f"%{code:02x}" for code in codes), "".join(f"%{code:02X}" for code in codes))
-    strings = ("".join(f"\\u{code:04x}" for code in codes), "".join(f"\\u{code:04X}" for code in codes))
-    return [*urls, *strings]
-
-
-def _base64_forms(value: str) -> list[str]:
-    """What `value` looks like inside base64, at each of the three alignments, without the ends that depend on its
-    neighbours."""
-    forms = []
-    for lead in range(3):
-        encoded = base64.b64encode(b"\0" * lead + value.encode()).decode().rstrip("=")
-        skip = (0, 2, 3)[lead]
-        core = encoded[skip:] if (lead + len(value.encode())) % 3 == 0 else encoded[skip:-1]
-        if len(core) >= SHORTEST_BASE64:
-            forms += [core, core.replace("+", "-").replace("/", "_")]
-    return forms
 
 
 class Recorder:

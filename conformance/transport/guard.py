@@ -37,11 +37,11 @@ LOW_BITS = 2**31
 LONGEST = 1000
 #: Absent ids are large, or fit into 32 bits if an order sits where large ones would be clamped to.
 DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
-#: So many ids are remembered. A listing of more, or listings with other ids each time, are no ground to cancel on.
+#: How many ids are remembered. Where listings show more, nothing but orders that were handed out is cancelled.
 MOST_REMEMBERED = 1_500_000
-#: New ids are sorted in one by one if they are no more than these.
+#: Up to this many new ids are inserted one by one; more are sorted together.
 FEW = 200
-#: Below this a double is no other integer than the one it was made of.
+#: Below this no two integers are the same double.
 EXACT = 2**53
 #: A service may clamp an id that is too large for it to one of these.
 RANGES = ((-(2**31), 2**31 - 1), (INT64.start, INT64.stop - 1))

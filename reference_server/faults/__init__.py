@@ -6,7 +6,7 @@ command line is the function's with hyphens, and its docstring is what people re
 
 from __future__ import annotations
 
-from . import (
+from . import (  # noqa: F401 - each registers its faults
     cancelling,
     credentials,
     errors,
@@ -17,20 +17,6 @@ from . import (
     protocol,
     refusals,
 )
-from .registry import FAULTS, NOT_FAULTABLE, Fault, fault
+from .registry import FAULTS
 
-__all__ = [
-    "FAULTS",
-    "NOT_FAULTABLE",
-    "Fault",
-    "cancelling",
-    "credentials",
-    "errors",
-    "fault",
-    "listing",
-    "no_content",
-    "orders",
-    "other_orders",
-    "protocol",
-    "refusals",
-]
+__all__ = ["FAULTS"]

@@ -5,11 +5,7 @@ from __future__ import annotations
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
-from ..orders import Outcome
 from .registry import fault
-
-CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
-
 
 # --- CANCEL-2: nothing after 204 ---
 

@@ -25,11 +25,6 @@ class Fault(NamedTuple):
 FAULTS: dict[str, Fault] = {}
 """Every fault by its name."""
 
-NOT_FAULTABLE = {
-    "BASE-2": "The scheme of the base URL belongs to the deployment; the server does not see it.",
-}
-"""The requirements that no fault of a server can break, and why."""
-
 
 def fault(requirement: str) -> Callable[[Install], Install]:
     """Registers a function as a fault; takes the id of the requirement that it breaks."""

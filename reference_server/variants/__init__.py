@@ -6,7 +6,7 @@ so. A variant is a function that changes a service (see `api.Service` and `amend
 
 from __future__ import annotations
 
-from . import answers, deployment, orders, protocol
-from .registry import VARIANTS, Variant, variant
+from . import answers, deployment, orders, protocol  # noqa: F401 - each registers its variants
+from .registry import VARIANTS
 
-__all__ = ["VARIANTS", "Variant", "answers", "deployment", "orders", "protocol", "variant"]
+__all__ = ["VARIANTS"]

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote
 import pytest
 from built import session
 
-from conformance.checks.generation import BUDGETS, FAR, KINDS, LONGEST, SOON, Made, kind, requests
+from conformance.checks.generation import BUDGETS, FAR, KINDS, LONGEST, SOON, Made, requests, topic_of
 from conformance.checks.test_schema import out_of_reach
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
@@ -37,13 +37,13 @@ def test_far_orders_are_well_formed_and_far(budget: str) -> None:
         assert re.fullmatch(r"-?[1-9][0-9]*", each.segment)
         assert int(each.segment) in INT64
         assert abs(int(each.segment)) >= FAR
-        assert kind(each.segment) == "an id"
+        assert topic_of(each.segment) == "an id"
         assert each.query == ""
 
 
 @pytest.mark.parametrize("budget", ["quick", "standard"])
 def test_malformed_ids_are_no_ids(budget: str) -> None:
-    kinds = {kind(each.segment) for each in made("malformed ids", budget)}
+    kinds = {topic_of(each.segment) for each in made("malformed ids", budget)}
     assert "malformed ids" in kinds
     assert "an id" not in kinds
 
@@ -78,7 +78,7 @@ def test_everything_can_be_written_into_a_request(budget: str) -> None:
     ],
 )
 def test_kinds(segment: str, expected: str) -> None:
-    assert kind(segment) == expected
+    assert topic_of(segment) == expected
 
 
 def test_a_segment_comes_plain_or_encoded() -> None:

@@ -16,7 +16,8 @@ from conformance import verify
 from conformance.api import Api, Orders, Taken
 from conformance.checks import model
 from conformance.checks.model import Kind, Step
-from conformance.checks.test_model import BUDGETS, Budget, Run, Search, Walks
+from conformance.checks.test_model import Run, Walks
+from conformance.checks.walks import BUDGETS, Budget, Search
 from conformance.target import Mode, States
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone

@@ -60,7 +60,7 @@ def judge(seed: int) -> Found:
     with Running(chance.service, states_port=0) as server, contextlib.redirect_stderr(io.StringIO()):
         values = {"base_url": server.base_url, "states_url": server.states_url, "api_key_env": KEY_VARIABLE}
         asked = {**values, "seed": seed, "budget": "quick"}
-        status = int(pytest.main(running.arguments([UNNAMED], asked, None), plugins=[keep]))
+        status = int(pytest.main(running.pytest_arguments_for([UNNAMED], asked, None), plugins=[keep]))
     (run,) = keep.runs
     statuses = {row.requirement.id: str(row.status) for row in run.requirements}
     seen: Counter[Breach] = Counter()

@@ -22,7 +22,7 @@ from served import AUTHORIZED
 from transcript import KEY, LIST, conversation, orders_in, served, transcript
 
 from reference_server.api import Service
-from reference_server.faults import FAULTS, NOT_FAULTABLE
+from reference_server.faults import FAULTS
 from reference_server.messages import Request
 from reference_server.orders import Status
 from reference_server.running import Running
@@ -40,8 +40,7 @@ def requirement_ids() -> set[str]:
 
 def test_every_requirement_has_faults() -> None:
     counts = Counter(fault.requirement for fault in FAULTS.values())
-    assert counts.keys() | NOT_FAULTABLE.keys() == requirement_ids()
-    assert not counts.keys() & NOT_FAULTABLE.keys()
+    assert counts.keys() == requirement_ids() - {"BASE-2"}  # its scheme is the deployment's: no server can break it
     assert min(counts.values()) >= 2
     assert len(FAULTS) >= 130
 

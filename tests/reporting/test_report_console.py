@@ -105,18 +105,18 @@ def test_an_encoding_without_the_characters_is_no_obstacle() -> None:
 
 
 def test_annotations_are_one_for_each_failure_worst_first() -> None:
-    lines = console.annotations(failing())
+    lines = console.github_annotations(failing())
     assert [line.split("=")[1].split()[0] for line in lines] == ["CANCEL-3", "ERR-1", "AUTH-7", "LIST-5"]
     assert [line.split()[0] for line in lines] == ["::error", "::error", "::warning", "::warning"]
 
 
 def test_at_most_ten_annotations() -> None:
     checks = [CheckResult("c", id_, Status.FAILED, "no") for id_ in load().requirements]
-    assert len(console.annotations(run(checks))) == 10
+    assert len(console.github_annotations(run(checks))) == 10
 
 
 def test_annotations_escape_what_github_would_interpret() -> None:
-    lines = console.annotations(broken("a,b:c%\r\n::error title=x::y"))
+    lines = console.github_annotations(broken("a,b:c%\r\n::error title=x::y"))
     assert all(line.startswith(("::error title=", "::warning title=")) for line in lines)
     assert not any("\n" in line or "\r" in line for line in lines)
     title = lines[0].removeprefix("::error title=").partition("::")[0]
@@ -126,13 +126,14 @@ def test_annotations_escape_what_github_would_interpret() -> None:
 
 
 def test_what_is_undecided_for_one_reason_is_one_annotation() -> None:
-    (line,) = console.annotations(run([*passing("AUTH-1", "AUTH-2"), *undecided("no answer", "AUTH-1", "AUTH-2")]))
+    checks = [*passing("AUTH-1", "AUTH-2"), *undecided("no answer", "AUTH-1", "AUTH-2")]
+    (line,) = console.github_annotations(run(checks))
     assert line.startswith("::warning title=2 requirements not decided for staging::AUTH-1, AUTH-2%0Ano answer")
 
 
 def test_no_annotations_without_trouble() -> None:
-    assert console.annotations(conformant()) == []
-    assert len(console.annotations(incomplete())) == 1
+    assert console.github_annotations(conformant()) == []
+    assert len(console.github_annotations(incomplete())) == 1
 
 
 @pytest.mark.parametrize("name", EVERY)

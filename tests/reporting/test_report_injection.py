@@ -177,7 +177,7 @@ def test_terminals_get_printable_characters_only(text: str) -> None:
 @searched
 @given(text=HOSTILE)
 def test_a_log_has_no_line_that_github_takes_for_a_command_but_ours(text: str) -> None:
-    for line in console.annotations(broken(text)):
+    for line in console.github_annotations(broken(text)):
         assert line.startswith(("::error title=", "::warning title="))
         assert_harmless(line)
         assert line.count("::") >= 2

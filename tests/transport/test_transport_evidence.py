@@ -18,19 +18,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from conformance.checks import credentials
-from conformance.transport import evidence
+from conformance.transport import evidence, redaction
 from conformance.transport.evidence import (
-    KEY_LABEL,
     NOBODY,
     Allowed,
     Credential,
     Exchange,
     Operation,
-    Redactor,
     Request,
     Trouble,
     curl,
 )
+from conformance.transport.redaction import KEY_LABEL, Redactor
 
 KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=80)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -64,7 +63,7 @@ USUAL = (("Host", "h"), ("User-Agent", "suite"), ("Accept", "*/*"), ("Connection
 
 
 #: Long texts are searched in another way.
-PADDING = st.sampled_from(["", " " * evidence.REMEMBERED])
+PADDING = st.sampled_from(["", " " * redaction.REMEMBERED])
 
 
 @given(KEYS, TEXTS, TEXTS, st.data())
@@ -78,7 +77,7 @@ def test_no_form_of_the_key_survives(key: str, before: str, after: str, data: st
 def test_no_near_miss_survives(key: str, before: str, after: str, data: st.DataObject) -> None:
     redactor = recorder(key).redactor
     near = data.draw(st.sampled_from(list(credentials.secrets(key))))
-    assume(len(near) >= evidence.SECRET_PART)
+    assume(len(near) >= redaction.SECRET_PART)
     form = data.draw(st.sampled_from(forms(near)))
     text = f"{before} {form} {after}{data.draw(PADDING)}"
     assert not holds(redactor.clean(text), near)
@@ -86,7 +85,7 @@ def test_no_near_miss_survives(key: str, before: str, after: str, data: st.DataO
 
 @given(KEYS, TEXTS, TEXTS, st.data())
 def test_no_long_part_of_the_key_survives_in_any_case(key: str, before: str, after: str, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(key) - evidence.SECRET_PART))
+    start = data.draw(st.integers(0, len(key) - redaction.SECRET_PART))
     part = key[start : start + data.draw(st.integers(8, 80))]
     part = data.draw(st.sampled_from([part, part.upper(), part.lower()]))
     cleaned = recorder(key).redactor.clean(f"{before}{part}{after}{data.draw(PADDING)}")
@@ -218,7 +217,7 @@ def test_a_key_is_not_cut_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a body is cut within the key, what stays of it is a part of the key."""
     monkeypatch.setattr(evidence, "RECORDED_BODY", 100)
     monkeypatch.setattr(evidence, "BEGINNING", 100)
-    for left in range(evidence.SECRET_PART, len(KEY) + 1):
+    for left in range(redaction.SECRET_PART, len(KEY) + 1):
         body = b" " * (100 - left) + KEY.encode()
         exchange = answered(LIST, 500, body).exchange
         assert KEY[:left] not in exchange.body

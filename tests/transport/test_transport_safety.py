@@ -105,7 +105,7 @@ def test_the_key_goes_to_one_origin(mode: Mode) -> None:
     with session(redirecting.base_url, mode) as opened:
         opened.guard.saw_listing([])
         opened.client.send_all([LIST] * 3)
-        opened.elsewhere("harness")()
+        opened.elsewhere()
         with contextlib.suppress(Refused):
             opened.client.send(cancel(2**60 + 12345))
         with opened.wire.connect() as connection:

@@ -1,0 +1,417 @@
+"""Walks: sequences of steps played against the service and the model together, and the search for one that goes wrong.
+
+A walk is a sequence of steps on orders of its own; the first answer that the model does not have ends it. The
+requirement to blame follows from the shortest sequence that shows the fault (`model`).
+
+    tour, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame
+
+Where checks run side by side, since the service is far away, so do walks, in step: the first steps of all are sent
+together, then the second ones. Where one goes wrong, another may be the cause: they are all taken again one by one.
+
+Budgets bound walks and steps. With static lists of orders there is one walk, on the orders of the check that makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.checks import generation, model
+from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
+from conformance.contract.listing import alike
+from conformance.transport.client import Answer
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.evidence import NOBODY, Allowed, Request
+from conformance.transport.guard import Refused
+
+#: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
+PENDING, SHIPPED = 3, 1
+#: How many orders are looked at to see whether it is only this one that is not what it should be.
+CONTROLS = 3
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many walks of how many steps a search takes, and how many more it may spend on shortening what it found."""
+
+    walks: int
+    steps: int
+    shortening: int
+
+    def arguments(self, seed: int) -> tuple[int, int, int]:
+        """What `generation.sequences` is given."""
+        return self.walks, self.steps, seed
+
+
+def seed_for(target: str, seed: int) -> int:
+    """The seed from which the sequences for a target are made up in a run with this `seed`."""
+    return generation.derived_seed(seed, target, "model")
+
+
+BUDGETS = {"quick": Budget(4, 8, 40), "standard": Budget(14, 14, 80), "thorough": Budget(120, 40, 200)}
+
+
+#: What sends requests that belong together, and is given the answers to them.
+Playing = Generator[list[Request], list[Answer], None]
+
+
+class Wrong(AssertionError):
+    """A walk got an answer that the model does not have."""
+
+    def __init__(self, owner: str, expected: str, received: str, walk: Walk, *, lasting: bool = False) -> None:
+        super().__init__(f"{owner}: expected {expected}; received {received}")
+        self.owner = owner
+        self.lasting = lasting  # no later walk can go right either, so a shorter one would show nothing
+        self.expected = expected
+        self.received = received
+        self.steps = tuple(walk.steps)
+        self.trail = tuple(walk.trail)
+
+
+class Walk:
+    """One sequence of steps, played against the service and the model together."""
+
+    def __init__(self, api: Api, orders: Orders, ids: dict[str, int], kinds: set[Kind]) -> None:
+        """`ids` are of fresh orders, by name: what earlier walks did cannot have touched them. `kinds` are those of all
+        steps of the search so far."""
+        self._api = api
+        self._orders = orders
+        self._kinds = kinds
+        self.ids = ids
+        self.states = {
+            **dict.fromkeys(self.ids, State.PENDING),
+            **dict.fromkeys(model.SHIPPED_NAMES, State.SHIPPED),
+            model.ABSENT_NAME: State.ABSENT,
+        }
+        self.steps: list[Step] = []
+        self.trail: list[tuple[str, Answer]] = []
+        self.judged: set[str] = set()
+        self._seen: dict[str, tuple[Any, int]] = {}  # by name: how it was first listed, and after how many steps
+
+    def play(self, step: Step) -> Playing:
+        """Take one step. Raises Wrong, and what keeps the suite from going on. A step about an order that this walk
+        does not have is left out."""
+        if any(name not in self.ids for name in step.orders):
+            return
+        before = tuple(self.steps)
+        self.steps.append(step)
+        self._kinds.add(step.kind)
+        match step.kind:
+            case Kind.LIST:
+                yield from self._list(before)
+            case Kind.KEYLESS:
+                yield from self._keyless(step, before)
+            case Kind.CANCEL:
+                (name,) = step.orders
+                answers = yield [self._ask(name)]
+                self._take_down(str(step), before, answers)
+                self._judge(name, answers[0], before)
+            case Kind.TOGETHER:
+                yield from self._together(step, before)
+
+    # --- the steps
+
+    def _list(self, before: Sequence[Step]) -> Playing:
+        answers = yield [self._api.ask_list()]
+        self._take_down("list", before, answers)
+        (answer,) = answers
+        found = verify.listing(answer)
+        live = [name for name, state in self.states.items() if state in LISTED and name in self.ids]
+        lost = [name for name in live if self.ids[name] not in found.by_id]
+        if len(lost) > found.without_id:
+            self._lost(lost[0], (*before, Step(Kind.LIST)), answer)
+        for name in live:
+            element = found.by_id.get(self.ids[name])
+            if element is None:
+                continue
+            first, place = self._seen.setdefault(name, (element, len(self.steps)))
+            between = (*before[place:], Step(Kind.LIST))
+            owner = model.cause(between, name, self.states[name])
+            if not alike(element, first):
+                raise Wrong(owner, f"{self._named(name)} listed as before", f"{element} where {first} was", self)
+            self.judged |= {"LIST-3", owner} if place < len(self.steps) else {"LIST-3"}
+
+    def _keyless(self, step: Step, before: Sequence[Step]) -> Playing:
+        (name,) = step.orders
+        answers = yield [self._api.ask_cancel(self.ids[name], NOBODY)]
+        self._take_down(str(step), before, answers)
+        if answers[0].status != 401:
+            raise Wrong("AUTH-2", "401 without the key", verify.describe(answers[0]), self)
+        self.judged.add("AUTH-2")
+
+    def _together(self, step: Step, before: Sequence[Step]) -> Playing:
+        one, other = step.orders
+        race = one == other and self.states[one] is State.PENDING
+        answers = yield [self._ask(name, Allowed.REPEATED if race else None) for name in step.orders]
+        self._take_down(str(step), before, answers)
+        if not race:
+            for name, partner, answer in ((one, other, answers[0]), (other, one, answers[1])):
+                also = () if one == other else (Step(Kind.CANCEL, (partner,)),)
+                self._judge(name, answer, (*before, *also))
+            return
+        statuses = " and ".join(answer.exchange.received for answer in answers)
+        expected = f"204 and a refusal for two cancels of {self._named(one)} at once"
+        successes = [answer for answer in answers if answer.status == 204]
+        if len(successes) > 1:
+            raise Wrong("CANCEL-7", expected, statuses, self)
+        if not successes:
+            if self._again(one, before, 204):
+                raise Wrong("CANCEL-7", expected, f"{statuses}, and 204 when asked once more", self)
+            owner = model.cause(before, one, State.PENDING)
+            if self._fresh(State.PENDING, before) is False:
+                raise Wrong("CANCEL-1", expected, statuses, self)
+            raise Wrong("CANCEL-7" if owner == "CANCEL-1" else owner, expected, statuses, self)
+        self.states[one] = State.CANCELLED
+        self.judged.add("CANCEL-7")
+
+    # --- what an answer says of one order
+
+    def _judge(self, name: str, answer: Answer, before: Sequence[Step]) -> None:
+        state = self.states[name]
+        row = CANCELLING[state]
+        owner = model.cause(before, name, state)
+        if answer.status in row.statuses:
+            self.states[name] = row.after
+            self.judged |= {row.owner, owner}
+            return
+        expected = f"{row.expected} for {self._named(name)}, which is {state}"
+        if state in LISTED:
+            owner = self._blame(name, answer, before, expected)
+        raise Wrong(owner, expected, answer.exchange.received, self)
+
+    def _lost(self, name: str, before: Sequence[Step], listing: Answer) -> None:
+        """An order is not in the listing: a cancel tells a listing that hides it from an order that is gone."""
+        answer = self._send(f"cancel {name}, to see whether it exists", before, self._ask(name))
+        state = self.states[name]
+        expected = f"{self._named(name)}, which is {state}, in the listing"
+        if answer.status in CANCELLING[state].statuses:
+            lacks = f"{len(listing.listing.elements if listing.listing else ())} elements without it"
+            raise Wrong("LIST-3", expected, f"{lacks}, though it exists", self)
+        raise Wrong(self._blame(name, answer, before, expected), expected, "an order that is gone", self)
+
+    def _blame(self, name: str, answer: Answer, before: Sequence[Step], expected: str) -> str:
+        """Whose fault it is that a pending or shipped order did not answer to a cancel as such."""
+        state = self.states[name]
+        row = CANCELLING[state]
+        if answer.status != 204 and self._again(name, before, *row.statuses):
+            received = f"{answer.exchange.received}, and {row.expected} when asked again"
+            raise Wrong(row.owner, expected, received, self)
+        owner = model.cause(before, name, state)
+        if owner != row.owner:
+            fresh = self._fresh(state, before)
+            if fresh or (fresh is None and name in self._seen):
+                return owner
+        if answer.status == 404 and name not in self._seen:
+            found = self._api.list().listing
+            if found is not None and self.ids[name] not in found.by_id and not found.without_id:
+                raise verify.Inconclusive(
+                    f"neither the listing nor cancelling knows order {self.ids[name]}, which the state provider handed "
+                    "out: it may be the provider that is at fault"
+                )
+        return row.owner
+
+    def _again(self, name: str, before: Sequence[Step], *statuses: int) -> bool:
+        """Whether one of two further cancels of an order is answered with one of `statuses`."""
+        for _ in range(2):
+            answer = self._send(f"cancel {name} again", before, self._ask(name, Allowed.REPEATED))
+            if answer.status in statuses:
+                return True
+        return False
+
+    def _fresh(self, state: State, before: Sequence[Step]) -> bool | None:
+        """Whether orders, each placed just now so that nothing was done to it, answer as those in `state` must; None
+        where there are none left to compare with."""
+        pending = int(state is State.PENDING)
+        for _ in range(CONTROLS):
+            try:
+                taken = self._orders.take(pending=pending, shipped=1 - pending, looked_for=False)
+            except verify.Inconclusive:
+                return None
+            (order,) = (*taken.pending, *taken.shipped)
+            label = f"cancel order {order}, placed just now, to compare"
+            answer = self._send(label, before, self._api.ask_cancel(order))
+            if answer.status not in CANCELLING[state].statuses:
+                return False
+        return True
+
+    # --- small things
+
+    def _ask(self, name: str, allowed: Allowed | None = None) -> Request:
+        usual = Allowed.REPEATED if self.states[name] is State.CANCELLED else Allowed.LISTED
+        return self._api.ask_cancel(self.ids[name], allowed=allowed or usual)
+
+    def _send(self, label: str, before: Sequence[Step], request: Request) -> Answer:
+        """Send a request that is no step, and take it down."""
+        answer = self._api.send(request)
+        self._take_down(label, before, [answer])
+        return answer
+
+    def _take_down(self, label: str, before: Sequence[Step], answers: Sequence[Answer]) -> None:
+        """Take answers down. Raises Inconclusive for those that prove nothing here."""
+        self.trail += [(label, answer) for answer in answers]
+        for answer in answers:
+            verify.settled(answer)
+            if answer.request.credential.valid:
+                if answer.status == 401:
+                    self._key_refused(label, before, answer)
+                self.judged |= {"AUTH-1", model.refusal_of_the_key(before)}
+            if verify.unlisted(answer):
+                raise verify.Inconclusive(
+                    f"{answer.exchange.line} answered {answer.exchange.received}, which its operation does not list",
+                    "HTTP-1",
+                )
+
+    def _key_refused(self, label: str, before: Sequence[Step], answer: Answer) -> None:
+        """Say whose fault it is that the valid key was refused: once, here, or everywhere from now on."""
+        again, elsewhere = answer.repeat(), self._api.list()
+        self.trail += [(f"{label} again", again), ("list, to see whether the key is refused there too", elsewhere)]
+        lasting = again.status == elsewhere.status == 401
+        elsewhere_keyless = lasting and Kind.KEYLESS in self._kinds
+        spent = (*((Step(Kind.KEYLESS, (model.ABSENT_NAME,)),) if elsewhere_keyless else ()), *before)
+        owner = model.refusal_of_the_key(spent) if again.status == 401 else "AUTH-1"
+        raise Wrong(owner, "the valid key accepted", verify.describe(answer), self, lasting=lasting)
+
+    def _named(self, name: str) -> str:
+        return f"order {name} ({self.ids[name]})"
+
+
+class Search:
+    """A search for a walk that goes wrong, and then for a shorter one."""
+
+    def __init__(
+        self,
+        api: Api,
+        orders: Orders,
+        budget: Budget,
+        *,
+        seed: int = 0,
+        static: bool = False,
+        in_step: bool = False,
+    ) -> None:
+        self._api = api
+        self._orders = orders
+        self._budget = budget
+        self._seed = seed
+        self._static = static
+        self._in_step = in_step
+        self._left = 1 if static else 1 + budget.walks
+        self.wrong: Wrong | None = None  # the shortest sequence that went wrong
+        self.ended: BaseException | None = None  # what kept the search from going on
+        self.judged: set[str] = set()
+        self._kinds: set[Kind] = set()
+        self._absent: list[int] = []
+
+    def make(self) -> None:
+        """Walk after walk until one goes wrong, then shorter ones until none does."""
+        if self._static or not self._in_step:
+            self._one_by_one([model.TOUR])
+            if self.wrong is None and self._goes_on:
+                self._one_by_one(self._made_up)
+        else:
+            sequences = [model.TOUR, *self._made_up]
+            suspect = self._side_by_side(sequences)
+            lasting = isinstance(suspect, Wrong) and suspect.lasting
+            if suspect is not None and not lasting:
+                self.judged.clear()
+                self._absent = []
+                self._one_by_one(sequences)
+            if self.wrong is None and isinstance(suspect, Wrong):
+                self.wrong = suspect
+        if self.wrong is not None and not self.wrong.lasting:
+            self._left = 0 if self._static else self._budget.shortening
+            model.shortened(self.wrong.steps, self.walk)
+
+    @property
+    def _made_up(self) -> Sequence[Sequence[Step]]:
+        return generation.sequences(*self._budget.arguments(self._seed))
+
+    def _one_by_one(self, sequences: Sequence[Sequence[Step]]) -> None:
+        """Play sequences until one goes wrong."""
+        for steps in sequences:
+            if self.walk(steps) is not None:
+                return
+
+    @property
+    def _goes_on(self) -> bool:
+        return self._left > 0 and self.ended is None
+
+    def begin(self) -> Walk | None:
+        """A new walk; None where there can be none."""
+        if not self._goes_on:
+            return None
+        self._left -= 1
+        try:
+            (walk,) = self._walks(1)
+            return walk
+        except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            self.ended = error
+            return None
+
+    def _walks(self, count: int) -> list[Walk]:
+        """`count` walks with fresh orders: the first one, which is the most thorough, has the newest."""
+        if not self._absent:
+            self._absent = self._api.absent(count)
+        pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
+        taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
+        walks = []
+        for number in reversed(range(count)):
+            ids = {
+                **dict(zip(model.PENDING_NAMES, taken.pending[number * pending :][:pending], strict=False)),
+                **dict(zip(model.SHIPPED_NAMES, taken.shipped[number * shipped :][:shipped], strict=False)),
+                model.ABSENT_NAME: self._absent[number],
+            }
+            walks.append(Walk(self._api, self._orders, ids, self._kinds))
+        return walks
+
+    def _side_by_side(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:
+        """Play all sequences in step; what ended it, if anything did."""
+        walks: list[Walk] = []
+        try:
+            walks = self._walks(len(sequences))
+            for steps in zip_longest(*sequences):
+                due = [(walk.play(step), step) for walk, step in zip(walks, steps, strict=True) if step is not None]
+                self._send_together(due)
+        except (Wrong, verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            return error
+        finally:
+            self.judged.update(*(walk.judged for walk in walks))
+        return None
+
+    def _send_together(self, due: Sequence[tuple[Playing, Step]]) -> None:
+        """Have one step of each of several walks taken."""
+        asked = [(playing, requests) for playing, _ in due if (requests := next(playing, None)) is not None]
+        overlap = any(step.kind is Kind.TOGETHER for _, step in due)
+        answers = iter(self._api.send_all([one for _, each in asked for one in each], at_once=overlap))
+        for playing, requests in asked:
+            with suppress(StopIteration):
+                playing.send([next(answers) for _ in requests])
+
+    def take(self, walk: Walk, step: Step) -> Wrong | None:
+        """One step of a walk: what went wrong with it, if anything did."""
+        if self.ended is not None:
+            return None
+        try:
+            self._send_together([(walk.play(step), step)])
+        except Wrong as wrong:
+            if self.wrong is None or wrong.lasting:
+                self._left = 0 if self._static or wrong.lasting else self._budget.shortening
+            if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
+                self.wrong = wrong
+            return wrong
+        except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            self.ended = error
+        self.judged |= walk.judged
+        return None
+
+    def walk(self, steps: Sequence[Step]) -> Sequence[Step] | None:
+        """Play a whole sequence; the steps up to the one that went wrong, None where none did."""
+        walk = self.begin()
+        if walk is None:
+            return None
+        found = (self.take(walk, step) for step in steps)
+        return next((wrong.steps for wrong in found if wrong is not None), None)

@@ -17,7 +17,7 @@ from conformance.contract.listing import Listing, alike
 from conformance.contract.validators import error_problems
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
-from conformance.transport.evidence import Allowed
+from conformance.transport.evidence import Allowed, Trouble
 from conformance.transport.wire import Wire
 
 #: Seconds after which a service should not have forgotten that an order was cancelled.
@@ -156,7 +156,7 @@ def test_no_bytes_between_204_and_the_next_answer(api: Api, orders: Orders, wire
         if connection.open:
             # Were this judged like any other, bytes after the 204 would be found in it once more, as HTTP-2.
             following = connection.exchange(replace(api.ask_list(), allowed=Allowed.OPEN))
-            if following.exchange.trouble == "broken":
+            if following.exchange.trouble == Trouble.BROKEN:
                 verify.step(api.list(), 200, "LIST-1")
                 raise verify.Failed(
                     "nothing after the 204",
@@ -281,7 +281,7 @@ def test_second_cancel_does_not_succeed(
     moment(MOMENT)
     third = api.cancel(order, allowed=Allowed.REPEATED)
     for answer in (second, third):
-        if 200 <= (verify.settled(answer).status or 0) < 300:
+        if verify.settled(answer).succeeded:
             raise verify.Failed(
                 "no success, since a cancelled order is not pending", verify.describe(answer), first, answer
             )
@@ -381,7 +381,7 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
         cancel_aliases(api, spoiled, Allowed.OPEN),
     ]
     for answer in tried[1]:  # whatever else such an id gets, from a firewall, too: what counts is the order
-        if 200 <= (answer.status or 0) < 300:
+        if answer.succeeded:
             raise verify.Failed("no success, since the id is malformed", verify.describe(answer), answer, certain=True)
     exact(api, [first, second], control, tried)
 
@@ -435,7 +435,7 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
     """Demand that each of `orders` outlived the cancels of its aliases."""
     control, *ended = api.send_all(api.ask_cancel(order) for order in (control_order, *orders))
     for order, end, answers in zip(orders, ended, tried, strict=True):
-        hit = [answer for answer in answers if 200 <= (answer.status or 0) < 300] or answers[:1]
+        hit = [answer for answer in answers if answer.succeeded] or answers[:1]
         aliases = ", ".join(brief(str(answer.exchange.order_id)) for answer in answers)
         verify.still_pending(end, control, since=f"only {aliases} were cancelled, not {order}", shown_by=hit[:2])
 
@@ -530,7 +530,7 @@ def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> Non
     if not answers:
         raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
     for kind, answer in answers.items():
-        if verify.settled(answer).status is None or not 400 <= (answer.status or 0) < 500:
+        if not verify.settled(answer).client_error:
             raise verify.Failed(f"a client error for a malformed id ({kind})", verify.describe(answer), answer)
 
 

@@ -58,7 +58,7 @@ def test_cancelling_statuses_in_every_state(api: Api, orders: Orders) -> None:
 def whole(answers: list[Answer]) -> None:
     """Demand complete responses with nothing after them."""
     for answer in answers:
-        if answer.exchange.trouble == "broken" or answer.extra:
+        if answer.exchange.trouble == Trouble.BROKEN or answer.extra:
             raise verify.Failed(
                 "one complete HTTP response and nothing after it", str(answer.exchange.findings["HTTP-2"]), answer
             )
@@ -164,7 +164,7 @@ def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
         api.send(Request("GET", pet, api.key, allowed=Allowed.OPEN))
     answers = api.send_all(Request("GET", pet, who, allowed=Allowed.OPEN) for pet in pets for who in wrong)
     for answer in answers:
-        if 200 <= (verify.settled(answer).status or 0) < 300:
+        if verify.settled(answer).succeeded:
             raise verify.Failed(
                 "no success without the key, since every endpoint requires it", verify.describe(answer), answer
             )

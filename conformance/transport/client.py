@@ -98,6 +98,16 @@ class Answer:
         """The HTTP status, None where there was no complete answer."""
         return self.exchange.status
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether the status is a 2xx."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def client_error(self) -> bool:
+        """Whether the status is a 4xx."""
+        return self.status is not None and 400 <= self.status < 500
+
     def header(self, name: str) -> str | None:
         """The value of a header field, of several of that name joined by commas (RFC 9110 section 5.3)."""
         return header(self.headers, name)

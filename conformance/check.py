@@ -124,6 +124,8 @@ def exclusion(needs: Needs, target: Target) -> str | None:
         return "no state provider hands out orders for this target"
     if target.states.static and (needs.chosen_ids or needs.many_orders or needs.empty_store):
         return "static lists of orders cannot provide this"
+    if needs.chosen_ids and target.mode is not Mode.FULL:
+        return "only in mode full is the state provider asked for ids of the suite's choice"
     if needs.many_orders and target.bulk_orders == 0:
         return "bulk_orders is 0 for this target"
     return None

@@ -167,7 +167,7 @@ def test_listing_with_a_token_beyond_ascii(api: Api) -> None:
     """Lists with a token that holds a letter beyond ASCII, on which some comparisons of strings break: 401 or another
     client error, or a connection closed, since it may be a server in front that refuses such a field."""
     answer = api.send(api.ask_list(credentials.beyond_ascii()))
-    if answer.exchange.trouble is not Trouble.BROKEN:
+    if answer.exchange.trouble != Trouble.BROKEN:
         verify.refused([answer], since="that is no valid key", also=lambda answer: answer.client_error)
 
 

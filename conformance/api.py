@@ -35,7 +35,7 @@ class Api:
     def ask_list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Request:
         """`GET /store/orders` (section 4.1), not yet sent. A query is not in the contract: any status is open to it."""
         credential = credential or self.key
-        allowed = Allowed.OPEN if query or credential.query or credential.malformed else Allowed.LISTED
+        allowed = Allowed.OPEN if query or credential.leaves_open else Allowed.LISTED
         return Request("GET", "/store/orders", credential, query, headers, None, allowed)
 
     def ask_cancel(
@@ -49,7 +49,7 @@ class Api:
     ) -> Request:
         """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is."""
         credential = credential or self.key
-        if credential.query or credential.malformed:
+        if credential.leaves_open:
             allowed = Allowed.OPEN
         return Request("DELETE", f"/store/orders/{order}", credential, "", headers, body, allowed)
 

@@ -32,8 +32,9 @@ def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
     """Requirement and reason for each requirement that must not pass after this answer."""
     listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
-    beside = credential.query or credential.malformed  # no bearer token at all, whatever else is open about it
-    if answer.status not in listed or not (answer.request.allowed is Allowed.LISTED or beside):
+    # No credential that counts is one that counts whatever else is open about it.
+    judged = answer.request.allowed is Allowed.LISTED or credential.leaves_open
+    if answer.status not in listed or not judged:
         return
     row = _credentials(answer)
     if credential.valid and answer.request.operation is Operation.CANCEL and answer.status != 401:

@@ -19,11 +19,13 @@ from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a fo
 
 from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing, alike
-from conformance.transport.client import Answer
-from conformance.transport.evidence import Operation, Trouble
+from conformance.transport.client import Answer, retry_after
+from conformance.transport.evidence import STATUSES, Operation, Trouble
 
 #: Statuses with which something in front of a service says that it could not reach it: they prove neither way.
 GATEWAY = frozenset({502, 503, 504})
+#: Content Too Large, URI Too Long, Request Header Fields Too Large.
+TOO_LONG = frozenset({413, 414, 431})
 
 
 class Failed(AssertionError):
@@ -63,8 +65,9 @@ def settled(answer: Answer) -> Answer:
     if answer.status in GATEWAY:
         raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way", "HTTP-1")
     if answer.status == 429:
-        reason = f"{exchange.line} answered 429, and it was not waited out; --rate-limit keeps a run below a limit"
-        raise Inconclusive(reason, "HTTP-1")
+        delay = retry_after(answer)
+        why = "without a time to wait" if delay is None else f"and {delay:g} s to wait are more than a run waits"
+        raise Inconclusive(f"{exchange.line} answered 429, {why}; --rate-limit keeps a run below a rate", "HTTP-1")
     return answer
 
 
@@ -82,7 +85,8 @@ def status(answer: Answer, *expected: int, since: str) -> None:
 def not_sporadic(answer: Answer, *expected: int) -> None:
     """Raise Inconclusive if a status that the operation does not list was a whim: asked again, the service answers as
     expected. HTTP-1 fails for it then, and no other requirement does."""
-    if unlisted(answer) and any(answer.repeat().status in expected for _ in range(2)):
+    odd = unlisted(answer) or (answer.status or 0) >= 500  # whatever else is open about the request
+    if odd and any(answer.repeat().status in expected for _ in range(2)):
         raise Inconclusive(
             f"{answer.exchange.line} answered {answer.exchange.received}, and {expected[0]} when asked again", "HTTP-1"
         )
@@ -106,21 +110,31 @@ def step(answer: Answer, expected: int, owner: str) -> None:
         )
 
 
-def refused(answers: Sequence[Answer], *, since: str, also: Callable[[Answer], bool] = lambda answer: False) -> None:
-    """Demand 401 of every answer, 400 being as good where the credential is malformed, or what `also` lets pass; the
-    message counts the others and names the first."""
+def refusal(answer: Answer) -> bool:
+    """Whether a request was refused for its credential: 401; or 400 where that is malformed (RFC 6750 section 3.1), any
+    client error where it is in the query, for which the operation defines no parameter, and 400 or what says "too long"
+    (413, 414, 431: RFC 9110 section 15.5, RFC 6585 section 5) where it makes the request long. What only an accepted
+    cancel is answered is none."""
+    who = answer.request.credential
+    undone = answer.client_error and answer.status not in STATUSES.get(answer.request.operation, ())
+    return (
+        answer.status == 401
+        or (answer.status == 400 and (who.malformed or who.bulky))
+        or (answer.status in TOO_LONG and who.bulky)
+        or (undone and bool(who.query))
+    )
 
-    def good(answer: Answer) -> bool:
-        return answer.status == 401 or (answer.status == 400 and answer.request.credential.malformed) or also(answer)
 
-    wrong = [answer for answer in answers if not good(settled(answer))]
+def refused(answers: Sequence[Answer], *, since: str) -> None:
+    """Demand a `refusal` of every request; the message counts the other answers and names the first."""
+    wrong = [answer for answer in answers if not refusal(settled(answer))]
     if wrong:
         not_sporadic(wrong[0], 401)
         named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])
         more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
         of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
         credential = wrong[0].request.credential
-        wanted = "401 or 400" if credential.malformed or credential.query else "401"
+        wanted = "401 or 400" if credential.leaves_open else "401"
         raise Failed(f"{wanted}, since {since}", f"{of}{named}{more}", *wrong[:4])
 
 

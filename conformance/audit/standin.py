@@ -35,7 +35,7 @@ def stand_in(wrong_keys: tuple[str, ...]) -> str | None:
 
 
 def _candidates() -> Iterator[str]:
-    yield from credentials.STRANGERS
+    yield from (*credentials.STRANGERS, *credentials.DEFAULTS)
     rng = random.Random(0)
     for length in _LENGTHS:
         for alphabet in _ALPHABETS:
@@ -47,5 +47,6 @@ def _candidates() -> Iterator[str]:
             yield half + middle + half[::-1]
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
+            yield f"ey{drawn}.ey{drawn}.{drawn}"  # a JSON web token
             for padding in range(1, min(3, length)):
                 yield drawn[:-padding] + "=" * padding

@@ -18,11 +18,12 @@ Change = Callable[[str], str]
 
 @dataclass(frozen=True)
 class NearMiss:
-    """One way to miss the key, its label, and the shell's words for it."""
+    """One way to miss the key, its label, the shell's words for it, and whether it is much longer than the key."""
 
     label: str
     change: Change
     shell: str | None = None
+    bulky: bool = False
 
 
 def _other(char: str) -> str:
@@ -59,11 +60,11 @@ NEAR_MISSES = (
     NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
     NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
     NearMiss("the key with another character in the middle", _middle),
-    NearMiss("the key in the other case", str.swapcase),
-    NearMiss("the key in upper case", str.upper),
-    NearMiss("the key in lower case", str.lower),
+    NearMiss("the key in the other case", str.swapcase, "$(printf %s ${KEY} | tr a-zA-Z A-Za-z)"),
+    NearMiss("the key in upper case", str.upper, "$(printf %s ${KEY} | tr a-z A-Z)"),
+    NearMiss("the key in lower case", str.lower, "$(printf %s ${KEY} | tr A-Z a-z)"),
     NearMiss("the key backwards", lambda key: key[::-1]),
-    NearMiss("the key twice", lambda key: key + key, "${KEY}${KEY}"),
+    NearMiss("the key twice", lambda key: key + key, "${KEY}${KEY}", bulky=True),
     NearMiss("the first half of the key", lambda key: key[: len(key) // 2]),
     NearMiss("the second half of the key", lambda key: key[len(key) // 2 :]),
     NearMiss("the key in base64", lambda key: base64.b64encode(key.encode()).decode()),
@@ -77,10 +78,14 @@ NEAR_MISSES = (
 )
 #: Words that are nobody's key and that a careless service lets pass.
 STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key")
+#: Keys of examples that were never changed.
+DEFAULTS = ("special-key", "YOUR_API_KEY", "changeme")
 #: Patterns: no tokens (RFC 6750 section 2.1), and all too good where a key is looked up by one. Nothing that looks like
 #: an attack: firewalls in front of correct services answer that.
 WILD = ("%", "*")
 UNSIGNED = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9."
+#: HS256 and good until 2100, so that only its signature is wrong.
+FORGED = f"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJhZG1pbiIsImV4cCI6NDEwMjQ0NDgwMH0.{'A' * 43}"
 
 
 def is_token(text: str) -> bool:
@@ -88,18 +93,33 @@ def is_token(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", text) is not None
 
 
-def bearer(token: str, label: str, shell: str | None = None, *, malformed: bool = False) -> Credential:
+def is_jwt(text: str) -> bool:
+    """Whether `text` has the form of a JSON web token (RFC 7515 section 7.1)."""
+    return re.fullmatch(r"ey[A-Za-z0-9_-]+\.ey[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", text) is not None
+
+
+def bearer(
+    token: str, label: str, shell: str | None = None, *, malformed: bool = False, bulky: bool = False
+) -> Credential:
     """A credential in the one right place: `Authorization: Bearer <token>`."""
     written = f"Bearer {shell}" if shell else None
-    return Credential(label, (("Authorization", f"Bearer {token}"),), malformed=malformed, shell=written)
+    return Credential(label, (("Authorization", f"Bearer {token}"),), malformed=malformed, bulky=bulky, shell=written)
 
 
 def _with_key(
-    key: str, label: str, template: str, name: str = "Authorization", *, valid: bool = False, malformed: bool = False
+    key: str,
+    label: str,
+    template: str,
+    *names: str,
+    valid: bool = False,
+    malformed: bool = False,
+    bulky: bool = False,
 ) -> Credential:
-    """A credential in the header field `name`, whose value is `template` with the key for each `{key}`."""
+    """A credential in the header fields `names`, in Authorization unless told otherwise: each has the value `template`
+    with the key for each `{key}`."""
     value, shell = (template.replace("{key}", word) for word in (key, "$KEY"))
-    return Credential(label, ((name, value),), valid=valid, malformed=malformed, shell=shell)
+    fields = tuple((name, value) for name in names or ("Authorization",))
+    return Credential(label, fields, valid=valid, malformed=malformed, bulky=bulky, shell=shell)
 
 
 def valid(key: str) -> Credential:
@@ -109,12 +129,14 @@ def valid(key: str) -> Credential:
 
 def near_misses(key: str) -> list[Credential]:
     """Invalid keys close to `key`, each different from it and from the others. Malformed are those that are no token,
-    unless the key is none either: its service cannot mind."""
+    unless the key is none either: its service cannot mind. What may be read as the key itself is none of them: base64
+    with its padding, where the key is a JSON web token."""
     made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
+    same = {key, f"{key}="} if is_jwt(key) else {key}
     return [
-        bearer(token, miss.label, miss.shell, malformed=is_token(key) and not is_token(token))
+        bearer(token, miss.label, miss.shell, malformed=is_token(key) and not is_token(token), bulky=miss.bulky)
         for token, miss in reversed(made.items())
-        if token and token != key
+        if token and token not in same
     ]
 
 
@@ -123,14 +145,17 @@ def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
     # One draw, so that what is drawn later does not depend on how long the key is.
     letters = random.Random(rng.getrandbits(64)).choices(string.ascii_letters + string.digits, k=max(16, len(key)))
     chance = "".join(letters)
-    others = {word: f"the word {word!r}" for word in STRANGERS}
-    others |= {UNSIGNED: "a JSON web token without a signature", "0" * 1000: "a thousand zeros", chance: "a random key"}
-    shells = {**{word: word for word in STRANGERS}, "0" * 1000: "$(printf %01000d 0)"}
+    others = {word: f"the word {word!r}" for word in (*STRANGERS, *DEFAULTS)}
+    others |= {UNSIGNED: "a JSON web token without a signature", FORGED: "a JSON web token with a made-up signature"}
+    others |= {chance: "a random key"}
+    shells = {word: word for word in (*STRANGERS, *DEFAULTS, UNSIGNED, FORGED)}
+    zeros = bearer("0" * 1000, "a thousand zeros", "$(printf %01000d 0)", bulky=True)
     nobody = f"bearer {'nobody' if key != 'nobody' else 'no-one'}"
     return [
         *near_misses(key),
         Credential("the word 'nobody' behind the scheme bearer", (("Authorization", nobody),), shell=nobody),
         *(bearer(word, label, shells.get(word)) for word, label in others.items() if word != key),
+        zeros,
     ]
 
 
@@ -157,7 +182,8 @@ COOKIES = ("api_key", "token", "access_token", "Authorization", "session")
 #: Less common ones, which are all tried in one request.
 RARE_HEADERS = (
     "ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key", "X-Auth-Key", "Private-Token",
-    "X-Forwarded-Access-Token", "Ocp-Apim-Subscription-Key",
+    "X-Forwarded-Access-Token", "Ocp-Apim-Subscription-Key", "X-ApiKey", "X-API-Token", "X-Session-Token", "X-Auth",
+    "X-Goog-Api-Key", "Sec-WebSocket-Protocol",
 )  # fmt: skip
 RARE_COOKIES = ("apikey", "apiKey", "auth", "jwt", "key", "sid")
 
@@ -179,11 +205,16 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
         basic("the key as the password of Basic for the user api", f"api:{key}"),
         _with_key(key, "the key behind the schemes Basic and Bearer", "Basic Bearer {key}"),
         *(_with_key(key, f"the key under the scheme {scheme}", f"{scheme} {{key}}") for scheme in OTHER_SCHEMES),
-        *(_with_key(key, f"the key in the header {name}", "{key}", name) for name in OTHER_HEADERS),
+        # Servers that know of programs which take `_` for `-` refuse such a field with 400.
+        *(
+            _with_key(key, f"the key in the header {name}", "{key}", name, malformed="_" in name)
+            for name in OTHER_HEADERS
+        ),
         *(_with_key(key, f"the key as a bearer token in the header {name}", "Bearer {key}", name) for name in bearers),
         *(_with_key(key, f"the key in the cookie {name}", f"{name}={{key}}", "Cookie") for name in COOKIES),
-        Credential("the key in headers of several names", tuple((name, key) for name in RARE_HEADERS)),
-        _with_key(key, "the key in cookies of several names", cookies, "Cookie"),
+        basic("the key as the password of Basic for the user x-access-token", f"x-access-token:{key}"),
+        _with_key(key, "the key in headers of several names", "{key}", *RARE_HEADERS, bulky=True),
+        _with_key(key, "the key in cookies of several names", cookies, "Cookie", bulky=True),
     ]
 
 
@@ -191,7 +222,7 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
 PARAMETERS = ("api_key", "apikey", "access_token", "token", "key", "bearer")
 RARE_PARAMETERS = (
     "apiKey", "accessToken", "auth", "auth_token", "authorization", "jwt", "api-key", "API_KEY", "private_token",
-    "subscription-key",
+    "subscription-key", "api_token", "code", "secret", "auth_key",
 )  # fmt: skip
 
 
@@ -217,6 +248,8 @@ def malformed(key: str) -> list[Credential]:
         wrong("the key twice behind one scheme", "Bearer {key} {key}"),
         wrong("the scheme twice", "Bearer Bearer {key}"),
         wrong("the key after a colon", "Bearer: {key}"),
+        wrong("the key after an equals sign", "Bearer={key}"),
+        wrong("the key behind another credential", "Basic x, Bearer {key}"),
         wrong("the key right behind the scheme", "Bearer{key}"),
         Credential("the key with a character percent-encoded", (("Authorization", encoded),), malformed=True),
         wrong("the key in quotes", 'Bearer "{key}"'),

@@ -56,7 +56,14 @@ class Credential:
     query: str = ""
     valid: bool = False
     malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
+    bulky: bool = False  # makes the request long: limits of size are not shown (section 8)
     shell: str | None = None
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether a service may mind more about the request than that the credential is none: then it is open which
+        error it answers."""
+        return bool(self.query) or self.malformed or self.bulky
 
     def shown(self, name: str, value: str) -> str | None:
         """What goes on record of a header field of a request: its label, if it belongs to the credential, else None."""

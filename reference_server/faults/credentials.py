@@ -76,6 +76,14 @@ def refuses_the_key_for_shipped_orders(service: Service) -> None:
     amend.credentials(service, judge)
 
 
+@fault("AUTH-1")
+def goes_by_cookies_first(service: Service) -> None:
+    """Answers 401 to the valid key where a cookie of a session that it does not know comes with it."""
+    amend.credentials(
+        service, lambda request, found: INVALID if "sessionid=" in request.headers.get("cookie", "") else found
+    )
+
+
 # --- AUTH-2: no header, no answer ---
 
 
@@ -83,6 +91,34 @@ def refuses_the_key_for_shipped_orders(service: Service) -> None:
 def lists_for_anyone(service: Service) -> None:
     """Lists the orders to clients that send no credentials."""
     amend.accept(service, lambda request: request.method == "GET" and _stranger(request))
+
+
+@fault("AUTH-2")
+def lists_for_anyone_who_names_json(service: Service) -> None:
+    """Lists the orders without credentials to clients that accept application/json by name."""
+    amend.accept(
+        service,
+        lambda request: (
+            request.method == "GET" and _stranger(request) and request.headers.get("accept") == "application/json"
+        ),
+    )
+
+
+@fault("AUTH-2")
+def lists_for_anyone_who_accepts_nothing(service: Service) -> None:
+    """Lists the orders without credentials to clients that send no Accept."""
+    amend.accept(
+        service, lambda request: request.method == "GET" and _stranger(request) and "accept" not in request.headers
+    )
+
+
+@fault("AUTH-2")
+def guards_plain_ids_alone(service: Service) -> None:
+    """Takes cancels without credentials where the id has a sign, which its pattern of guarded paths does not know."""
+    amend.accept(
+        service,
+        lambda request: amend.is_cancel(request) and _stranger(request) and "/orders/-" in request.path,
+    )
 
 
 @fault("AUTH-2")
@@ -244,6 +280,18 @@ def allows_one_wrong_character(service: Service) -> None:
     )
 
 
+@fault("AUTH-3")
+def never_changed_the_key_of_the_example(service: Service) -> None:
+    """Takes the key of its example as well, which nobody changed."""
+    amend.accept_keys(service, lambda given, key: given == b"YOUR_API_KEY")
+
+
+@fault("AUTH-3")
+def checks_no_signatures(service: Service) -> None:
+    """Takes any JSON web token that has not expired, whoever signed it."""
+    amend.accept_keys(service, lambda given, key: re.fullmatch(rb"ey[\w-]+\.ey[\w-]+\.[\w-]+", given) is not None)
+
+
 # --- AUTH-4: the key in another place ---
 
 
@@ -302,6 +350,12 @@ def accepts_the_key_as_access_token_parameter(service: Service) -> None:
 def accepts_the_key_as_x_api_key(service: Service) -> None:
     """Takes the key in the header X-API-Key."""
     amend.accept(service, lambda request: request.headers.get("x-api-key", "").encode("latin-1") == service.key)
+
+
+@fault("AUTH-4")
+def accepts_the_key_as_x_api_token(service: Service) -> None:
+    """Takes the key in the header X-API-Token."""
+    amend.accept(service, lambda request: request.headers.get("x-api-token", "").encode("latin-1") == service.key)
 
 
 @fault("AUTH-4")

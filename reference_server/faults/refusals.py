@@ -85,6 +85,16 @@ def empties_shipped_orders_for_strangers(service: Service) -> None:
 
 
 @fault("AUTH-6")
+def keeps_a_session(service: Service) -> None:
+    """Sets a cookie in answer to the valid key, and takes it in the place of the key from then on."""
+    amend.granted(service, lambda request, response: response.headers.update({"Set-Cookie": "session=4711; Path=/"}))
+    amend.accept(
+        service,
+        lambda request: amend.no_header(request) and "session=4711" in request.headers.get("cookie", ""),
+    )
+
+
+@fault("AUTH-6")
 def trusts_the_connection(service: Service) -> None:
     """Serves whatever comes on a connection that carried the valid key before."""
     trusted: set[int] = set()

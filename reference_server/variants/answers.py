@@ -275,6 +275,15 @@ def refuses_any_query_with_422(service: Service) -> None:
 
 
 @variant()
+def looks_at_the_query_before_the_key(service: Service) -> None:
+    """Answers 422 to any request with a query, whoever asks."""
+    inner = service.respond
+    service.respond = lambda request: (
+        _error(service, 422, "UNKNOWN_PARAMETER", "No query.") if request.query else inner(request)
+    )
+
+
+@variant()
 def takes_a_trailing_slash(service: Service) -> None:
     """Answers paths that end with a slash as if they did not."""
     inner = service.dispatch

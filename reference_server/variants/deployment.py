@@ -73,6 +73,26 @@ def refuses_fields_beyond_ascii(service: Service) -> None:
 
 
 @variant()
+def limits_the_length_of_requests(service: Service) -> None:
+    """Has a gateway in front that answers 414 to a long request target and 431 to long header fields."""
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        if len(request.path) + len(request.query) > 250:
+            return Response(414)
+        return Response(431) if sum(map(len, request.lines)) > 600 else inner(request)
+
+    service.respond = respond
+
+
+@variant()
+def refuses_fields_with_an_underscore(service: Service) -> None:
+    """Answers 400 to a request with an underscore in the name of a header field, as some servers before programs do."""
+    inner = service.respond
+    service.respond = lambda request: Response(400) if any("_" in n for n in request.headers) else inner(request)
+
+
+@variant()
 def gives_removed_ids_to_others(service: Service) -> None:
     """Has somebody else place an order, with the id of one that was removed, as soon as the store was emptied."""
     clear, old = service.store.clear, service.store.all()[0].id

@@ -62,10 +62,12 @@ def _pointless(session: Session) -> str | None:
         if answer.status != 401:
             break
         answer = api.list()
+    if answer.exchange.trouble == Trouble.TIMEOUT:
+        answer = api.list()
     if answer.exchange.trouble == Trouble.UNREACHABLE:
         detail = answer.exchange.detail
         return f"{target.base_url} cannot be reached: {detail}. Check base_url, network, proxy and certificates."
-    if answer.exchange.trouble == Trouble.TIMEOUT and api.list().exchange.trouble == Trouble.TIMEOUT:
+    if answer.exchange.trouble == Trouble.TIMEOUT:
         return f"{target.base_url} does not answer: {answer.exchange.detail}. Raise --timeout if it is merely slow."
     if answer.status == 401 and not _takes_key_otherwise(session):
         return (
@@ -170,7 +172,11 @@ def _look_at_ids(session: Session, leases: Leases, first: int) -> None:
 def _given_again(session: Session, leases: Leases, order: int) -> bool:
     """Whether a new order gets the id of one that was cancelled, and that the suite still holds: not so where there are
     but a few ids, and a provider only gives again what was returned to it. Raises ProviderError and CannotDo."""
-    if session.api(NAME).cancel(order).status != 204:
+    api = session.api(NAME)
+    answer = api.cancel(order)
+    if answer.status == 404 and (listing := api.list().listing) is not None and order not in listing.by_id:
+        return False  # there is no such order: the provider makes them up, or the listing lacks it (LIST-3)
+    if answer.status != 204:
         return True  # nobody can tell
     return leases.take(State.PENDING, 1) == [order]
 

@@ -58,6 +58,8 @@ class Excluded(Skipped):
 def settled(answer: Answer) -> Answer:
     """`answer`, if it decides anything. Raises Inconclusive where there is none, or one that proves neither way."""
     exchange = answer.exchange
+    if exchange.trouble == Trouble.UNSPOKEN:
+        raise Excluded("the service speaks HTTP/2 only, and this takes raw connections, which speak HTTP/1.1")
     if exchange.trouble == Trouble.BROKEN:
         raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", "HTTP-2")
     if answer.status is None:

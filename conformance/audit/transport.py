@@ -92,13 +92,18 @@ class ReplayedConnection(Connection):
     def open(self) -> bool:
         return self._answer.exchange.kept_open is True
 
-    def prepare(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
+    def prepare(
+        self, request: Request, *, last: bool = False, minimal: bool = False, within: float | None = None
+    ) -> None:
         self._replayed.guard.check(request.method, request.path)
         headers = self._headers(request, last=last, minimal=minimal)
         answer = self._replayed.recall(request, headers, "wire")
         if answer is None:
             raise ServiceGone(self._endpoint.gone)
         self._pending = answer
+
+    def give_up(self) -> None:
+        self.receive()
 
     def release(self) -> None:
         pass

@@ -18,8 +18,8 @@ from conformance.transport.wire import Connection, Wire
 
 ROUNDS = 6
 AT_ONCE = 6
-#: Seconds for all connections of a round to be ready.
-READY = 60.0
+#: Seconds for all connections of a round to be ready, and for each of them to be opened.
+READY, OPENED = 60.0, 2.0
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
 #: How often a request that was answered wrongly among others is sent again alone.
@@ -28,7 +28,9 @@ TRIES = 4
 
 def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
     """Cancel each of `orders` on a connection of its own. Each has sent its request but for the last two bytes before a
-    barrier releases those, so that the requests become complete within microseconds of each other."""
+    barrier releases those, so that the requests become complete within microseconds of each other. A service that takes
+    no further connection while others wait for their end is sent whole requests together."""
+    asked = [api.ask_cancel(order, allowed=Allowed.REPEATED) for order in orders]
     barrier = Barrier(len(orders), timeout=READY)
 
     def release(connection: Connection) -> Answer:
@@ -37,13 +39,23 @@ def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
         return connection.receive(keep=False)
 
     with ExitStack() as stack:
-        connections = [stack.enter_context(wire.connect()) for _ in orders]
-        for connection, order in zip(connections, orders, strict=True):
-            connection.prepare(api.ask_cancel(order, allowed=Allowed.REPEATED), last=True)
+        connections: list[Connection] = []
+        for request in asked:
+            connections.append(stack.enter_context(wire.connect()))
+            connections[-1].prepare(request, last=True, within=OPENED)
+            if connections[-1].kept_waiting:
+                for connection in connections:
+                    connection.give_up()
+                return api.send_all(asked, at_once=True)
         with ThreadPoolExecutor(len(orders)) as threads:
-            answers = list(threads.map(release, connections))
+            try:
+                answers = list(threads.map(release, connections))
+            except BaseException:
+                barrier.abort()  # or those that have come to it would wait for the others
+                raise
     for answer in answers:
         wire.keep(answer)
+    wire.pass_turns(len(asked))
     return answers
 
 

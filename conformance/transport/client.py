@@ -326,6 +326,8 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
     while cause.__cause__ is not None or cause.__context__ is not None:
         cause = cause.__cause__ or cause.__context__ or cause
     text = str(cause) or str(error) or type(cause).__name__
+    if "WRONG_VERSION_NUMBER" in text:
+        text += " (what answers there does not speak TLS: http:// in base_url?)"
     if isinstance(error, httpx.ConnectError):
         return f"no connection to {endpoint.authority}: {text}"
     return text

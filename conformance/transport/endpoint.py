@@ -69,6 +69,11 @@ class Pace:
         if turn > now:
             time.sleep(turn - now)
 
+    def pass_turns(self, count: int) -> None:
+        """Let so many turns pass that nothing goes out in."""
+        with self._lock, self._others:
+            self._free[0] = max(time.monotonic(), self._free[0]) + count * self._interval
+
     def hold(self, seconds: float) -> None:
         """Let nothing through for `seconds` from now."""
         with self._lock, self._others:

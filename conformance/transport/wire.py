@@ -101,6 +101,10 @@ class Wire:
         """Record an answer that was received with `keep=False`, from the one thread that may."""
         self._client.keep(answer)
 
+    def pass_turns(self, count: int) -> None:
+        """Let so many turns pass, for requests that were set off at once."""
+        self._client.endpoint.pace.pass_turns(count)
+
 
 class Connection:
     """One connection, which carries requests one after the other for as long as the service keeps it open."""
@@ -174,8 +178,12 @@ class Connection:
         """Whether the request, first sent at `since`, is to be sent again as `answer` has it."""
         return self._endpoint.waits(answer.exchange, pause(answer), since)
 
-    def prepare(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
-        """Send all of `request` but its last two bytes, so that `release` sets it off at once."""
+    def prepare(
+        self, request: Request, *, last: bool = False, minimal: bool = False, within: float | None = None
+    ) -> None:
+        """Send all of `request` but its last two bytes, so that `release` sets it off at once. Where there is no
+        connection `within` so many seconds, the service takes none before it has answered others: see `kept_waiting`.
+        """
         self._client.guard.check(request.method, request.path)
         self._endpoint.before(request)
         headers = self._headers(request, last=last, minimal=minimal)
@@ -189,13 +197,31 @@ class Connection:
             self.close()
         self._fresh = self._socket is None
         self._released = self._heard = False
+        patient = self._deadline
         try:
             if self._socket is None:
+                if within is not None:
+                    self._deadline = min(patient, time.monotonic() + within)
                 self._socket = self._connect()
+            self._deadline = patient
             self._socket.settimeout(self._left())
             self._socket.sendall(message[:-2])
         except OSError as error:
             self._trouble(error)
+            if self._socket is None and self._deadline < patient and isinstance(error, TimeoutError):
+                self._answer.exchange.trouble = Trouble.WAITING
+                self._answer.exchange.detail = f"no connection within {within:g} s, while others wait for their end"
+
+    @property
+    def kept_waiting(self) -> bool:
+        """Whether there was no connection in time for the prepared request."""
+        return self._answer.exchange.trouble == Trouble.WAITING
+
+    def give_up(self) -> None:
+        """Close the connection without the end of the prepared request, which goes on record so."""
+        self._answer.exchange.trouble = self._answer.exchange.trouble or Trouble.UNSENT
+        self._answer.exchange.detail = self._answer.exchange.detail or "its end was not sent"
+        self.receive()
 
     def release(self) -> None:
         """Send the rest of the prepared request."""
@@ -259,7 +285,8 @@ class Connection:
     def _tunnel(self, proxy: str) -> socket.socket:
         """A connection to the service through a forward proxy (RFC 9110 section 9.3.6). Raises OSError."""
         parts = urlsplit(proxy)
-        there = f"{self._endpoint.host}:{self._endpoint.port}"
+        host = self._endpoint.host
+        there = f"{f'[{host}]' if ':' in host else host}:{self._endpoint.port}"
         port = parts.port or (443 if parts.scheme == "https" else 80)
         connected = socket.create_connection((parts.hostname or "", port), self._left())
         if parts.scheme == "https":
@@ -314,7 +341,9 @@ class Connection:
 
     def _trouble(self, error: OSError | h11.RemoteProtocolError | Miscoded) -> None:
         exchange = self._answer.exchange
-        if isinstance(error, TimeoutError):
+        if isinstance(error, ssl.SSLError) and "NO_APPLICATION_PROTOCOL" in (error.reason or ""):
+            exchange.trouble, exchange.detail = Trouble.UNSPOKEN, "the service speaks no HTTP/1.1"
+        elif isinstance(error, TimeoutError):
             exchange.trouble = Trouble.TIMEOUT
             exchange.detail = f"no complete answer within {self._endpoint.timeout:g} s (--timeout)"
         elif self._socket is None:

@@ -341,7 +341,7 @@ class Connection:
 
     def _trouble(self, error: OSError | h11.RemoteProtocolError | Miscoded) -> None:
         exchange = self._answer.exchange
-        if isinstance(error, ssl.SSLError) and "NO_APPLICATION_PROTOCOL" in (error.reason or ""):
+        if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):
             exchange.trouble, exchange.detail = Trouble.UNSPOKEN, "the service speaks no HTTP/1.1"
         elif isinstance(error, TimeoutError):
             exchange.trouble = Trouble.TIMEOUT

@@ -113,16 +113,15 @@ def step(answer: Answer, expected: int, owner: str) -> None:
 
 
 def refusal(answer: Answer) -> bool:
-    """Whether a request was refused for its credential: 401; or 400 where that is malformed (RFC 6750 section 3.1), any
-    client error where it is in the query, for which the operation defines no parameter, and 400 or what says "too long"
-    (413, 414, 431: RFC 9110 section 15.5, RFC 6585 section 5) where it makes the request long. What only an accepted
-    cancel is answered is none."""
+    """Whether a request was refused for its credential: 401; or 400 where that is malformed (RFC 6750 section 3.1), 400
+    or what says "too long" (413, 414, 431: RFC 9110 section 15.5, RFC 6585 section 5) where it makes the request long,
+    any client error where it is in the query, for which the operation defines no parameter. What only a cancel with the
+    key is answered is none."""
     who = answer.request.credential
     undone = answer.client_error and answer.status not in STATUSES.get(answer.request.operation, ())
     return (
         answer.status == 401
-        or (answer.status == 400 and (who.malformed or who.bulky))
-        or (answer.status in TOO_LONG and who.bulky)
+        or (answer.status in (400, *TOO_LONG) and (who.malformed or who.bulky))
         or (undone and bool(who.query))
     )
 

@@ -192,8 +192,9 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
     """The right key, shown in any way but the right one (AUTH-4). Behind a forward proxy, which takes its own
     credentials from it, Proxy-Authorization is left alone."""
 
-    def basic(label: str, text: str) -> Credential:
-        return Credential(label, (("Authorization", "Basic " + base64.b64encode(text.encode()).decode()),))
+    def basic(label: str, text: str, *, bulky: bool = False) -> Credential:
+        value = "Basic " + base64.b64encode(text.encode()).decode()
+        return Credential(label, (("Authorization", value),), bulky=bulky)
 
     bearers = [name for name in BEARER_HEADERS if not (proxied and name == "Proxy-Authorization")]
     cookies = "; ".join(f"{name}={{key}}" for name in RARE_COOKIES)
@@ -201,7 +202,7 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
         _with_key(key, "the bare key, without a scheme", "{key}"),
         basic("the key as the user of Basic", f"{key}:"),
         basic("the key as the password of Basic", f":{key}"),
-        basic("the key as user and password of Basic", f"{key}:{key}"),
+        basic("the key as user and password of Basic", f"{key}:{key}", bulky=True),
         basic("the key as the password of Basic for the user api", f"api:{key}"),
         _with_key(key, "the key behind the schemes Basic and Bearer", "Basic Bearer {key}"),
         *(_with_key(key, f"the key under the scheme {scheme}", f"{scheme} {{key}}") for scheme in OTHER_SCHEMES),

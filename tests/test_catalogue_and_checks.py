@@ -140,9 +140,9 @@ def test_what_a_mode_excludes() -> None:
     for check in CHECKS:
         for mode in Mode:
             reason = exclusion(check.needs, target(mode=mode, states=states))
-            least = Mode.FULL if check.needs.empty_store else check.needs.mode
+            least = Mode.FULL if check.needs.empty_store or check.needs.chosen_ids else check.needs.mode
             assert (reason is not None) is (least > mode), check.id
-            if reason and not check.needs.empty_store:
+            if reason and check.needs.mode > mode and not check.needs.empty_store:
                 assert f"mode {mode} " in reason
                 assert f"needs mode {check.needs.mode}" in reason
 
@@ -178,7 +178,12 @@ def test_what_a_mode_excludes() -> None:
             "bulk_orders is 0 for this target",
         ),
         (Needs(many_orders=True), {"states": States(command=("x",))}, None),
-        (Needs(chosen_ids=True, pending=1), {"states": States(command=("x",))}, None),
+        (Needs(chosen_ids=True, pending=1), {"states": States(command=("x",)), "mode": Mode.FULL}, None),
+        (
+            Needs(chosen_ids=True, pending=1),
+            {"states": States(command=("x",))},
+            "only in mode full is the state provider asked for ids of the suite's choice",
+        ),
     ],
 )
 def test_what_a_provider_excludes(needs: Needs, further: dict[str, Any], reason: str | None) -> None:

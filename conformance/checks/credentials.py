@@ -254,7 +254,7 @@ def malformed(key: str) -> list[Credential]:
         wrong("the key right behind the scheme", "Bearer{key}"),
         Credential("the key with a character percent-encoded", (("Authorization", encoded),), malformed=True),
         wrong("the key in quotes", 'Bearer "{key}"'),
-        wrong("an empty credential", ""),
+        Credential("an empty credential", (("Authorization", ""),), malformed=True),  # curl would send no such field
         wrong("the key and another word, with a comma", "Bearer {key},x"),
         wrong("the key and another word, with a semicolon", "Bearer {key};x"),
         wrong("a number, a bar and the key", "Bearer 1|{key}"),

@@ -160,6 +160,14 @@ def test_how_a_store_gives_ids(store: type[OrderStore], found: tuple[bool, bool]
         assert len(provider.messages) == messages
 
 
+def test_orders_that_a_provider_makes_up_are_not_given_again() -> None:
+    """It names the same order each time, which is not there."""
+    service = build(KEY.encode(), faults=[], variants=[])
+    service.store.place = lambda count, status: [900_000]  # type: ignore[method-assign]
+    with looked_at(service) as (session, _, _):
+        assert facts(session) == (False, False)
+
+
 def test_others_may_place_orders_meanwhile() -> None:
     """An order of somebody else's stands where the first one was: the second one's id is the one given again."""
     service = service_of(Again)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
 import pytest
 from built import LIST, session
 from raw_service import Conversation, answer, serving
 
+from conformance.checks import test_concurrency
 from conformance.checks.test_authentication import TRIES, in_turn
+from conformance.checks.test_concurrency import AT_ONCE, cancel_at_once
+from conformance.transport import wire
 from conformance.transport.evidence import Trouble
 from conformance.verify import Inconclusive
 
@@ -42,3 +48,46 @@ def test_a_service_that_closes_after_each_answer_is_followed() -> None:
         assert [found.status for found in answers] == [200] * 3
         assert not kept
         assert service.connections >= 3
+
+
+NOT_FOUND = answer("404 Not Found", b'{"status": 404, "code": "NOT_FOUND", "message": "No."}')
+ABSENT = 2**60 + 12345
+
+
+def test_who_takes_no_further_connection_is_sent_whole_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connections that were made are given up, with nothing on them that anybody could have received."""
+    connect = wire.Connection._connect
+    made: list[wire.Connection] = []
+
+    def third_waits(connection: wire.Connection) -> Any:
+        made.append(connection)
+        if len(made) == 3:
+            connection._deadline -= 60
+            raise TimeoutError
+        return connect(connection)
+
+    monkeypatch.setattr(wire.Connection, "_connect", third_waits)
+    with serving(NOT_FOUND) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        found = cancel_at_once(opened.api("harness"), opened.wire, [ABSENT] * AT_ONCE)
+        assert [one.status for one in found] == [404] * AT_ONCE
+        troubles = [exchange.trouble for exchange in opened.recorder.exchanges]
+        assert troubles == [Trouble.UNSENT, Trouble.UNSENT, Trouble.WAITING, *[None] * AT_ONCE]
+        assert len(service.requests) == AT_ONCE
+
+
+def test_an_interruption_while_requests_are_set_off_is_not_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those at the barrier wait for no others, which will not come: the time for that is a minute."""
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **further: Any) -> Future[Any]:
+            if self._work_queue.qsize() + len(self._threads) >= 3:
+                raise KeyboardInterrupt
+            return super().submit(*arguments, **further)
+
+    monkeypatch.setattr(test_concurrency, "ThreadPoolExecutor", Interrupted)
+    with serving(NOT_FOUND) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        with pytest.raises(KeyboardInterrupt):
+            cancel_at_once(opened.api("harness"), opened.wire, [ABSENT] * AT_ONCE)
+        assert service.requests == []

@@ -82,6 +82,16 @@ def test_the_pace_is_kept() -> None:
     assert took(Pace(None), 1000) < 1
 
 
+def test_turns_that_pass_are_not_used() -> None:
+    """As many as requests were set off at once, and more: none of a pace without a limit."""
+    pace = Pace(RateLimit(20, 1.0))
+    pace.pass_turns(4)
+    assert took(pace, 1) >= 3.9 / 20
+    unlimited = Pace(None)
+    unlimited.pass_turns(1000)
+    assert took(unlimited, 1) < 1
+
+
 def test_processes_share_the_pace(tmp_path: Path) -> None:
     """Two that keep their pace by the same file are as fast as one; also what the service asks for holds for both."""
     paces = [Pace(RateLimit(20, 1.0), tmp_path / "pace") for _ in range(2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import ssl
 import time
 import zlib
@@ -19,6 +20,7 @@ from conformance.transport.client import Answer
 from conformance.transport.endpoint import USER_AGENT
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Refused
+from conformance.verify import Excluded, settled
 
 LISTING = b'[{"id": 101}]'
 OK = answer("200 OK", LISTING)
@@ -369,3 +371,43 @@ def test_a_certificate_of_an_unknown_authority(server_context: ssl.SSLContext) -
         assert exchange.trouble == Trouble.UNREACHABLE
         assert "certificate" in exchange.detail.lower()
         assert service.requests == []
+
+
+def test_a_service_that_begins_no_handshake_keeps_waiting(certificate: Path) -> None:
+    """As one that looks at the next connection only once it has answered those before it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        base_url = f"https://127.0.0.1:{listening.getsockname()[1]}/v1"
+        with session(base_url, ca_bundle=str(certificate)) as opened, opened.wire.connect() as connection:
+            connection.prepare(LIST, last=True, within=0.2)
+            assert connection.kept_waiting
+            connection.give_up()
+        (kept,) = opened.recorder.exchanges
+    assert (kept.trouble, kept.status) == (Trouble.WAITING, None)
+    assert "within 0.2 s" in kept.detail
+
+
+def test_a_request_that_is_given_up_was_not_sent() -> None:
+    with serving(OK) as service, session(service.base_url) as opened:
+        with opened.wire.connect() as connection:
+            connection.prepare(LIST, last=True, within=5)
+            assert not connection.kept_waiting
+            connection.give_up()
+        assert [exchange.trouble for exchange in opened.recorder.exchanges] == [Trouble.UNSENT]
+        assert service.requests == []
+
+
+def test_a_service_that_speaks_http_2_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its alert comes where the connection is made, or, in TLS 1.3, where its answer is awaited."""
+    alert = ssl.SSLError(1, "[SSL] tlsv1 alert no application protocol (_ssl.c:1006)")
+
+    def refused(*_: object) -> None:
+        raise alert
+
+    for where in ("_connect", "_receive"):
+        with monkeypatch.context() as patched, serving(OK) as service, session(service.base_url) as opened:
+            patched.setattr(wire.Connection, where, refused)
+            with opened.wire.connect() as connection:
+                answer = connection.exchange(LIST)
+            assert answer.exchange.trouble == Trouble.UNSPOKEN
+            with pytest.raises(Excluded, match="HTTP/2 only"):
+                settled(answer)

@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 import os
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -115,6 +117,13 @@ def test_every_command_has_help(command: Command, name: str) -> None:
     described = said.out.split("\n\n")[1]
     assert described[0].isupper()
     assert described.rstrip().endswith(".")
+    examples = said.out.partition("\nexamples:\n")[2].partition("\n\n")[0].replace("\\\n", " ").splitlines()
+    assert any(name in example for example in examples)
+    for example in examples:
+        words = shlex.split(re.split(r"\s{3,}(?!--)", example.strip())[0])
+        assert words[0] == "store-orders-conformance"
+        cli.parser().parse_args(words[1:])
+    assert re.search(r"\bexit status:? (0|1)", said.out, re.IGNORECASE)
 
 
 def test_the_help_of_run_has_every_option_and_exit_status(command: Command) -> None:
@@ -132,6 +141,15 @@ def test_the_help_of_run_has_every_option_and_exit_status(command: Command) -> N
         "130 interrupted",
     ):
         assert word in " ".join(out.split())
+
+
+@pytest.mark.parametrize("flag", ["--fault", "--variant"])
+def test_several_faults_and_variants_to_serve(flag: str) -> None:
+    """Behind one flag, as it is published, or behind a flag each."""
+    for words in ((flag, "A", "B"), (flag, "A", flag, "B"), (flag, "A", "--port", "0", flag, "B")):
+        options = cli.parser().parse_args(["serve", *words])
+        assert vars(options)[flag[2:]] == ["A", "B"]
+    assert vars(cli.parser().parse_args(["serve"]))[flag[2:]] == []
 
 
 def test_version(command: Command) -> None:

@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -264,32 +265,62 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a character that it cannot show is no reason to end
             stream.reconfigure(errors="backslashreplace")
     # Python ends by looking through all that is left for garbage, which takes 0.2 s after a run: there is none to find.
     atexit.register(gc.freeze)
-    options = parser().parse_args(arguments)
+    failed = Exit.USAGE
     status = 0
     try:
+        options = parser().parse_args(arguments)
+        failed = Exit.INCOMPLETE if options.work is _run else Exit.USAGE
         status = options.work(options)
         sys.stdout.flush()
     except ConfigError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        _complain(f"{PROGRAM}: {error}\n")
         return Exit.USAGE
     except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        with suppress(OSError):  # where it is the terminal that is gone
-            sys.stderr.write(f"{PROGRAM}: {error}\n")
-        return Exit.INCOMPLETE if options.work is _run else Exit.USAGE
+        _complain(f"{PROGRAM}: {error}\n")
+        return failed
+    except Early:
+        _complain("interrupted before the first request\n")
+        return Exit.INTERRUPTED
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except Exception:  # Python would end with 1, which is a verdict
+        _complain(f"the suite itself failed; please report this:\n{traceback.format_exc()}")
+        return failed
     return status
 
 
+def _open_streams() -> None:
+    """Put the null device in the place of standard streams that are closed: nobody reads what is said there, and the
+    command does its work all the same. Neither does a file or connection get one of their numbers."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+        os.set_inheritable(opened, opened == number)
+        setattr(sys, name, open(opened, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for good
+
+
+def _complain(text: str) -> None:
+    with suppress(OSError):  # where it is the terminal that is gone
+        sys.stderr.write(text)
+
+
+class Early(KeyboardInterrupt):
+    """A signal that ends a run which has sent nothing so far."""
+
+
 def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt(f"signal {number}")
+    for ending in ENDING:  # pipelines send a second one soon after
+        signal.signal(ending, signal.SIG_IGN)
+    raise Early(f"signal {number}")
 
 
 # Each command imports what it needs, so that `--help` does not wait for pytest.

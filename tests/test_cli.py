@@ -344,6 +344,43 @@ def test_a_reader_that_leaves() -> None:
     assert done.stderr == ""
 
 
+CLOSED = [
+    (("requirements",), 0),
+    (("explain", "LIST-1"), 0),
+    (("explain", "XYZ"), 2),
+    (("doctor",), 0),
+    (("compare", "none", "none"), 2),
+    (("run", "--only", "LIST-1", "--budget", "quick"), 0),
+]
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- 2>&-"])
+@pytest.mark.parametrize(("words", "status"), CLOSED, ids=[" ".join(words) for words, _ in CLOSED])
+def test_closed_streams(words: tuple[str, ...], status: int, closed: str, tmp_path: Path) -> None:
+    """The command does its work, and its status is what it would be."""
+    line = f"{shlex.join([sys.executable, '-m', 'conformance', *words])} {closed}"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert (tmp_path / "reports" / "reference" / "results.json").exists() is (words[0] == "run")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [(("run",), 3), (("doctor",), 2), (("compare", "a", "b"), 2), (("audit", "a"), 2)]
+)
+def test_what_the_suite_itself_gets_wrong_is_no_verdict(
+    command: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], status: int
+) -> None:
+    def broken(options: object) -> int:
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(cli, f"_{words[0]}", broken)
+    said = command(*words)
+    assert said.status == status
+    assert said.err.startswith("the suite itself failed; please report this:\nTraceback")
+    assert "RuntimeError: no such thing" in said.err
+
+
 def test_help_does_not_wait_for_the_checks() -> None:
     """Commands import what they need: `--help` knows nothing of pytest and httpx."""
     code = "import sys; from conformance import cli; cli.parser(); print({'pytest', 'httpx'} & set(sys.modules))"

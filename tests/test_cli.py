@@ -201,6 +201,22 @@ def test_a_report_folder_that_cannot_be(command: Command) -> None:
     )
 
 
+def test_a_folder_of_a_target_that_cannot_be(command: Command) -> None:
+    """That is found before anything is sent."""
+    Path("reports").mkdir()
+    Path("reports/reference").touch()
+    mistake(command("run"), "--report-dir reports: reports/reference is in the way, and no folder; choose another")
+    Path("reports/reference").unlink()
+    Path("reports/reference").symlink_to("nowhere")
+    mistake(command("run"), "reports/reference is in the way")
+
+
+def test_a_folder_of_a_target_that_is_not_ours(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("reports/reference").mkdir(parents=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "reference")
+    mistake(command("run"), "--report-dir reports: reports/reference cannot be written to; choose another")
+
+
 def test_a_waiver_that_has_expired_is_found_before_anything_is_sent(command: Command) -> None:
     Path("w.toml").write_text(
         '[[waiver]]\nrequirement = "AUTH-1"\nreason = "r"\nexpires = 2020-01-01\n', encoding="utf-8"

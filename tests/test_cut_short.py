@@ -247,6 +247,8 @@ def test_a_full_disk(tmp_path: Path, reference: ReferenceServer) -> None:
     assert begin(tmp_path, reference, *words, preexec_fn=limited).wait(60) == 3
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert "the results of target could not be written: [Errno 27] File too large" in printed(tmp_path)
+    assert "Results: not written" in printed(tmp_path)
+    assert f"Results: {os.path.join('reports', 'target')}" not in printed(tmp_path)
     assert "Traceback" not in printed(tmp_path)
 
 
@@ -254,8 +256,7 @@ def test_a_full_disk(tmp_path: Path, reference: ReferenceServer) -> None:
 def test_nothing_can_be_printed(tmp_path: Path, reference: ReferenceServer, in_the_way: bool, status: int) -> None:
     """The status is that of the run all the same, unless its results cannot be written either."""
     if in_the_way:
-        (tmp_path / "reports").mkdir()
-        (tmp_path / "reports" / "target").write_text("in the way", encoding="utf-8")
+        (tmp_path / "reports" / "target" / "results.json").mkdir(parents=True)
     process = begin(tmp_path, reference, "--only", "LIST-1", "--budget", "quick", stdout="/dev/full")
     assert process.wait(60) == status
     assert "Traceback" not in printed(tmp_path)

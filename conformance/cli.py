@@ -272,9 +272,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Python ends by looking through all that is left for garbage, which takes 0.2 s after a run: there is none to find.
     atexit.register(gc.freeze)
     failed = Exit.USAGE
+    early = True
     status = 0
     try:
         options = parser().parse_args(arguments)
+        early = False
         failed = Exit.INCOMPLETE if options.work is _run else Exit.USAGE
         status = options.work(options)
         sys.stdout.flush()
@@ -286,10 +288,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _complain(f"{PROGRAM}: {error}\n")
         return failed
-    except Early:
-        _complain("interrupted before the first request\n")
-        return Exit.INTERRUPTED
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interruption:
+        if early or isinstance(interruption, Early):
+            _complain("interrupted before the first request\n")
         return Exit.INTERRUPTED
     except Exception:  # Python would end with 1, which is a verdict
         _complain(f"the suite itself failed; please report this:\n{traceback.format_exc()}")

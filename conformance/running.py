@@ -58,7 +58,10 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     for number in ENDING:
         signal.signal(number, interruption.arrive)
     beside = [SideBySide(watch, workers)] if ahead.FORKING else []
-    status = pytest.main(command, plugins=[watch, interruption, *beside])
+    try:
+        status = pytest.main(command, plugins=[watch, interruption, *beside])
+    except KeyboardInterrupt:  # before pytest had begun its session, which heeds it
+        status = pytest.ExitCode.INTERRUPTED
     runs = watch.runs
     try:
         _conclude(runs, folder, chosen.seed, watch.unwritten)

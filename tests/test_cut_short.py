@@ -141,6 +141,27 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
     assert done.stderr == "interrupted before the first request\n"
 
 
+@pytest.mark.parametrize("hook", ["pytest_configure", "pytest_cmdline_main"])
+def test_interrupted_as_pytest_begins(tmp_path: Path, hook: str) -> None:
+    script = tmp_path / "early.py"
+    script.write_text(
+        f"""
+import os, signal, sys
+import pytest
+from conformance import cli, running
+@pytest.hookimpl(tryfirst=True)
+def interrupted(self, config):
+    os.kill(os.getpid(), signal.SIGTERM)
+running._Interruption.{hook} = interrupted
+sys.exit(cli.main(["run", "--only", "LIST-1"]))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "interrupted before the first request\n"
+
+
 def test_interrupted_just_after_the_look(tmp_path: Path) -> None:
     """pytest has not begun its session then, and does not end it. What was seen is written all the same."""
     script = tmp_path / "early.py"

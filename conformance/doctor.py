@@ -16,7 +16,7 @@ from rich.text import Text
 from conformance import preflight, settings
 from conformance.check import Needs, exclusion
 from conformance.reference import ReferenceServer
-from conformance.reporting.text import plural
+from conformance.reporting.text import cut, plural, visible
 from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
@@ -30,6 +30,8 @@ OK, NOTE, WRONG = "ok", "note", "wrong"
 Finding = tuple[str, str]
 #: An id that shows whether a provider can choose ids; above 2^53, so that it also shows whether they stay exact.
 CHOSEN = 2**53 + 3
+#: Characters shown of the names in a certificate: some have hundreds.
+NAMES = 300
 #: How OpenSSL begins to say why it does not trust a certificate.
 VERIFY_FAILED = "certificate verify failed"
 #: OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name.
@@ -151,7 +153,7 @@ def _mend(session: Session, detail: str) -> str:
         since = f"expired since {ended}: " if ended and ssl.cert_time_to_seconds(ended) < time.time() else ""
         return f"{since}the service needs another certificate, unless the clock of this machine is wrong"
     if "is not valid for" in detail:
-        names = ", ".join(str(name) for _, name in shown.get("subjectAltName", ()))
+        names = visible(cut(", ".join(str(name) for _, name in shown.get("subjectAltName", ())), NAMES))
         other = f"it is for another name: {names}; " if names else ""
         return f"{other}check the host in base_url, or have the certificate made out to {host}, too"
     return "give its authority with ca_bundle"

@@ -72,7 +72,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
             _complain("interrupted before the first request")
         return Exit.INTERRUPTED
     if not runs:
-        return Exit.USAGE if status != 0 else Exit.INCOMPLETE
+        return Exit.INCOMPLETE if status in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR) else Exit.USAGE
     return int(status)
 
 

@@ -162,6 +162,27 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
     assert done.stderr == "interrupted before the first request\n"
 
 
+def test_what_the_suite_itself_gets_wrong_is_incomplete(tmp_path: Path) -> None:
+    """And neither a verdict nor somebody's configuration."""
+    script = tmp_path / "wrong.py"
+    script.write_text(
+        """
+import sys
+import pytest
+from conformance import cli, plugin
+def broken(self, session):
+    raise RuntimeError("no such thing")
+plugin.Plugin.pytest_sessionstart = pytest.hookimpl(tryfirst=True)(broken)
+sys.exit(cli.main(["run", "--only", "LIST-1"]))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith("the suite itself failed; please report this:\n")
+    assert "RuntimeError: no such thing" in done.stderr
+
+
 def test_interrupted_just_after_the_look(tmp_path: Path) -> None:
     """pytest has not begun its session then, and does not end it. What was seen is written all the same."""
     script = tmp_path / "early.py"

@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -36,6 +37,69 @@ exit status: 0 conformant · 1 non-conformant · 2 command line, configuration o
 3 incomplete: nothing required failed, but something required could not be decided · 130 interrupted
 """
 
+SERVE_HELP = """\
+examples:
+  store-orders-conformance serve                            on a free port, with a new key in a file that it names
+  store-orders-conformance serve --port 8080 --states-port 9000 --api-key-env MY_KEY
+  store-orders-conformance serve --orders 1000              a store of a thousand orders; a JSON file does, too
+  store-orders-conformance serve --fault NAME NAME --variant NAME     wrong in two ways, and odd in one
+
+exit status: 0 stopped (Ctrl-C, SIGTERM) · 2 command line wrong, or it could not start
+"""
+
+REQUIREMENTS_HELP = """\
+examples:
+  store-orders-conformance requirements                     a line for each
+  store-orders-conformance requirements --json              with clauses, reasoning and checks
+
+exit status: 0 listed · 2 command line wrong
+"""
+
+EXPLAIN_HELP = """\
+examples:
+  store-orders-conformance explain CANCEL-3
+  store-orders-conformance explain auth-1
+
+exit status: 0 explained · 2 command line wrong, or there is no such requirement
+"""
+
+DOCTOR_HELP = """\
+It sends a few listings, and has the state provider place orders and take them back; what it cancels was placed for it.
+
+examples:
+  store-orders-conformance doctor staging                   a target of targets.toml in this folder
+  store-orders-conformance doctor --base-url http://127.0.0.1:8080/v1 --api-key-env MY_KEY \\
+                                  --states-url http://127.0.0.1:9000/_states
+
+exit status: 0 ready for a run · 2 something is to be mended, or command line or configuration wrong · 130 interrupted
+"""
+
+FAULTS_HELP = """\
+examples:
+  store-orders-conformance faults                           a line for each
+  store-orders-conformance faults --json
+  store-orders-conformance serve --fault NAME               serves one of them
+
+exit status: 0 listed · 2 command line wrong
+"""
+
+REPORT_HELP = """\
+Nothing is sent. The evidence is taken from the evidence.har beside the result, if there is one.
+
+examples:
+  store-orders-conformance report reports/staging           in place
+  store-orders-conformance report vendor/results.json --report-dir rendered
+
+exit status: 0 rendered · 2 unreadable input, or a folder that cannot be written to
+"""
+
+INIT_HELP = """\
+examples:
+  store-orders-conformance init                             where neither file is yet
+  store-orders-conformance init --force                     also where they are: they are lost
+
+exit status: 0 written · 2 a file is there already, or cannot be written
+"""
 
 SELFTEST_HELP = """\
 A fault is caught only if the requirement that it breaks failed. Exit status 1 on a fault that was missed, a variant
@@ -86,7 +150,9 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, summary: str, work: Callable[[argparse.Namespace], int], epilog: str = "") -> Parser:
+    def command(
+        name: str, summary: str, work: Callable[[argparse.Namespace], int], epilog: str = "", **further: Any
+    ) -> Parser:
         added: Parser = commands.add_parser(
             name,
             help=summary,
@@ -94,6 +160,7 @@ def parser() -> Parser:
             epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
+            **further,
         )
         added.set_defaults(work=work)
         return added
@@ -106,22 +173,27 @@ def parser() -> Parser:
     for flag, arguments in OPTIONS.items():
         run.add_argument(flag, **{**arguments, **({"default": "reports"} if flag == "--report-dir" else {})})
 
-    serve = command("serve", "serve the reference implementation, an executable example of the contract", _serve)
+    served = "serve the reference implementation, an executable example of the contract"
+    serve = command("serve", served, _serve, SERVE_HELP, conflict_handler="resolve")
     from reference_server.running import add_options
 
     add_options(serve)
+    # In place of those of the same name: several names may follow one flag, too.
+    for flag, what in (("--fault", "break one requirement with each"), ("--variant", "be unusual and correct")):
+        said = f"{what} (several names, or repeatedly)"
+        serve.add_argument(flag, action="extend", nargs="+", default=[], metavar="NAME", help=said)
 
-    requirements = command("requirements", "list the catalogue of requirements", _requirements)
+    requirements = command("requirements", "list the catalogue of requirements", _requirements, REQUIREMENTS_HELP)
     form = requirements.add_mutually_exclusive_group()
     form.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
     form.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="as a Markdown table")
 
-    explain = command(
-        "explain", "explain one requirement: clause, reasoning, how it is checked, what it needs", _explain
-    )
+    explained = "explain one requirement: clause, reasoning, how it is checked, what it needs"
+    explain = command("explain", explained, _explain, EXPLAIN_HELP)
     explain.add_argument("id", metavar="ID", help="a requirement, such as CANCEL-3, in upper or lower case")
 
-    doctor = command("doctor", "look at a target before a run: configuration, DNS, TLS, key, state provider", _doctor)
+    examined = "look at a target before a run: configuration, DNS, TLS, key, state provider"
+    doctor = command("doctor", examined, _doctor, DOCTOR_HELP)
     doctor.add_argument("target", nargs="?", metavar="TARGET", help="a configured target, or reference (the default)")
     for flag in (
         "--config",
@@ -136,9 +208,8 @@ def parser() -> Parser:
     ):
         doctor.add_argument(flag, **OPTIONS[flag])
 
-    faults = command(
-        "faults", "list the known faults of the reference server and the requirement that each breaks", _faults
-    )
+    known = "list the known faults of the reference server and the requirement that each breaks"
+    faults = command("faults", known, _faults, FAULTS_HELP)
     faults.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
 
     selftest = command(
@@ -182,43 +253,75 @@ def parser() -> Parser:
     )
     audit.add_argument("folder", metavar="DIR", help="the folder of one target: reports/staging")
 
-    report = command("report", "render the reports of a saved result again", _report)
+    report = command("report", "render the reports of a saved result again", _report, REPORT_HELP)
     report.add_argument("results", metavar="RESULTS", help="a results.json, or the folder that holds it")
     report.add_argument("--report-dir", metavar="DIR", help="where to (default: the folder of the result)")
 
-    init = command("init", "write a commented targets.toml and an example state provider into this folder", _init)
+    written = "write a commented targets.toml and an example state provider into this folder"
+    init = command("init", written, _init, INIT_HELP)
     init.add_argument("--force", action="store_true", help="replace files that are there already")
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a character that it cannot show is no reason to end
             stream.reconfigure(errors="backslashreplace")
     # Python ends by looking through all that is left for garbage, which takes 0.2 s after a run: there is none to find.
     atexit.register(gc.freeze)
-    options = parser().parse_args(arguments)
+    failed = Exit.USAGE
+    early = True
     status = 0
     try:
+        options = parser().parse_args(arguments)
+        early = False
+        failed = Exit.INCOMPLETE if options.work is _run else Exit.USAGE
         status = options.work(options)
         sys.stdout.flush()
     except ConfigError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        _complain(f"{PROGRAM}: {error}\n")
         return Exit.USAGE
     except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        with suppress(OSError):  # where it is the terminal that is gone
-            sys.stderr.write(f"{PROGRAM}: {error}\n")
-        return Exit.INCOMPLETE if options.work is _run else Exit.USAGE
-    except KeyboardInterrupt:
+        _complain(f"{PROGRAM}: {error}\n")
+        return failed
+    except KeyboardInterrupt as interruption:
+        if early or isinstance(interruption, Early):
+            _complain("interrupted before the first request\n")
         return Exit.INTERRUPTED
+    except Exception:  # Python would end with 1, which is a verdict
+        _complain(f"the suite itself failed; please report this:\n{traceback.format_exc()}")
+        return failed
     return status
 
 
+def _open_streams() -> None:
+    """Put the null device in the place of standard streams that are closed: nobody reads what is said there, and the
+    command does its work all the same. Neither does a file or connection get one of their numbers."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+        os.set_inheritable(opened, opened == number)
+        setattr(sys, name, open(opened, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for good
+
+
+def _complain(text: str) -> None:
+    with suppress(OSError):  # where it is the terminal that is gone
+        sys.stderr.write(text)
+
+
+class Early(KeyboardInterrupt):
+    """A signal that ends a run which has sent nothing so far."""
+
+
 def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt(f"signal {number}")
+    for ending in ENDING:  # pipelines send a second one soon after
+        signal.signal(ending, signal.SIG_IGN)
+    raise Early(f"signal {number}")
 
 
 # Each command imports what it needs, so that `--help` does not wait for pytest.

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import socket
+import ssl
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 from rich.text import Text
@@ -12,18 +16,26 @@ from rich.text import Text
 from conformance import preflight, settings
 from conformance.check import Needs, exclusion
 from conformance.reference import ReferenceServer
-from conformance.reporting.text import plural
+from conformance.reporting.text import cut, plural, visible
 from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
 from conformance.target import Mode, Target, resolve
-from conformance.transport.evidence import NOBODY, Trouble
+from conformance.transport.endpoint import Endpoint
+from conformance.transport.evidence import NOBODY, Request, Trouble
+from conformance.transport.guard import Guard
 from conformance.verdict import Exit
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
 Finding = tuple[str, str]
 #: An id that shows whether a provider can choose ids; above 2^53, so that it also shows whether they stay exact.
 CHOSEN = 2**53 + 3
+#: Characters shown of the names in a certificate: some have hundreds.
+NAMES = 300
+#: How OpenSSL begins to say why it does not trust a certificate.
+VERIFY_FAILED = "certificate verify failed"
+#: OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name.
+NO_CHECK_TIME = 0x200000
 
 
 def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
@@ -62,7 +74,14 @@ def findings(session: Session) -> Iterator[Finding]:
     curl = f"${target.key_variable}"
     where = f"{target.key_file}; curl lines in reports take it from {curl}" if target.key_file else curl
     yield OK, f"configuration: the key is in {where}"
-    if target.proxy is None:
+    if target.proxy is not None:
+        try:
+            _connect(target.proxy, target.timeout).close()
+        except OSError as error:
+            yield WRONG, f"proxy: {target.proxy} cannot be reached ({error}); check proxy"
+            return
+        yield OK, f"proxy: {target.proxy} takes connections"
+    else:
         try:
             addresses = sorted({str(info[4][0]) for info in socket.getaddrinfo(endpoint.host, endpoint.port)})
         except OSError as error:
@@ -72,10 +91,20 @@ def findings(session: Session) -> Iterator[Finding]:
     session.recorder.check = "doctor"
     api = session.api("doctor")
     answer = api.list()
+    detail = answer.exchange.detail
+    # To plain HTTP, a proxy would answer itself where it cannot reach the service.
+    unclear = answer.status is None and VERIFY_FAILED not in detail and (target.proxy is None or "SSL" in detail)
+    if unclear and _speaks_plain_http(session):
+        yield WRONG, f"TLS: {detail}; this port speaks plain HTTP: is it http:// in base_url?"
+        return
     if answer.exchange.trouble == Trouble.UNREACHABLE:
-        tls = "certificate" in answer.exchange.detail or "SSL" in answer.exchange.detail
-        fix = "give its authority with ca_bundle" if tls else "check base_url, network and proxy"
-        yield WRONG, f"{'TLS' if tls else 'connection'}: {answer.exchange.detail}; {fix}"
+        if VERIFY_FAILED in detail:
+            yield WRONG, f"TLS: {detail}; {_mend(session, detail)}"
+        elif "SSL" in detail:
+            yield WRONG, f"TLS: {detail}; check base_url, and client_cert if the service asks for one"
+        else:
+            through = f" through the proxy {target.proxy}" if target.proxy else ""
+            yield WRONG, f"connection{through}: {detail}; check base_url{' and' if through else ', network and'} proxy"
         return
     yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
     reason = preflight.look(session)
@@ -92,6 +121,60 @@ def findings(session: Session) -> Iterator[Finding]:
     else:
         yield NOTE, f"key: a listing without it answers {stranger.exchange.received}; a run will say more"
     yield from _states(session)
+
+
+def _connect(url: str, timeout: float) -> socket.socket:
+    """A connection to the host of `url`. Raises OSError."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return socket.create_connection((parts.hostname or "", port), timeout)
+
+
+def _speaks_plain_http(session: Session) -> bool:
+    """Whether the port to which TLS is to be spoken answers plain HTTP. The key is not sent."""
+    target = session.target
+    if session.endpoint.scheme != "https":
+        return False
+    parts = urlsplit(target.base_url)
+    authority = parts.netloc if parts.port else f"{parts.netloc}:{session.endpoint.port}"
+    aside = replace(target, base_url=urlunsplit(parts._replace(scheme="http", netloc=authority)), mode=Mode.OBSERVE)
+    client = session.client_of(Endpoint(aside, session.endpoint.pace), Guard(Mode.OBSERVE), lambda answer: None)
+    try:
+        return client.send(Request("GET", "/store/orders", NOBODY)).status is not None
+    finally:
+        client.close()
+
+
+def _mend(session: Session, detail: str) -> str:
+    """What to do about a certificate that was refused."""
+    shown, host = _certificate(session), session.endpoint.host
+    if "expired" in detail or "not yet valid" in detail:
+        ended = shown.get("notAfter") if "expired" in detail else None
+        since = f"expired since {ended}: " if ended and ssl.cert_time_to_seconds(ended) < time.time() else ""
+        return f"{since}the service needs another certificate, unless the clock of this machine is wrong"
+    if "is not valid for" in detail:
+        names = visible(cut(", ".join(str(name) for _, name in shown.get("subjectAltName", ())), NAMES))
+        other = f"it is for another name: {names}; " if names else ""
+        return f"{other}check the host in base_url, or have the certificate made out to {host}, too"
+    return "give its authority with ca_bundle"
+
+
+def _certificate(session: Session) -> dict[str, Any]:
+    """The certificate of the service, as `getpeercert` has it, whatever its dates and names; empty where it cannot be
+    had: what signed it has to be trusted all the same."""
+    if session.target.proxy is not None:
+        return {}
+    context = Endpoint(session.target).ssl_context  # one of its own, to be changed
+    context.check_hostname = False
+    context.verify_flags |= NO_CHECK_TIME
+    try:
+        with (
+            _connect(session.target.base_url, session.target.timeout) as connection,
+            context.wrap_socket(connection, server_hostname=session.endpoint.host) as secure,
+        ):
+            return dict(secure.getpeercert() or {})
+    except OSError:
+        return {}
 
 
 def _states(session: Session) -> Iterator[Finding]:

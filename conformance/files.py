@@ -20,6 +20,16 @@ def make_folder(folder: Path) -> None:
         raise ConfigError(f"--report-dir {folder}: cannot be written to; choose another")
 
 
+def look_at_folder(folder: Path) -> None:
+    """See to it that files can be written to `folder`, which need not be there yet, within one that is there. Raises
+    ConfigError."""
+    if folder.is_dir():
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ConfigError(f"--report-dir {folder.parent}: {folder} cannot be written to; choose another")
+    elif os.path.lexists(folder):
+        raise ConfigError(f"--report-dir {folder.parent}: {folder} is in the way, and no folder; choose another")
+
+
 def replace(path: Path, content: bytes) -> None:
     """Put `content` at `path` in one step. Raises OSError, and then leaves what was there."""
     temporary = stage(path, [content])

@@ -18,7 +18,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Generator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -113,6 +113,11 @@ def runs(config: pytest.Config) -> list[Run]:
     return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN)).runs
 
 
+def unwritten(config: pytest.Config) -> set[str]:
+    """The targets of an ended session whose results could not be written."""
+    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN)).unwritten
+
+
 def run_collected(session: pytest.Session, own: Plugin) -> None:
     """Run the checks that `session` has collected as `own` says, which takes the place of the plugin there was."""
     session.config.pluginmanager.unregister(name=PLUGIN)
@@ -144,6 +149,7 @@ class Plugin:
         self.sessions: dict[str, Session] = {}
         self.collections: dict[str, Collection] = {}
         self.runs: list[Run] = []
+        self.unwritten: set[str] = set()  # the targets whose results could not be written
         self.interrupted = False
         self.crashed = False  # a worker ended unexpectedly
         self._concluded = False
@@ -494,7 +500,6 @@ class Plugin:
             shutil.rmtree(self.folder, ignore_errors=True)
         if not cut_short and not any(collection.reports for collection in self.collections.values()):
             return
-        written = True
         for collection in self.collections.values():
             run = collect.build(
                 collection,
@@ -507,23 +512,23 @@ class Plugin:
                 command=_command(),
             )
             self.runs.append(run)
-            written = self._write(run) and written
+            self._write(run)
         status = Outcome([run.verdict for run in self.runs], self.interrupted).exit_status
         # A verdict without its evidence is none to pass a gate with.
-        self.exit = Exit.INCOMPLETE if status is Exit.CONFORMANT and not written else status
+        self.exit = Exit.INCOMPLETE if status is Exit.CONFORMANT and self.unwritten else status
 
-    def _write(self, run: Run) -> bool:
-        """Write the results of a run where they are wanted; False where that is not possible, which is said."""
+    def _write(self, run: Run) -> None:
+        """Write the results of a run where they are wanted; where that is not possible it is said, and noted."""
         if self.settings.report_dir is None:
-            return True
+            return
         from conformance.writing import write  # loaded by now, or when there is no hurry any more
 
         try:
             write(run, self.settings.report_dir / run.target)
         except OSError as error:
-            sys.stderr.write(f"the results of {run.target} could not be written: {error}\n")
-            return False
-        return True
+            self.unwritten.add(run.target)
+            with suppress(OSError):  # the terminal may be gone
+                sys.stderr.write(f"the results of {run.target} could not be written: {error}\n")
 
 
 # --- small things

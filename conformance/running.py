@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -20,7 +21,7 @@ from conformance.check import Check, all_checks, exclusions
 from conformance.checks.generation import Call
 from conformance.contract import catalogue
 from conformance.ending import ENDING
-from conformance.files import make_folder
+from conformance.files import look_at_folder, make_folder
 from conformance.reporting import console as report
 from conformance.reporting.run import Run
 from conformance.reporting.text import plural
@@ -45,6 +46,8 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     folder = Path(values["report_dir"])
     make_folder(folder)
     names = [target.name if target else REFERENCE for target in resolved]
+    for name in names:
+        look_at_folder(folder / name)
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     watch = _Watch(names, checks)
     if maker is not None:
@@ -55,18 +58,21 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     for number in ENDING:
         signal.signal(number, interruption.arrive)
     beside = [SideBySide(watch, workers)] if ahead.FORKING else []
-    status = pytest.main(command, plugins=[watch, interruption, *beside])
+    try:
+        status = pytest.main(command, plugins=[watch, interruption, *beside])
+    except KeyboardInterrupt:  # before pytest had begun its session, which heeds it
+        status = pytest.ExitCode.INTERRUPTED
     runs = watch.runs
     try:
-        _conclude(runs, folder, chosen.seed)
-    except OSError as error:  # the results are written: whoever does not read this has them there
+        _conclude(runs, folder, chosen.seed, watch.unwritten)
+    except OSError as error:  # what could be written is written: whoever does not read this has it there
         _complain(f"the summary could not be printed: {error}")
     if status in (pytest.ExitCode.INTERRUPTED, Exit.INTERRUPTED):
         if not runs:
             _complain("interrupted before the first request")
         return Exit.INTERRUPTED
     if not runs:
-        return Exit.USAGE if status != 0 else Exit.INCOMPLETE
+        return Exit.INCOMPLETE if status in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR) else Exit.USAGE
     return int(status)
 
 
@@ -123,14 +129,15 @@ class Quiet:
         config.pluginmanager.unregister(name="terminalreporter")
 
 
-def _conclude(runs: list[Run], folder: Path, seed: int) -> None:
-    """Print the summary of each run, where its files are, and how to repeat it."""
+def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[str]) -> None:
+    """Print the summary of each run, where its files are unless it is `unwritten`, and how to repeat it."""
     console = Console(highlight=False)
     for each in runs:
         console.print()
         report.summary(each, console)
         sent = f"{plural(each.requests, 'request')} in {each.seconds:.1f} s, seed {seed}"
-        console.print(f"{sent}. Results: {folder / each.target}{os.sep}", markup=False, style="dim", soft_wrap=True)
+        where = "not written" if each.target in unwritten else f"{folder / each.target}{os.sep}"
+        console.print(f"{sent}. Results: {where}", markup=False, style="dim", soft_wrap=True)
         # More processes are no help where the store allows but one.
         if preflight.USED_AGAIN not in each.warnings and (hint := report.hint(each)):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
@@ -171,6 +178,7 @@ class _Watch:
 
     def __init__(self, names: list[str], checks: list[Check]) -> None:
         self.runs: list[Run] = []
+        self.unwritten: set[str] = set()  # the targets of those whose results could not be written
         self._rows = catalogue.load().requirements
         self._requirement = {check.id: check.requirement for check in checks}
         self._left = Counter((name, self._rows[check.requirement].family) for name in names for check in checks)
@@ -226,7 +234,7 @@ class _Watch:
     def pytest_unconfigure(self) -> None:
         self._stop()
         if self._config is not None:
-            self.runs = plugin.runs(self._config)
+            self.runs, self.unwritten = plugin.runs(self._config), plugin.unwritten(self._config)
 
     def _stop(self) -> None:
         if self._bar is not None:

@@ -239,13 +239,13 @@ class _Table:
     def error(self, key: str, problem: str) -> ConfigError:
         return ConfigError(f"{self.where(key)}: {problem}")
 
-    def take(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = None, mend: str = "") -> Any:
         self.known.append(key)
         if key not in self.left:
             return default
         value = self.left.pop(key)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.error(key, f"is {value!r}, and should be {_KINDS[kind]}")
+            raise self.error(key, f"is {value!r}, and should be {_KINDS[kind]}{mend}")
         return value
 
     def take_list(self, key: str, kind: type) -> tuple[Any, ...]:
@@ -257,6 +257,13 @@ class _Table:
                 )
         return tuple(values)
 
+    def take_ids(self, key: str) -> tuple[int, ...]:
+        ids = tuple(dict.fromkeys(self.take_list(key, int)))
+        for number in ids:
+            if not -(2**63) <= number < 2**63:
+                raise self.error(key, f"holds {number}, and the ids of orders are int64: from -2^63 to 2^63 - 1")
+        return ids
+
     def finish(self, hint: str = "") -> None:
         for key in self.left:
             close = difflib.get_close_matches(key, self.known, 1)
@@ -265,7 +272,7 @@ class _Table:
 
 
 def _target(name: str, table: dict[str, Any], path: Path | None, options: Options, looking: bool) -> Target:
-    reader = _Table(table, str(path), f"targets.{name}.")
+    reader = _Table(table, str(path or "targets.toml"), f"targets.{name}.")
     base_url = reader.take("base_url", str)
     base_url_env = reader.take("base_url_env", str)
     if options.base_url:
@@ -279,7 +286,7 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
     key, key_variable, key_file = _key(reader, options)
     mode = reader.take("mode", str)
     protected = reader.take("protected", bool, default=name == "production")
-    rate_limit = reader.take("rate_limit", str)
+    rate_limit = reader.take("rate_limit", str, mend=': "10/s" or "90/m"')
     bulk_orders = reader.take("bulk_orders", int, default=DEFAULT_BULK_ORDERS)
     if not 0 <= bulk_orders <= 1_000_000:
         raise reader.error("bulk_orders", f"is {bulk_orders}; a number from 0 (leaves the check out) to 1000000")
@@ -299,7 +306,7 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         name=name,
         base_url=_base_url(base_url, reader.where("base_url", options.base_url)),
         key=key,
-        mode=_mode(name, options.mode or mode, reader, states),
+        mode=_mode(options.mode, mode, reader, states),
         key_variable=key_variable,
         key_file=key_file,
         states=states,
@@ -312,26 +319,27 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         client_cert=_file(options.client_cert, client_cert, "client_cert", reader),
         proxy=_proxy(options.proxy, proxy, reader),
     )
-    return _protect(target, table, options, looking)
+    _look_at_certificates(target, reader, options)
+    return _protect(target, table, reader, options, looking)
 
 
-def _protect(target: Target, table: dict[str, Any], options: Options, looking: bool) -> Target:
+def _protect(target: Target, table: dict[str, Any], reader: _Table, options: Options, looking: bool) -> Target:
     """Both switches or neither: a protected target cancels orders only if its configuration and the command say so."""
     if not target.protected or target.mode is not Mode.FULL:
         return target
     if table.get("mode") != "full":
         if options.mode == "full":
             raise ConfigError(
-                f"target {target.name!r} is protected: --mode full alone does not make it cancel orders. "
-                f'Set mode = "full" in [targets.{target.name}] and add --confirm-cancel {target.name}'
+                f"--mode: target {target.name!r} is protected: --mode full alone does not make it cancel orders. "
+                f'Set mode = "full" in [targets.{target.name}] of {reader.file} and add --confirm-cancel {target.name}'
             )
         return replace(target, mode=Mode.GUARDED)
     if target.name not in options.confirm_cancel:
         if looking:
             return replace(target, mode=Mode.GUARDED, unconfirmed=True)
         raise ConfigError(
-            f"target {target.name!r} is protected and its mode is full: orders that the state provider hands out would "
-            f"be cancelled. Add --confirm-cancel {target.name} if that is meant, or --mode guarded"
+            f"{reader.where('mode')}: is full, and the target is protected: orders that the state provider hands out "
+            f"would be cancelled. Add --confirm-cancel {target.name} if that is meant, or --mode guarded"
         )
     return target
 
@@ -403,8 +411,8 @@ def _states(reader: _Table, options: Options) -> States | None:
     inner = _Table(table, reader.file, f"{reader.prefix}states.")
     url = inner.take("url", str)
     command = inner.take_list("command", str)
-    pending = inner.take_list("pending", int)
-    shipped = inner.take_list("shipped", int)
+    pending = inner.take_ids("pending")
+    shipped = inner.take_ids("shipped")
     token_env = inner.take("token_env", str)
     inner.finish()
     given = [name for name, value in (("url", url), ("command", command), ("lists", pending or shipped)) if value]
@@ -418,22 +426,22 @@ def _states(reader: _Table, options: Options) -> States | None:
     if token_env and not url:
         raise inner.error("token_env", "is for a provider with a url")
     token = _from_environment(inner.where("token_env"), token_env, options.environment) if token_env else None
-    return States(
-        url, command, tuple(dict.fromkeys(pending)), tuple(dict.fromkeys(shipped)), Secret(token) if token else None
-    )
+    return States(url, command, pending, shipped, Secret(token) if token else None)
 
 
-def _mode(name: str, text: str | None, reader: _Table, states: States | None) -> Mode:
+def _mode(option: str | None, configured: str | None, reader: _Table, states: States | None) -> Mode:
+    text = option or configured
     if text is None:
         return Mode.FULL if states else Mode.GUARDED
+    where = reader.where("mode", option)
     try:
         mode = Mode[text.upper()]
     except KeyError:
-        raise reader.error("mode", f"is {text!r}; one of observe, guarded, full") from None
+        raise ConfigError(f"{where}: is {text!r}; one of observe, guarded, full") from None
     if mode is Mode.FULL and states is None:
         raise ConfigError(
-            f"target {name!r}: mode full needs a state provider, which hands out the orders to "
-            f"cancel; add [{reader.prefix}states] or --states-url, or use mode guarded"
+            f"{where}: mode full needs a state provider, which hands out the orders to cancel; "
+            f"add [{reader.prefix}states] or --states-url, or use mode guarded"
         )
     return mode
 
@@ -450,6 +458,35 @@ def _file(option: str | None, configured: str | None, key: str, reader: _Table) 
     if path and not Path(path).expanduser().is_file():
         raise ConfigError(f"{reader.where(key, option)}: {path}: no such file; check the path")
     return str(Path(path).expanduser()) if path else None
+
+
+def _look_at_certificates(target: Target, reader: _Table, options: Options) -> None:
+    """Raises ConfigError if a file cannot be used for what it is given for."""
+    for key, path in (("ca_bundle", target.ca_bundle), ("client_cert", target.client_cert)):
+        if path is None or urlsplit(target.base_url).scheme != "https":
+            continue
+        import ssl  # takes its time to load, and few targets have such files
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        where = f"{reader.where(key, getattr(options, key))}: {path}"
+        try:
+            if key == "ca_bundle":
+                context.load_verify_locations(path)
+            else:
+                context.load_cert_chain(path, password=_passphrase)
+        except _PassphraseWantedError:
+            pass  # OpenSSL asks for it when the key is used
+        except (ssl.SSLError, OSError) as error:
+            holding = "certificates" if key == "ca_bundle" else "a certificate and its private key"
+            raise ConfigError(f"{where} cannot be used: {error}; it is a PEM file with {holding}") from None
+
+
+class _PassphraseWantedError(Exception):
+    pass
+
+
+def _passphrase() -> str:
+    raise _PassphraseWantedError
 
 
 def _proxy(option: str | None, configured: str | None, reader: _Table) -> str | None:

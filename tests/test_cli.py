@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 import os
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -115,6 +117,13 @@ def test_every_command_has_help(command: Command, name: str) -> None:
     described = said.out.split("\n\n")[1]
     assert described[0].isupper()
     assert described.rstrip().endswith(".")
+    examples = said.out.partition("\nexamples:\n")[2].partition("\n\n")[0].replace("\\\n", " ").splitlines()
+    assert any(name in example for example in examples)
+    for example in examples:
+        words = shlex.split(re.split(r"\s{3,}(?!--)", example.strip())[0])
+        assert words[0] == "store-orders-conformance"
+        cli.parser().parse_args(words[1:])
+    assert re.search(r"\bexit status:? (0|1)", said.out, re.IGNORECASE)
 
 
 def test_the_help_of_run_has_every_option_and_exit_status(command: Command) -> None:
@@ -132,6 +141,15 @@ def test_the_help_of_run_has_every_option_and_exit_status(command: Command) -> N
         "130 interrupted",
     ):
         assert word in " ".join(out.split())
+
+
+@pytest.mark.parametrize("flag", ["--fault", "--variant"])
+def test_several_faults_and_variants_to_serve(flag: str) -> None:
+    """Behind one flag, as it is published, or behind a flag each."""
+    for words in ((flag, "A", "B"), (flag, "A", flag, "B"), (flag, "A", "--port", "0", flag, "B")):
+        options = cli.parser().parse_args(["serve", *words])
+        assert vars(options)[flag[2:]] == ["A", "B"]
+    assert vars(cli.parser().parse_args(["serve"]))[flag[2:]] == []
 
 
 def test_version(command: Command) -> None:
@@ -181,6 +199,22 @@ def test_a_report_folder_that_cannot_be(command: Command) -> None:
     mistake(
         command("run", "--report-dir", "file/reports"), "--report-dir file/reports: cannot be made", "choose another"
     )
+
+
+def test_a_folder_of_a_target_that_cannot_be(command: Command) -> None:
+    """That is found before anything is sent."""
+    Path("reports").mkdir()
+    Path("reports/reference").touch()
+    mistake(command("run"), "--report-dir reports: reports/reference is in the way, and no folder; choose another")
+    Path("reports/reference").unlink()
+    Path("reports/reference").symlink_to("nowhere")
+    mistake(command("run"), "reports/reference is in the way")
+
+
+def test_a_folder_of_a_target_that_is_not_ours(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("reports/reference").mkdir(parents=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "reference")
+    mistake(command("run"), "--report-dir reports: reports/reference cannot be written to; choose another")
 
 
 def test_a_waiver_that_has_expired_is_found_before_anything_is_sent(command: Command) -> None:
@@ -324,6 +358,43 @@ def test_a_reader_that_leaves() -> None:
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+CLOSED = [
+    (("requirements",), 0),
+    (("explain", "LIST-1"), 0),
+    (("explain", "XYZ"), 2),
+    (("doctor",), 0),
+    (("compare", "none", "none"), 2),
+    (("run", "--only", "LIST-1", "--budget", "quick"), 0),
+]
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- 2>&-"])
+@pytest.mark.parametrize(("words", "status"), CLOSED, ids=[" ".join(words) for words, _ in CLOSED])
+def test_closed_streams(words: tuple[str, ...], status: int, closed: str, tmp_path: Path) -> None:
+    """The command does its work, and its status is what it would be."""
+    line = f"{shlex.join([sys.executable, '-m', 'conformance', *words])} {closed}"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert (tmp_path / "reports" / "reference" / "results.json").exists() is (words[0] == "run")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [(("run",), 3), (("doctor",), 2), (("compare", "a", "b"), 2), (("audit", "a"), 2)]
+)
+def test_what_the_suite_itself_gets_wrong_is_no_verdict(
+    command: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], status: int
+) -> None:
+    def broken(options: object) -> int:
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(cli, f"_{words[0]}", broken)
+    said = command(*words)
+    assert said.status == status
+    assert said.err.startswith("the suite itself failed; please report this:\nTraceback")
+    assert "RuntimeError: no such thing" in said.err
 
 
 def test_help_does_not_wait_for_the_checks() -> None:

@@ -138,7 +138,49 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
     )
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr == "interrupted before the first request\n"
+
+
+@pytest.mark.parametrize("hook", ["pytest_configure", "pytest_cmdline_main"])
+def test_interrupted_as_pytest_begins(tmp_path: Path, hook: str) -> None:
+    script = tmp_path / "early.py"
+    script.write_text(
+        f"""
+import os, signal, sys
+import pytest
+from conformance import cli, running
+@pytest.hookimpl(tryfirst=True)
+def interrupted(self, config):
+    os.kill(os.getpid(), signal.SIGTERM)
+running._Interruption.{hook} = interrupted
+sys.exit(cli.main(["run", "--only", "LIST-1"]))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "interrupted before the first request\n"
+
+
+def test_what_the_suite_itself_gets_wrong_is_incomplete(tmp_path: Path) -> None:
+    """And neither a verdict nor somebody's configuration."""
+    script = tmp_path / "wrong.py"
+    script.write_text(
+        """
+import sys
+import pytest
+from conformance import cli, plugin
+def broken(self, session):
+    raise RuntimeError("no such thing")
+plugin.Plugin.pytest_sessionstart = pytest.hookimpl(tryfirst=True)(broken)
+sys.exit(cli.main(["run", "--only", "LIST-1"]))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith("the suite itself failed; please report this:\n")
+    assert "RuntimeError: no such thing" in done.stderr
 
 
 def test_interrupted_just_after_the_look(tmp_path: Path) -> None:
@@ -247,6 +289,8 @@ def test_a_full_disk(tmp_path: Path, reference: ReferenceServer) -> None:
     assert begin(tmp_path, reference, *words, preexec_fn=limited).wait(60) == 3
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert "the results of target could not be written: [Errno 27] File too large" in printed(tmp_path)
+    assert "Results: not written" in printed(tmp_path)
+    assert f"Results: {os.path.join('reports', 'target')}" not in printed(tmp_path)
     assert "Traceback" not in printed(tmp_path)
 
 
@@ -254,8 +298,7 @@ def test_a_full_disk(tmp_path: Path, reference: ReferenceServer) -> None:
 def test_nothing_can_be_printed(tmp_path: Path, reference: ReferenceServer, in_the_way: bool, status: int) -> None:
     """The status is that of the run all the same, unless its results cannot be written either."""
     if in_the_way:
-        (tmp_path / "reports").mkdir()
-        (tmp_path / "reports" / "target").write_text("in the way", encoding="utf-8")
+        (tmp_path / "reports" / "target" / "results.json").mkdir(parents=True)
     process = begin(tmp_path, reference, "--only", "LIST-1", "--budget", "quick", stdout="/dev/full")
     assert process.wait(60) == status
     assert "Traceback" not in printed(tmp_path)

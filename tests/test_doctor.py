@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
+import ssl
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from commands import command
+from raw_service import answer, serving
 
 from reference_server.api import Service
 from reference_server.running import Running, build
@@ -94,3 +99,84 @@ def test_what_cannot_be_checked_is_no_success(folder: Path) -> None:
     done = command(folder, *words)
     assert done.status == 3, done.said
     assert "incomplete (nothing of what was selected can be checked here)" in done.said
+
+
+# --- no connection
+
+
+@pytest.fixture
+def tell(tmp_path: Path) -> Callable[..., str]:
+    """What `doctor` finds wrong with a service at an address, with further lines of its target."""
+
+    def of(base_url: str, *lines: str) -> str:
+        (tmp_path / "key").write_text(KEY, encoding="utf-8")
+        table = ["[targets.staging]", f'base_url = "{base_url}"', 'api_key_file = "key"', *lines]
+        (tmp_path / "targets.toml").write_text("\n".join(table), encoding="utf-8")
+        done = command(tmp_path, "doctor", "staging", "--timeout", "5")
+        assert done.status == 2, done.said
+        (wrong,) = [line for line in done.out.splitlines() if line.startswith("  wrong ")]
+        return wrong.removeprefix("  wrong ").strip()
+
+    return of
+
+
+def openssl(folder: Path, words: str) -> None:
+    subprocess.run(["openssl", *words.split()], check=True, capture_output=True, cwd=folder)
+
+
+@pytest.mark.parametrize(
+    ("names", "days", "said"),
+    [
+        ("IP:127.0.0.1", "-1", r".*certificate has expired.*; expired since \w+ +\d+ \S+ \d+ GMT: the service needs.*"),
+        ("DNS:a.example,DNS:b.example", "2", ".*; it is for another name: a.example, b.example; check the host in .*"),
+    ],
+    ids=["expired", "another name"],
+)
+def test_certificates_that_no_authority_would_mend(
+    tmp_path: Path, tell: Callable[..., str], names: str, days: str, said: str
+) -> None:
+    key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+    (tmp_path / "names").write_text(f"subjectAltName={names}\n", encoding="utf-8")
+    openssl(tmp_path, f"req -x509 {key} -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")
+    openssl(tmp_path, f"req {key} -subj /CN=service -keyout own.key -out own.csr")
+    signed = "-CA ca.pem -CAkey ca.key -CAcreateserial -extfile names"
+    openssl(tmp_path, f"x509 -req -in own.csr {signed} -days {days} -out own.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "own.pem", tmp_path / "own.key")
+    with serving(answer("200 OK", b"[]"), context) as there:
+        found = tell(there.base_url, 'ca_bundle = "ca.pem"')
+        assert re.fullmatch(f"TLS: {said}", found), found
+        assert "ca_bundle" not in found
+        assert there.requests == []
+
+
+def test_an_authority_that_is_not_known(tell: Callable[..., str], server_context: ssl.SSLContext) -> None:
+    with serving(answer("200 OK", b"[]"), server_context) as there:
+        assert tell(there.base_url).endswith("; give its authority with ca_bundle")
+
+
+def test_tls_to_a_port_that_speaks_plain_http(tell: Callable[..., str]) -> None:
+    with Running(build(KEY.encode())) as server:
+        found = tell(server.base_url.replace("http:", "https:"))
+    assert found.startswith("TLS: ")
+    assert found.endswith("; this port speaks plain HTTP: is it http:// in base_url?")
+
+
+def test_nobody_is_sent_the_key_in_the_clear(tell: Callable[..., str]) -> None:
+    with serving(answer("401 Unauthorized", b"{}")) as there:
+        tell(there.base_url.replace("http:", "https:"))
+        assert KEY.encode() not in b"".join(there.requests)
+
+
+def test_a_proxy_that_cannot_be_reached(tell: Callable[..., str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    found = tell("http://127.0.0.1:9/v1", f'proxy = "{proxy}"')
+    assert re.fullmatch(rf"proxy: {proxy} cannot be reached \(.*refused.*\); check proxy", found), found
+
+
+def test_a_service_that_a_proxy_cannot_reach(tell: Callable[..., str]) -> None:
+    with serving(answer("502 Bad Gateway", b"")) as proxy:
+        address = proxy.base_url.removesuffix("/v1")
+        found = tell("https://service.example/v1", f'proxy = "{address}"')
+    assert found.startswith(f"connection through the proxy {address}: 502 Bad Gateway; check base_url")

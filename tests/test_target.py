@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +73,8 @@ def test_a_small_target() -> None:
     assert not target.protected
 
 
-def test_a_whole_target(tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").touch()
+def test_a_whole_target(tmp_path: Path, certificate: Path) -> None:
+    shutil.copy(certificate, tmp_path / "ca.pem")
     target = one(
         table(
             base_url=None,
@@ -184,10 +186,11 @@ def test_production_can_be_unprotected_and_others_protected() -> None:
 
 def test_both_switches_or_neither() -> None:
     said = error(table("production", "pending = [1]", mode='"full"'), "production")
-    assert "is protected and its mode is full" in said
+    assert "conf.toml: targets.production.mode: is full, and the target is protected" in said
     assert "Add --confirm-cancel production if that is meant, or --mode guarded" in said
     said = error(table("production", "pending = [1]"), "production", mode="full", confirm_cancel=("production",))
-    assert 'Set mode = "full" in [targets.production] and add --confirm-cancel production' in said
+    assert said.startswith("--mode: target 'production' is protected")
+    assert 'Set mode = "full" in [targets.production] of conf.toml and add --confirm-cancel production' in said
 
 
 def test_modes_are_ordered() -> None:
@@ -262,7 +265,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (table(api_key_env=None, api_key_file='"none"'), "targets.staging.api_key_file: none cannot be read"),
         (table(mode='"half"'), "conf.toml: targets.staging.mode: is 'half'; one of observe, guarded, full"),
         (table(mode="1"), "targets.staging.mode: is 1, and should be a string"),
-        (table(mode='"full"'), "target 'staging': mode full needs a state provider"),
+        (table(mode='"full"'), "conf.toml: targets.staging.mode: mode full needs a state provider"),
         (table(mode='"full"'), "add [targets.staging.states] or --states-url, or use mode guarded"),
         (table(protected='"yes"'), "targets.staging.protected: is 'yes', and should be true or false"),
         (
@@ -270,7 +273,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             "conf.toml: targets.staging.rate_limit: 'fast': a rate limit is written 10/s or 90/m",
         ),
         (table(rate_limit='"0/s"'), "a rate limit is written 10/s or 90/m"),
-        (table(rate_limit="10"), "targets.staging.rate_limit: is 10, and should be a string"),
+        (table(rate_limit="10"), 'targets.staging.rate_limit: is 10, and should be a string: "10/s" or "90/m"'),
         (
             table(bulk_orders="-1"),
             "targets.staging.bulk_orders: is -1; a number from 0 (leaves the check out) to 1000000",
@@ -313,6 +316,8 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (S('command = "x"'), "targets.staging.states.command: is 'x', and should be a list"),
         (S("command = [1]"), "targets.staging.states.command: holds 1, and should hold strings only"),
         (S('pending = ["1"]'), "targets.staging.states.pending: holds '1', and should hold numbers only"),
+        (S("pending = [1, 9223372036854775808]"), "targets.staging.states.pending: holds 9223372036854775808, and the"),
+        (S("shipped = [-9223372036854775809]"), "targets.staging.states.shipped: holds -9223372036854775809, and the"),
         (S("pending = [true]"), "targets.staging.states.pending: holds True, and should hold numbers only"),
         (S("pending = [1.0]"), "targets.staging.states.pending: holds 1.0, and should hold numbers only"),
         (S("pending = [1, 2]\nshipped = [2]"), "targets.staging.states.shipped: order 2 is listed as pending too"),
@@ -337,6 +342,33 @@ def test_a_file_that_is_not_there() -> None:
         ConfigError, match=r"^none\.toml: cannot be read \(No such file.*\); check the path given with --config$"
     ):
         resolve(("staging",), Options(config=Path("none.toml"), environment=ENVIRONMENT))
+
+
+@pytest.mark.parametrize("key", ["ca_bundle", "client_cert"])
+def test_files_that_are_no_certificates(tmp_path: Path, key: str) -> None:
+    """Which of the two it is, and where it was named."""
+    (tmp_path / "no.pem").write_text("not a certificate", encoding="utf-8")
+    holding = "certificates" if key == "ca_bundle" else "a certificate and its private key"
+    said = error(table(**{key: '"no.pem"'}))
+    assert said.startswith(f"conf.toml: targets.staging.{key}: no.pem cannot be used: ")
+    assert said.endswith(f"it is a PEM file with {holding}")
+    option: dict[str, Any] = {key: "no.pem"}
+    assert error(table(), **option).startswith(f"--{key.replace('_', '-')}: no.pem cannot be used: ")
+    assert one(table(base_url='"http://h/v1"', **{key: '"no.pem"'})).base_url == "http://h/v1"
+
+
+def test_a_private_key_with_a_passphrase(tmp_path: Path, certificate: Path) -> None:
+    """Is not asked for here: it would be asked for again by each process that uses it."""
+    made = ["openssl", "pkey", "-in", str(certificate), "-aes256", "-passout", "pass:word", "-out", "key.pem"]
+    subprocess.run(made, check=True, capture_output=True, cwd=tmp_path)
+    public = certificate.read_text(encoding="utf-8").partition("-----BEGIN PRIVATE KEY")[0]
+    (tmp_path / "both.pem").write_text(public + (tmp_path / "key.pem").read_text(encoding="utf-8"), encoding="utf-8")
+    assert one(table(client_cert='"both.pem"')).client_cert == "both.pem"
+
+
+def test_int64_ends_where_it_does() -> None:
+    states = one(table(states="pending = [-9223372036854775808, 9223372036854775807]")).states
+    assert states == States(pending=(-(2**63), 2**63 - 1))
 
 
 def test_an_empty_key_file(tmp_path: Path) -> None:
@@ -376,6 +408,7 @@ def test_an_unknown_target_without_a_file() -> None:
         ({"rate_limit": "fast"}, "--rate-limit: 'fast': a rate limit is written 10/s or 90/m"),
         ({"ca_bundle": "none.pem"}, "--ca-bundle: none.pem: no such file"),
         ({"client_cert": "none.pem"}, "--client-cert: none.pem: no such file"),
+        ({"mode": "full"}, "--mode: mode full needs a state provider"),
         ({"proxy": "socks5://h"}, "--proxy: 'socks5://h' is no http or https URL"),
     ],
 )

@@ -9,13 +9,14 @@ The runs may be of two deployments, or of one at two times. A requirement
                 know it
 
 What a run leaves out is a decision of whoever ran it, so it says nothing about the service; it is shown all
-the same. Each rendering is a pure function: text for a console, Markdown, HTML.
+the same. Of what was observed, only what both runs have is compared, since seeds draw different requests; of what is
+counted, only whether it was seen, since they draw different numbers of them. Each rendering is a pure function: text
+for a console, Markdown, HTML.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,12 @@ from conformance.reporting.text import cut, plural, visible
 from conformance.verdict import Status
 
 _TEXT = 300
+#: Topics under which it is counted how often something was seen.
+_COUNTED = {"compression", "HTTP version", "rate limiting"}
+#: Topics that say for each status what had it: where one run has no such status, nothing had it there.
+_BY_STATUS = {"unknown query parameters"}
+#: What stands for all requests that generated checks have made up, with every status that any of them had.
+_MADE_UP = "made up"
 _SIGNS = {
     Status.PASSED: "ok",
     Status.FAILED: "FAIL",
@@ -57,11 +64,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """A topic on which something else was observed."""
+    """A topic, or one entry of it, on which something else was observed."""
 
     topic: str
     before: str
     after: str
+    entry: str = ""
+
+    @property
+    def what(self) -> str:
+        """`malformed ids: blank`."""
+        return f"{self.topic}: {self.entry}" if self.entry else self.topic
 
 
 @dataclass(frozen=True)
@@ -153,7 +166,7 @@ def text(compared: Comparison) -> str:
         lines += ["", title, *(f"  {_line(change)}" for change in changes)]
     if compared.observed:
         lines += ["", "Observed differently"]
-        lines += [f"  {seen.topic}: {seen.before} -> {seen.after}" for seen in compared.observed]
+        lines += [f"  {seen.what}: {seen.before} -> {seen.after}" for seen in compared.observed]
     lines += ["", *(f"note: {note}" for note in compared.notes)] if compared.notes else []
     return "\n".join(visible(line) for line in lines) + "\n"
 
@@ -171,7 +184,7 @@ def markdown(compared: Comparison) -> str:
         lines += [f"### {title}", "", *(f"- {_markdown_line(change)}" for change in changes), ""]
     if compared.observed:
         lines += ["### Observed differently", ""]
-        lines += [f"- {prose(d.topic)}: {code(d.before)} → {code(d.after)}" for d in compared.observed]
+        lines += [f"- {prose(d.what)}: {code(d.before)} → {code(d.after)}" for d in compared.observed]
         lines += [""]
     lines += [*(f"> {prose(note)}" for note in compared.notes), ""] if compared.notes else []
     return "\n".join(lines)
@@ -196,7 +209,7 @@ def html(compared: Comparison) -> str:
         ]
         body.append(_table(title, ("Id", "Requirement", "Level", "Status", "Reason"), rows))
     if compared.observed:
-        rows_ = [(seen.topic, seen.before, seen.after) for seen in compared.observed]
+        rows_ = [(seen.what, seen.before, seen.after) for seen in compared.observed]
         body.append(_table("Observed differently", ("Topic", "Before", "After"), rows_))
     body += [_tag("p", note) for note in compared.notes]
     return _page("Comparison of two runs", body)
@@ -263,23 +276,49 @@ def _kind(change: Change) -> str:
 
 def _differences(a: Run, b: Run) -> Iterable[Difference]:
     before, after = _seen(a), _seen(b)
-    for topic in dict.fromkeys([*before, *after]):
-        old, new = before.get(topic, "nothing"), after.get(topic, "nothing")
-        if old != new and topic != "response times":
-            yield Difference(topic, cut(old, _TEXT), cut(new, _TEXT))
+    same_draw = (a.seed, a.budget, a.suite_version) == (b.seed, b.budget, b.suite_version)
+    for topic in before:
+        if topic not in after or topic == "response times":
+            continue
+        old, new = _entries(topic, before[topic]), _entries(topic, after[topic])
+        if ("" in old) != ("" in new):  # told in another form
+            old, new = ({"": {outline.told(seen[topic])}} for seen in (before, after))
+        either = {entry for entry in (*old, *new) if entry != _MADE_UP} if topic in _BY_STATUS else set()
+        for entry in dict.fromkeys([*old, *new]):
+            if entry not in either and not (entry in old and entry in new):
+                continue
+            earlier, later = old.get(entry, set()), new.get(entry, set())
+            # Requests that another seed has made up may well have another of the same statuses.
+            by_chance = entry == _MADE_UP and not same_draw and earlier & later
+            if earlier != later and not by_chance:
+                yield Difference(topic, _told(earlier), _told(later), entry)
 
 
-def _seen(run: Run) -> dict[str, str]:
-    seen: dict[str, list[str]] = {}
+def _seen(run: Run) -> dict[str, list[Any]]:
+    """The values observed on each topic; where they differed within the run, there are several."""
+    seen: dict[str, list[Any]] = {}
     for observed in run.observations:
-        seen.setdefault(observed.topic, []).append(_value(observed.value))
-    return {topic: "; ".join(sorted(values)) for topic, values in seen.items()}
+        seen.setdefault(observed.topic, []).extend(
+            observed.value if isinstance(observed.value, list | tuple) else [observed.value]
+        )
+    return seen
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)
+def _entries(topic: str, values: list[Any]) -> dict[str, set[str]]:
+    """What was observed under each label, under none (the empty one) where there are no labels."""
+    if topic in _COUNTED:
+        labels = [value if isinstance(value, Mapping) else {str(value): 1} for value in values]
+        return {"": {str(label) for counted in labels for label, count in counted.items() if count}}
+    entries: dict[str, set[str]] = {} if values and all(isinstance(value, Mapping) for value in values) else {"": set()}
+    for value in values:
+        for label, item in value.items() if isinstance(value, Mapping) else [("", value)]:
+            several = item if isinstance(item, list | tuple) else [item]
+            entries.setdefault(str(label), set()).update(map(outline.told, several))
+    return entries
+
+
+def _told(values: set[str]) -> str:
+    return cut(", ".join(sorted(values)) or "none", _TEXT)
 
 
 def _notes(a: Run, b: Run) -> Iterable[str]:

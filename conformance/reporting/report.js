@@ -23,6 +23,7 @@
   };
   form.hidden = false;
   form.addEventListener("input", filter);
+  form.addEventListener("change", filter); // all that tells of an option picked through WebDriver
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(filter));
   filter();

@@ -57,7 +57,8 @@ def test_a_recommendation_regresses_only_a_strict_run() -> None:
 
 
 def test_required_regressions_come_before_recommended_ones() -> None:
-    compared = comparison.compare(conformant(), failing())
+    seen = (Observed("second cancel", "409"),)
+    compared = comparison.compare(replace(conformant(), observations=seen), failing())
     assert [c.requirement.id for c in compared.regressions] == [
         "LIST-5",
         "CANCEL-3",
@@ -82,6 +83,83 @@ def test_observations_differ_by_topic_and_response_times_never() -> None:
     compared = comparison.compare(a, b)
     assert compared.observed == (comparison.Difference("409 body", "none", "Error"),)
     assert not compared.regressed
+
+
+def observed(topic: str, before: object, after: object, seed: int = 1) -> list[str]:
+    """What is said to differ on a topic between two runs, whose seeds differ unless it is 0."""
+    a = replace(conformant(), observations=(Observed(topic, before),))
+    b = replace(conformant(), observations=(Observed(topic, after),))
+    compared = comparison.compare(a, replace(b, seed=a.seed + seed))
+    return [f"{seen.what}: {seen.before} -> {seen.after}" for seen in compared.observed]
+
+
+@pytest.mark.parametrize(
+    ("topic", "before", "after"),
+    [
+        ("compression", {"none": 939}, {"none": 947}),
+        ("HTTP version", ["HTTP/1.1"], {"HTTP/1.1": 3}),
+        ("rate limiting", {"answers with 429 or 503": 2}, {"answers with 429 or 503": 3}),
+        ("malformed ids", {"letters": 400, "blank": 404}, {"letters": 400}),
+        ("malformed ids", {"blank": 404}, {"letters": 400}),
+        ("malformed ids", [{"letters": 400}, {"made up": ["400"]}], {"letters": 400}),
+        ("malformed ids", {"made up": ["400"]}, {"made up": ["400", "404"]}),
+        ("error codes", {"400": ["A", "B"]}, {"400": ["B", "A"], "404": ["C"]}),
+        ("second cancel", ["409", "404"], ["404", "409"]),
+        ("unknown query parameters", [{"200": "all"}, {"made up": ["200"]}], {"200": "all"}),
+    ],
+)
+def test_what_differs_by_the_seed_alone_is_no_difference(topic: str, before: object, after: object) -> None:
+    assert observed(topic, before, after) == []
+    assert observed(topic, after, before) == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "before", "after", "said"),
+    [
+        ("compression", {"none": 9}, {"none": 9, "gzip": 1}, ["compression: none -> gzip, none"]),
+        (
+            "rate limiting",
+            {"answers with 429 or 503": 0},
+            {"answers with 429 or 503": 3},
+            ["rate limiting: none -> answers with 429 or 503"],
+        ),
+        (
+            "malformed ids",
+            [{"letters": 400, "blank": 404}, {"made up": ["400"]}],
+            [{"letters": 400, "blank": 409}, {"made up": ["400"]}],
+            ["malformed ids: blank: 404 -> 409"],
+        ),
+        ("malformed ids", {"made up": ["400"]}, {"made up": ["404"]}, ["malformed ids: made up: 400 -> 404"]),
+        ("error codes", {"400": ["A", "B"]}, {"400": ["A", "C"]}, ["error codes: 400: A, B -> A, C"]),
+        ("second cancel", "409", ["404", "409"], ["second cancel: 409 -> 404, 409"]),
+        ("second cancel", "404", {"status": 404, "body": "none"}, ["second cancel: 404 -> status: 404, body: none"]),
+        ("further Order fields", [], ["note"], ["further Order fields: none -> note"]),
+        (
+            "unknown query parameters",
+            {"200": "all"},
+            {"200": ["a=1"], "400": ["b=2"]},
+            ["unknown query parameters: 200: all -> a=1", "unknown query parameters: 400: none -> b=2"],
+        ),
+    ],
+)
+def test_only_entries_that_differ_are_named(topic: str, before: object, after: object, said: list[str]) -> None:
+    assert observed(topic, before, after) == said
+
+
+def test_the_same_draw_is_compared_as_it_is() -> None:
+    said = ["malformed ids: made up: 400 -> 400, 404"]
+    assert observed("malformed ids", {"made up": ["400"]}, {"made up": ["400", "404"]}, seed=0) == said
+
+
+def test_every_rendering_names_the_entry() -> None:
+    a = replace(conformant(), observations=(Observed("malformed ids", {"letters": 400, "blank": 404}),))
+    b = replace(conformant(), observations=(Observed("malformed ids", {"letters": 400, "blank": 409}),))
+    compared = comparison.compare(a, b)
+    assert "\n  malformed ids: blank: 404 -> 409\n" in comparison.text(compared)
+    assert "malformed ids: blank: `404` → `409`" in comparison.markdown(compared)
+    assert '<th scope="row">malformed ids: blank</th><td>404</td><td>409</td>' in comparison.html(compared)
+    for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
+        assert "letters" not in text
 
 
 def test_a_requirement_that_one_run_does_not_know() -> None:

@@ -292,8 +292,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if early or isinstance(interruption, Early):
             _complain("interrupted before the first request\n")
         return Exit.INTERRUPTED
-    except Exception:  # Python would end with 1, which is a verdict
-        _complain(f"the suite itself failed; please report this:\n{traceback.format_exc()}")
+    except Exception as error:  # Python would end with 1, which is a verdict
+        where = "".join(traceback.format_tb(error.__traceback__))  # and no words of it, which may hold anything
+        _complain(f"the suite itself failed; please report this:\n{where}{type(error).__name__}\n")
         return failed
     return status
 

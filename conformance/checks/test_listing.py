@@ -196,7 +196,9 @@ def compare_filtered(api: Api, observe: Observations) -> None:
     before = api.listing()
     together = api.send_all(api.ask_list(query=query) for query in (*heaped(QUERIES), *ALONE))
     steady = verify.listed_throughout(before, api.listing())
-    if all(answer.status == 200 and answer.listing and steady <= answer.listing.ids for answer in together):
+    if all(
+        answer.status == 200 and answer.listing and not verify.left_out(steady, answer.listing) for answer in together
+    ):
         observe("unknown query parameters", {"200": "all"}, together[0])
         return
     statuses: dict[str, list[str]] = {}
@@ -216,11 +218,7 @@ def compare_filtered(api: Api, observe: Observations) -> None:
             raise verify.Failed(
                 f"a listing in spite of ?{query}", f"{shown(answer.body.decode('utf-8', 'replace'))}", answer
             )
-        lacking = steady - found.ids
-        if lacking and len(lacking) <= found.without_id:
-            raise verify.Inconclusive(f"{found.without_id} elements of the listing have no id", "LIST-2")
-        if lacking:
-            raise verify.left_out(lacking, found, answer)
+        verify.nothing_left_out(steady, found, answer)
     told = {status: same if len(same) < len(QUERIES) else "all" for status, same in statuses.items()}
     observe("unknown query parameters", told, answers[0])
 

@@ -327,11 +327,17 @@ def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
         raise verify.Failed(
             f"order {lost[0]} in the listing", f"no order with an id as far from zero as {min(lost, key=abs)}", answer
         )
-    for order in placed:
-        pet = integer(found.by_id[order].get("petId")) if order in found.by_id else None
-        # Some providers give such an order a petId equal to its id: equal as a double only, it has lost digits.
-        if pet is not None and pet != order and abs(order) > 2**53 and float(pet) == float(order):
-            raise verify.Failed(f"petId {order} to the digit, as the id of this order", f"{pet} in its place", answer)
+    pets = {order: integer(found.by_id[order].get("petId")) for order in placed if order in found.by_id}
+    # Some providers give such an order a petId equal to its id. Where another order shows that this one does, a petId
+    # that equals the id as a double only has lost digits; elsewhere it may be the number of some other pet.
+    same = [order for order, pet in pets.items() if pet == order]
+    for order, pet in pets.items():
+        if same and pet is not None and pet != order and abs(order) > 2**53 and float(pet) == float(order):
+            raise verify.Failed(
+                f"petId {order} to the digit, as the id of this order, since order {same[0]} has its id as petId, too",
+                f"{pet} in its place",
+                answer,
+            )
 
 
 def stand_in(order: int, others: frozenset[int]) -> int | None:

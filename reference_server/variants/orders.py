@@ -198,6 +198,12 @@ def lets_clients_choose_fields(service: Service) -> None:
     amend.granted(service, change)
 
 
+@variant()
+def has_a_pet_for_each_order(service: Service) -> None:
+    """Lists a petId of its own for each order: the number after the order's id."""
+    amend.orders(service, lambda order, fields: {**fields, "petId": min(order.id + 1, INT64_MAX)})
+
+
 # --- ids ---
 
 

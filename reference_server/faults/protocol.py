@@ -213,11 +213,18 @@ def sends_bytes_past_the_end_of_409(service: Service) -> None:
 def counts_the_body_too_short(service: Service) -> None:
     """Announces two bytes less than every second listing has."""
 
-    def change(data: bytes) -> bytes:
-        head, _, body = data.partition(b"\r\n\r\n")
-        return head.replace(b": %d" % len(body), b": %d" % (len(body) - 2)) + b"\r\n\r\n" + body
+    _listing_bytes(service, _counted_too_short, n=2)
 
-    _listing_bytes(service, change, n=2)
+
+@fault("HTTP-2")
+def counts_the_body_of_409_too_short(service: Service) -> None:
+    """Announces two bytes less than every 409 has."""
+    amend.wire(service, lambda _, response, data: _counted_too_short(data) if response.status == 409 else data)
+
+
+def _counted_too_short(data: bytes) -> bytes:
+    head, _, body = data.partition(b"\r\n\r\n")
+    return head.replace(b": %d" % len(body), b": %d" % (len(body) - 2)) + b"\r\n\r\n" + body
 
 
 def _as_chunks(data: bytes, end: bytes) -> bytes:

@@ -29,9 +29,22 @@ QUERIES = (
     "max_results=1", "starting_after=1", "%24filter=false", "createdAfter=2999-01-01", "created_after=2999-01-01",
     "updated_since=2999-01-01", "to=1", "until=1900-01-01", "end=1", "dateTo=1900-01-01", "completed=true", "open=true",
     "is_complete=true", "active=true", "archived=true", "status=PENDING", "status=placed", "status=approved",
+    # Of JSON Server, JSON:API, LoopBack, Feathers, API Platform and the like.
+    "_limit=1", "_page=2", "_start=1", "_end=1", "%24limit=1", "page%5Blimit%5D=1", "page%5Boffset%5D=1",
+    "filter%5Blimit%5D=1", "filter%5BpetId%5D=-1", "status%5B%5D=none", "shipDate%5Bgte%5D=2999-01-01",
+    "quantity_gt=999999999", "itemsPerPage=1", "items_per_page=1", "pageIndex=2", "pagesize=1", "Limit=1", "p=2", "n=1",
+    "num=1", "pageToken=x", "nextToken=x", "since_id=9223372036854775807", "updatedAfter=2999-01-01",
+    "startDate=2999-01-01", "start_date=2999-01-01", "from_date=2999-01-01", "fromDate=2999-01-01",
+    "dateFrom=2999-01-01", "endDate=1900-01-01", "end_date=1900-01-01", "date=1900-01-01", "order_id=-1",
+    "customerId=-1", "userId=-1", "isComplete=true",
+    # A limit below which some services ignore it, another spelling of true, and other forms of the listing.
+    "limit=5", "limit=10", "complete=1", "callback=x", "format=csv",
 )  # fmt: skip
 #: Those that are most often obeyed, tried by themselves: some services obey them only where no unknown one is beside.
 ALONE = ("limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1")
+
+#: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
+LONGEST_QUERY = 1_600
 
 #: How often the store is emptied before the check concludes that others keep placing orders in it.
 TRIES = 3
@@ -224,11 +237,13 @@ def compare_filtered(api: Api, observe: Observations) -> None:
 
 
 def heaped(queries: Sequence[str]) -> list[str]:
-    """The same parameters in as few queries as hold no name twice: a service that minds one of them minds it there."""
+    """The same parameters in few queries, none long or with a name twice: a service that minds one minds it there."""
     heaps: list[dict[str, str]] = []
     for query in queries:
         names = {part.partition("=")[0]: part for part in query.split("&")}
-        heap = next((heap for heap in heaps if not heap.keys() & names.keys()), None)
+        room = LONGEST_QUERY - len(query)
+        fits = (heap for heap in heaps if not heap.keys() & names.keys() and len("&".join(heap.values())) < room)
+        heap = next(fits, None)
         if heap is None:
             heaps.append(heap := {})
         heap |= names

@@ -9,7 +9,7 @@ import pytest
 from built import VALID, answered
 
 from conformance import verify
-from conformance.checks.test_listing import QUERIES, heaped
+from conformance.checks.test_listing import LONGEST_QUERY, QUERIES, heaped
 from conformance.contract.listing import Listing
 from conformance.transport.evidence import Allowed, Request
 
@@ -54,3 +54,12 @@ def test_heaps_hold_every_parameter_once() -> None:
     for heap in parts:
         names = [part.partition("=")[0] for part in heap]
         assert len(set(names)) == len(names)
+    assert all(len(heap) <= LONGEST_QUERY for heap in heaps)
+
+
+def test_heaps_are_split_where_they_grow_long() -> None:
+    queries = [f"name{number}={'x' * 90}" for number in range(40)]
+    heaps = heaped(queries)
+    assert all(len(heap) <= LONGEST_QUERY for heap in heaps)
+    assert [part for heap in heaps for part in heap.split("&")] == queries
+    assert len(heaps) == 3

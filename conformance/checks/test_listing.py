@@ -46,6 +46,9 @@ ALONE = ("limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&of
 #: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1_600
 
+#: Languages whose digits, decimals and letters get into JSON where a service formats by the language of who asks.
+LANGUAGES = ("ar", "de", "tr")
+
 #: How often the store is emptied before the check concludes that others keep placing orders in it.
 TRIES = 3
 
@@ -71,11 +74,17 @@ def judged(api: Api, row: str) -> None:
 
 @requirement("LIST-1")
 def test_listing_is_a_json_array(api: Api) -> None:
-    """Lists, with several spellings of Accept, a browser's among them: 200, application/json, one JSON text, an
-    array."""
-    headers = ((), (("Accept", "application/json"),), (("Accept", "application/json, */*;q=0.1"),), BROWSER)
-    for accept in headers:
-        listed(api.list(headers=accept))
+    """Lists, with several spellings of Accept, a browser's among them, and for readers of several languages: 200,
+    application/json, one JSON text, an array."""
+    accepted = ("application/json", "application/json, */*;q=0.1", "application/*")
+    headers = [
+        (),
+        *((("Accept", accept),) for accept in accepted),
+        BROWSER,
+        *((("Accept-Language", language),) for language in LANGUAGES),
+    ]
+    for answer in api.send_all(api.ask_list(headers=each) for each in headers):
+        listed(answer)
 
 
 @requirement("LIST-2")
@@ -164,9 +173,10 @@ def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders,
 @requirement("LIST-5", many_orders=True)
 def test_no_hidden_page(api: Api, orders: Orders, target: Target) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured), and looks for each, in
-    a listing as it comes and in one that may not be compressed."""
+    a listing as it comes, in one that may not be compressed, and in those for a browser and for a program."""
     placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
-    for answer in api.send_all([api.ask_list(), api.ask_list(headers=(("Accept-Encoding", "identity"),))]):
+    headers = ((), (("Accept-Encoding", "identity"),), BROWSER, (("Accept", "application/json"),))
+    for answer in api.send_all(api.ask_list(headers=each) for each in headers):
         none_hidden(api, placed, answer, target)
 
 

@@ -248,6 +248,23 @@ def pages_what_it_may_not_compress(service: Service) -> None:
     )
 
 
+@fault("LIST-5")
+def pages_for_browsers(service: Service) -> None:
+    """Lists 50 orders to those who accept HTML."""
+    amend.listing(
+        service, lambda request, orders: orders[:50] if "text/html" in request.headers.get("accept", "") else orders
+    )
+
+
+@fault("LIST-5")
+def pages_for_programs(service: Service) -> None:
+    """Lists 50 orders to those who accept application/json and nothing else."""
+    amend.listing(
+        service,
+        lambda request, orders: orders[:50] if request.headers.get("accept") == "application/json" else orders,
+    )
+
+
 # --- LIST-6: no filter ---
 
 

@@ -270,16 +270,25 @@ def listed_status(answer: Answer) -> Finding:
 
 
 def framing(answer: Answer) -> Finding:
-    """HTTP-2: one complete response, and nothing after it. What follows a 204 is CANCEL-2."""
+    """HTTP-2: one complete response with one way to tell its end (RFC 9112 section 6), and nothing after it. What
+    follows a 204 is CANCEL-2, and how it is framed CANCEL-12."""
     if answer.request.allowed is Allowed.OPEN:
         return NOT_ABOUT
     if answer.exchange.trouble == Trouble.BROKEN:
         return f"no complete HTTP response: {answer.exchange.detail}"
     if answer.status is None:
         return NOT_ABOUT
-    if answer.extra and answer.status != 204:
+    if answer.status == 204:
+        return None
+    if answer.extra:
         return f"{len(answer.extra)} bytes after the end of the {answer.status}: {shown(answer.extra)}"
-    return None
+    coding, length = answer.header("transfer-encoding"), answer.header("content-length")
+    version = answer.exchange.http_version
+    if coding is None or not version.startswith("HTTP/1."):
+        return None
+    if length is not None:
+        return f"a {answer.status} with both Content-Length: {shown(length)} and Transfer-Encoding: {shown(coding)}"
+    return f"a {answer.status} in HTTP/1.0 with Transfer-Encoding: {shown(coding)}" if version == "HTTP/1.0" else None
 
 
 def lifecycle_headers(answer: Answer) -> Finding:

@@ -23,6 +23,7 @@ STRANGER = Request("GET", "/store/orders", NOBODY)
 ODD = cancel("abc", allowed=Allowed.OPEN)
 AGAIN = cancel(1, allowed=Allowed.REPEATED)
 BEARER = ("WWW-Authenticate", "Bearer")
+CHUNKED, LENGTH = ("Transfer-Encoding", "chunked"), ("Content-Length", "2")
 
 
 def error(number: int = 401, **changed: Any) -> bytes:
@@ -166,6 +167,18 @@ CASES: list[tuple[str, Answer, str]] = [
     ("HTTP-2", answered(cancel(1), None, trouble=Trouble.BROKEN, detail="cut"), "no complete HTTP response: cut"),
     ("HTTP-2", answered(LIST, 200, b"[]", extra=b"xx"), "2 bytes after the end of the 200: b'xx'"),
     ("HTTP-2", answered(cancel(1), 204, extra=b"xx"), "met"),  # CANCEL-2 has that
+    ("HTTP-2", answered(LIST, 200, b"[]", CHUNKED, http_version="HTTP/1.1"), "met"),
+    ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, http_version="HTTP/1.0"), "met"),
+    ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, CHUNKED, http_version="HTTP/1.1"), "both Content-Length: '2' and"),
+    (
+        "HTTP-2",
+        answered(cancel(1), 404, b"{}", CHUNKED, LENGTH, http_version="HTTP/1.1"),
+        "a 404 with both Content-Len",
+    ),
+    ("HTTP-2", answered(LIST, 200, b"[]", CHUNKED, http_version="HTTP/1.0"), "in HTTP/1.0 with Transfer-Encoding: 'ch"),
+    ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, CHUNKED, http_version="HTTP/2"), "met"),
+    ("HTTP-2", answered(cancel(1), 204, b"", CHUNKED, LENGTH, http_version="HTTP/1.1"), "met"),  # CANCEL-12 has that
+    ("HTTP-2", answered(ODD, 400, b"{}", LENGTH, CHUNKED, http_version="HTTP/1.1"), "not about"),
     *[
         ("HTTP-2", answered(LIST, None, trouble=trouble), "not about")
         for trouble in Trouble

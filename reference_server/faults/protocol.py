@@ -257,6 +257,30 @@ def sends_two_lengths(service: Service) -> None:
 
 
 @fault("HTTP-2")
+def sends_a_length_beside_chunks(service: Service) -> None:
+    """Sends the listing in chunks, with the Content-Length that it had before."""
+
+    def change(data: bytes) -> bytes:
+        _, _, body = data.partition(b"\r\n\r\n")
+        return _as_chunks(data, b"0\r\n\r\n").replace(b"\r\n", b"\r\nContent-Length: %d\r\n" % len(body), 1)
+
+    _listing_bytes(service, change)
+
+
+@fault("HTTP-2")
+def sends_chunks_in_http_1_0(service: Service) -> None:
+    """Answers cancels that it refuses as HTTP/1.0 and in chunks, which that version does not have."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if not amend.is_cancel(request) or response.status == 204:
+            return data
+        response.close = True
+        return _as_chunks(data, b"0\r\n\r\n").replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+
+    amend.wire(service, change)
+
+
+@fault("HTTP-2")
 def sends_a_broken_status_line(service: Service) -> None:
     """Sends a status line without a status with every third listing."""
     _listing_bytes(service, lambda data: data.replace(b"HTTP/1.1 200 OK", b"HTTP/1.1 OK", 1), n=3, close=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 from conformance.contract.jsontext import NotJson, TooDeep, integer, values
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
@@ -39,15 +40,32 @@ ERRORS = frozenset({401, 404})
 SEARCHED = 256 * 1024
 #: Repetitions have bounds, and quoted text an end: else a hostile text is gone through once for each of its characters.
 _STACK_TRACE = re.compile(
-    r"Traceback \(most recent call last\)|File \"[^\"]{1,500}\", line \d+"  # Python
-    r"|\bat [\w$.<>/]{1,500}\([^)\n]{0,500}:\d{1,9}(?::\d{1,9})?\)"  # Java
-    r"|\bat (?:[\w.<>]{1,500} )?\(?(?:file://|node:|/)[^\s)]{1,500}:\d{1,9}:\d"  # Node
-    r"|goroutine \d+ \[|panic: |\.go:\d+|\.rb:\d+:in |#\d{1,9} /[\w/.-]{1,500}\.php\(\d|Stack trace:"
-    r"|in \S{1,500}\.cs:line \d"
+    r"Traceback \(most recent call last\)|File [\"'][^\"'\n]{1,500}[\"'], line \d+"  # Python
+    r"|\bat [\w$.<>/]{1,300}\([^)\n]{0,200}:\d{1,9}(?::\d{1,9})?\)"  # Java
+    r"|\w\((?:Unknown Source|Native Method|\w{1,200}\.(?:java|kt|scala|groovy))\)|\.(?:java|kts?|scala|groovy):\d"
+    r"|Caused by: (?:[\w$]{1,100}\.){1,20}[\w$]{0,100}(?:Exception|Error)\b"
+    r"|\bat (?:[\w.<>]{1,500} )?\(?(?:file://|node:|/)[^\s)]{1,500}:\d{1,9}:\d|\w\.[cm]?[jt]sx?:\d{1,9}:\d"  # Node
+    r"|goroutine \d+ \[|panic: |\.go:\d+"  # Go
+    r"|\bpanicked at [^\n]{1,500}:\d{1,9}:\d|\w\.rs:\d{1,9}:\d"  # Rust
+    r"|\.rb:\d+:in |\.exs?:\d"  # Ruby, Elixir
+    r"|#\d{1,9} [^\s()]{1,500}\.php\(\d|\w\.(?:php|phtml|inc)(?:</b>)? on line (?:<b>)?\d|Stack trace:"  # PHP
+    r"|in \S{1,500}\.cs:line \d"  # .NET, also without line numbers: then two lines at least, the first with a dot
+    r"|^[ \t]{0,20}at [\w<>`+$]{1,100}(?:\.[\w<>`+$,\[\]]{1,100}){1,20}\([^()\n]{0,500}\)\s{0,20}"
+    r"^[ \t]{0,20}at [\w<>`+$.,\[\]]{1,500}\([^()\n]{0,500}\)",
+    re.MULTILINE,
 )
 _FILE_PATH = re.compile(
     r"(?<![\w/.:])/(?:home|usr|var|opt|srv|app|etc|root|tmp|code|workspace|Users)/[\w.-]+"
+    # Directories with names that begin paths of URLs, too, and JSON pointers: two more parts, or one with an extension.
+    r"|(?<![\w/.:])/(?:mnt|builds|nix|workspaces|go(?=/(?:src|pkg|bin)/)"
+    r"|data(?!/(?:attributes|relationships|meta|\d+)(?![\w.-])))/"
+    r"[\w.-]{1,500}(?:/[\w.-]|(?<=\.)[A-Za-z]\w{0,9}\b)"
+    r"|(?i:\bfile:///)[\w.%-]+"
     r"|\b[A-Za-z]:\\(?:[\w .-]+\\)+[\w .-]*"
+)
+#: Names of source files, as frames of stack traces in JSON have them.
+_SOURCE_FILE = re.compile(
+    r"[^\n]{0,500}\w\.(?:java|kts?|scala|groovy|py|rb|php|[cm]?[jt]sx?|go|rs|cs|fs|vb|exs?|erl|swift)"
 )
 _CHALLENGE = re.compile(r"(?:^|,)\s*Bearer(?=\s|,|$)", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("|\\?$)')
@@ -126,12 +144,50 @@ def error_reveals(answer: Answer) -> Finding:
         return NOT_ABOUT
     if answer.exchange.revealed_key:
         return f"a {answer.status} that repeats the API key"
-    text = _plain_text(answer)[:SEARCHED]
+    frame = _frame(answer)
+    if frame is not None:
+        return f"a {answer.status} that shows a stack trace: {shown(frame)}"
+    text = _own_path(answer).sub(" ", _plain_text(answer)[:SEARCHED])
     for pattern, what in ((_STACK_TRACE, "a stack trace"), (_FILE_PATH, "a file path")):
         found = pattern.search(text)
         if found:
             return f"a {answer.status} that shows {what}: {shown(found[0])}"
     return None
+
+
+def _own_path(answer: Answer) -> re.Pattern[str]:
+    """Finds the path of the request, as sent or decoded, whole or up to its last part: a base path may look like that
+    of a file."""
+    path = urlsplit(answer.exchange.url).path
+    whole = {form for text in (path, path.rpartition("/")[0]) for form in (text, unquote(text))} - {""}
+    forms = "|".join(map(re.escape, sorted(whole, key=len, reverse=True)))
+    return re.compile(rf"(?<![\w.-])(?:{forms})")
+
+
+def _frame(answer: Answer) -> Any:
+    """A frame of a stack trace that is an object in a JSON body: a source file with a line or the name of a method, or
+    what Java calls its elements. None where there is none."""
+    try:
+        stack = [answer.json.value]
+    except NotJson:
+        return None
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if _is_frame(item):
+                return item
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+    return None
+
+
+def _is_frame(item: dict[str, Any]) -> bool:
+    files = [item[name] for name in ("fileName", "filename", "file") if isinstance(item.get(name), str)]
+    numbered = any(integer(item.get(name)) is not None for name in ("lineNumber", "lineno", "line"))
+    named = any(isinstance(item.get(name), str) for name in ("methodName", "method", "function"))
+    of_java = {"className", "methodName", "lineNumber"} <= item.keys()
+    return of_java or ((numbered or named) and any(map(_SOURCE_FILE.fullmatch, files)))
 
 
 def _plain_text(answer: Answer) -> str:
@@ -214,16 +270,25 @@ def listed_status(answer: Answer) -> Finding:
 
 
 def framing(answer: Answer) -> Finding:
-    """HTTP-2: one complete response, and nothing after it. What follows a 204 is CANCEL-2."""
+    """HTTP-2: one complete response with one way to tell its end (RFC 9112 section 6), and nothing after it. What
+    follows a 204 is CANCEL-2, and how it is framed CANCEL-12."""
     if answer.request.allowed is Allowed.OPEN:
         return NOT_ABOUT
     if answer.exchange.trouble == Trouble.BROKEN:
         return f"no complete HTTP response: {answer.exchange.detail}"
     if answer.status is None:
         return NOT_ABOUT
-    if answer.extra and answer.status != 204:
+    if answer.status == 204:
+        return None
+    if answer.extra:
         return f"{len(answer.extra)} bytes after the end of the {answer.status}: {shown(answer.extra)}"
-    return None
+    coding, length = answer.header("transfer-encoding"), answer.header("content-length")
+    version = answer.exchange.http_version
+    if coding is None or not version.startswith("HTTP/1."):
+        return None
+    if length is not None:
+        return f"a {answer.status} with both Content-Length: {shown(length)} and Transfer-Encoding: {shown(coding)}"
+    return f"a {answer.status} in HTTP/1.0 with Transfer-Encoding: {shown(coding)}" if version == "HTTP/1.0" else None
 
 
 def lifecycle_headers(answer: Answer) -> Finding:

@@ -196,14 +196,23 @@ def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
     return steady
 
 
-def left_out(lacking: frozenset[int], found: Listing, answer: Answer) -> Failed:
-    """What to raise where `found`, the listing in the answer to a query, does not show the orders `lacking`."""
-    return Failed(
-        f"all orders in spite of ?{answer.request.query}, since filtering and pagination are not supported",
-        f"{len(found.elements)} elements, without order {min(lacking)} and {len(lacking) - 1} others that were "
-        "listed before and after",
-        answer,
-    )
+def left_out(steady: frozenset[int], found: Listing) -> frozenset[int]:
+    """Those of the orders `steady` that `found`, the listing in the answer to a query, has left out. No field is
+    required, so an order without an id may be any: where there are as many of those as ids are lacking, none is."""
+    lacking = steady - found.ids
+    return lacking if len(lacking) > found.without_id else frozenset()
+
+
+def nothing_left_out(steady: frozenset[int], found: Listing, answer: Answer) -> None:
+    """Demand that `found`, the listing in the answer to a query, has left out none of the orders `steady`."""
+    lacking = left_out(steady, found)
+    if lacking:
+        raise Failed(
+            f"all orders in spite of ?{answer.request.query}, since filtering and pagination are not supported",
+            f"{len(found.elements)} elements, without order {min(lacking)} and {len(lacking) - 1} others that were "
+            "listed before and after",
+            answer,
+        )
 
 
 def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: Sequence[Answer] = ()) -> None:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from built import LIST, answered, broken, cancel
@@ -22,6 +23,7 @@ STRANGER = Request("GET", "/store/orders", NOBODY)
 ODD = cancel("abc", allowed=Allowed.OPEN)
 AGAIN = cancel(1, allowed=Allowed.REPEATED)
 BEARER = ("WWW-Authenticate", "Bearer")
+CHUNKED, LENGTH = ("Transfer-Encoding", "chunked"), ("Content-Length", "2")
 
 
 def error(number: int = 401, **changed: Any) -> bytes:
@@ -165,6 +167,18 @@ CASES: list[tuple[str, Answer, str]] = [
     ("HTTP-2", answered(cancel(1), None, trouble=Trouble.BROKEN, detail="cut"), "no complete HTTP response: cut"),
     ("HTTP-2", answered(LIST, 200, b"[]", extra=b"xx"), "2 bytes after the end of the 200: b'xx'"),
     ("HTTP-2", answered(cancel(1), 204, extra=b"xx"), "met"),  # CANCEL-2 has that
+    ("HTTP-2", answered(LIST, 200, b"[]", CHUNKED, http_version="HTTP/1.1"), "met"),
+    ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, http_version="HTTP/1.0"), "met"),
+    ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, CHUNKED, http_version="HTTP/1.1"), "both Content-Length: '2' and"),
+    (
+        "HTTP-2",
+        answered(cancel(1), 404, b"{}", CHUNKED, LENGTH, http_version="HTTP/1.1"),
+        "a 404 with both Content-Len",
+    ),
+    ("HTTP-2", answered(LIST, 200, b"[]", CHUNKED, http_version="HTTP/1.0"), "in HTTP/1.0 with Transfer-Encoding: 'ch"),
+    ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, CHUNKED, http_version="HTTP/2"), "met"),
+    ("HTTP-2", answered(cancel(1), 204, b"", CHUNKED, LENGTH, http_version="HTTP/1.1"), "met"),  # CANCEL-12 has that
+    ("HTTP-2", answered(ODD, 400, b"{}", LENGTH, CHUNKED, http_version="HTTP/1.1"), "not about"),
     *[
         ("HTTP-2", answered(LIST, None, trouble=trouble), "not about")
         for trouble in Trouble
@@ -211,6 +225,115 @@ def test_a_key_in_an_error_is_noticed() -> None:
     answer = answered(STRANGER, 401, error(message=f"not {KEY}"))
     assert answer.exchange.findings["ERR-4"] == "a 401 that repeats the API key"
     assert KEY not in json.dumps(answer.exchange.to_json())
+
+
+TRACES = [
+    # Java, Kotlin, Scala
+    {
+        "stackTrace": [
+            {"methodName": "cancel", "fileName": "OrderService.java", "lineNumber": 42, "className": "Orders"}
+        ]
+    },
+    {"cause": {"stackTrace": [{"className": "a.B", "methodName": "c", "fileName": None, "lineNumber": -2}]}},
+    "com.shop.OrderService.cancel(OrderService.java:42)",
+    "java.lang.NullPointerException\n\tat com.shop.OrderService.cancel(Unknown Source)",
+    "\tat com.shop.Main.main(Native Method)",
+    "Caused by: java.lang.RuntimeException",
+    "nested exception. Caused by: org.postgresql.util.PSQLException: ERROR",
+    "\tat com.shop.OrderService$cancel$1.invokeSuspend(OrderService.kt)",
+    "cancel (Orders.kt:42)",
+    "Orders.scala:42",
+    # Rust, Go, Elixir, Ruby
+    "thread 'main' panicked at src/orders.rs:42:9: called `Option::unwrap()` on a `None` value",
+    "thread 'main' panicked at 'no such order', src/orders.rs:42:9",
+    "   at ./src/orders.rs:42:9",
+    "main.(*Store).Cancel(0xc000)\n\t\t/go/src/orders/store.go:42 +0x1d",
+    "orders/store.go:42: index out of range",
+    "(orders 0.1.0) lib/orders/store.ex:42: Orders.Store.cancel/1",
+    "app/models/order.rb:42:in 'Order#cancel'",
+    # .NET
+    "   at Orders.Store.Cancel(Int64 id) in D:\\build\\Orders\\Store.cs:line 42",
+    "   at Orders.Store.Cancel(Int64 id)\r\n   at lambda_method(Closure , Object )\r\n",
+    "NullReferenceException: x\r\n   at A.B.C(Int64 id)\r\n   at A.B.<D>d__4.MoveNext()",
+    ["at A.B`1.C(Int64 id)", "at A.B.D[T](List`1 all)"],
+    # Node
+    "TypeError: x is undefined\n    at cancel (src/orders.js:42:9)",
+    "    at cancel (C:\\app\\orders.js:42:9)",
+    "    at Object.<anonymous> (/data/orders.mjs:42:9)",
+    "node_modules/express/lib/router/index.js:284:15",
+    "src/orders.ts:42:9",
+    # PHP, Python
+    "PDOException: SQLSTATE[HY000] in Order.php on line 42",
+    "<b>Warning</b>: x in <b>Order.php</b> on line <b>42</b>",
+    "#0 Order.php(42): cancel()\n#1 {main}",
+    {"exception": "PDOException", "file": "Order.php", "line": 42},
+    {"trace": [{"file": "vendor/laravel/src/Router.php", "function": "run", "class": "Router"}]},
+    {"frames": [{"filename": "app/orders.py", "lineno": 42, "function": "cancel"}]},
+    "  File 'orders.py', line 42, in cancel",
+]
+PATHS = [
+    "cannot open /data/app/orders.db",
+    "cannot open /data/orders.db",
+    "cannot open /data/attributes.db",
+    "cannot open /mnt/efs/orders/config.yml",
+    "in /builds/shop/orders/store.c",
+    "at /nix/store/abc-orders/bin/orders",
+    "see /go/src/orders",
+    "/workspaces/orders/x.rb",
+    "file:///app/orders.js",
+    "File:///C:/orders.js",
+]
+HARMLESS = [
+    "Order 42 at 10:42",
+    "Order 42 was cancelled at 2026-11-21T10:42:09.123456Z (UTC+01:00).",
+    "see https://shop.example.rs:8443/help and http://shop.com.py:443, or http://orders.java.example/data/orders.db",
+    "see https://example.com/mnt/efs/orders, /v1/store/orders/42 or /store/orders",
+    "ask at the shop (open 10:42)\nat the shop (closed 18:00)",
+    "at orders.store(closed)",
+    "Caused by: an order that has shipped",
+    "go, line 42",
+    "the file orders.csv, line 42",
+    "#0 (42), #1 (43)",
+    "order 42:9",
+    "Unknown Source, Native Method",
+    "panicked at 10:42",
+    "/data, /mnt/ and /builds",
+    "under /data/ or /go/help/errors",
+    {"source": {"pointer": "/data/attributes/orderId"}, "detail": "/data/0/id", "file": None, "line": 3},
+    {"file": "orders.csv", "line": 42},
+    {"method": "DELETE", "path": "/v1/store/orders/42", "line": 42},
+    {"className": "Order", "methodName": "cancel"},
+    {"file": "store.py", "size": 42},
+]
+
+
+@pytest.mark.parametrize("shown", TRACES, ids=str)
+def test_stack_traces(shown: Any) -> None:
+    assert "shows a stack trace: " in say(universal.error_reveals(answered(LIST, 500, error(500, detail=shown))))
+    if isinstance(shown, str):
+        page = answered(LIST, 500, f"<pre>{shown}</pre>".encode(), media="text/html")
+        assert "shows a stack trace: " in say(universal.error_reveals(page)) or shown.startswith(" ")
+
+
+@pytest.mark.parametrize("shown", PATHS)
+def test_file_paths(shown: str) -> None:
+    assert "shows a file path: " in say(universal.error_reveals(answered(LIST, 500, error(500, message=shown))))
+
+
+@pytest.mark.parametrize("shown", HARMLESS, ids=str)
+def test_what_is_neither(shown: Any) -> None:
+    assert universal.error_reveals(answered(cancel(42), 404, error(404, detail=shown))) is None
+
+
+@pytest.mark.parametrize("base", ["/app/v1", "/srv/v1", "/data/shop/v1", "/opt/gr%C3%B6%C3%9Fe/v1", "/v1"])
+@pytest.mark.parametrize("segment", ["42", "42abc", "%00", "%F0%28%8C%28", "42%27"])
+def test_the_path_of_the_request_may_be_repeated(base: str, segment: str) -> None:
+    request, url = cancel(segment, allowed=Allowed.OPEN), f"http://127.0.0.1{base}/store/orders/{segment}"
+    path = url.removeprefix("http://127.0.0.1")
+    for text in (path, f"DELETE {path}", f"no order at {unquote(path)}.", path.removesuffix(segment) + "?", url):
+        assert universal.error_reveals(answered(request, 404, error(404, path=text), url=url)) is None, text
+    for text in (f"/home{path}", f"{path} is in /srv/orders.db", f"/opt{path}.py", f"/var/log/app.log {path}"):
+        assert universal.error_reveals(answered(request, 404, error(404, path=text), url=url)) is not None, text
 
 
 def test_a_gateway_proves_neither_way() -> None:
@@ -299,8 +422,13 @@ def test_facts_of_odd_bodies(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["at a(", "at a(:1", "at /", 'File "', "in a", "#1 /a.php", "goroutine 1", "C:\\a\\", "C:\\ ", "/home/"]
-)
+    "text",
+    [
+        "at a(", "at a(:1", "at /", 'File "', "in a", "#1 /a.php", "goroutine 1", "C:\\a\\", "C:\\ ", "/home/", "#1 a",
+        "panicked at :1", "panicked at ", "\n at a.b(", " at a.b()\n", "\n at a.a", "Caused by: a.", "a.php on line ",
+        "/mnt/a", "/data/a.", " /nix/", "file:///", "a(b", "a(a.", "a.js:", "/v1/store", "/",
+    ],
+)  # fmt: skip
 def test_no_text_keeps_its_judge_busy(text: str) -> None:
     """Nor does a header: each of them takes far less than a second, however it is made."""
     started = time.process_time()

@@ -197,13 +197,14 @@ class Client:
 
     def _keep(self, answer: Answer) -> None:
         answer.sender = self.send
+        plain = not answer.request.query  # with a query orders may be shown without the ids that they have
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
-            self.guard.saw_listing(answer.listing.ids)
+            (self.guard.saw_listing if plain else self.guard.remember)(answer.listing.ids)
             lacking = self.guard.untouched.keys() - answer.listing.ids
             answer.lacking = tuple(sorted(lacking)) if len(lacking) > answer.listing.without_id else ()
         if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
             seen = answer.text.sightings
-            self.guard.remember(seen.ids, nameless=seen.nameless, countless=seen.countless)
+            self.guard.remember(seen.ids, nameless=plain and seen.nameless, countless=plain and seen.countless)
         self._observer(answer)
         self.recorder.keep(answer.exchange)
 

@@ -308,6 +308,43 @@ def shows_a_stack_trace_in_409(service: Service) -> None:
     _with(service, 409, trace=TRACE)
 
 
+@fault("ERR-4")
+def shows_a_stack_trace_as_objects(service: Service) -> None:
+    """Writes the elements of a stack trace into the Error of 404, as a Java library for JSON does."""
+    frame = {"className": "com.store.Orders", "methodName": "cancel", "fileName": "Orders.java", "lineNumber": 42}
+    _with(service, 404, cause={"stackTrace": [frame]})
+
+
+@fault("ERR-4")
+def shows_frames_without_line_numbers(service: Service) -> None:
+    """Writes a stack trace into the Error of 404, as .NET words it where symbols are missing."""
+    _with(service, 404, detail="   at Store.Orders.Cancel(Int64 id)\r\n   at Store.Program.<Main>$(String[] args)")
+
+
+@fault("ERR-4")
+def shows_where_it_panicked(service: Service) -> None:
+    """Writes the line of a source file into the message of 404, as Rust words it."""
+    _with(service, 404, message="panicked at src/orders.rs:42:9: called `Option::unwrap()` on a `None` value")
+
+
+@fault("ERR-4")
+def shows_the_line_of_a_script(service: Service) -> None:
+    """Writes the line of a source file into the message of 401, as PHP words it."""
+    _with(service, 401, message="Uncaught TypeError in Keys.php on line 42")
+
+
+@fault("ERR-4")
+def shows_a_frame_of_a_script(service: Service) -> None:
+    """Writes a frame of a stack trace into the Error of 409, as Node words it."""
+    _with(service, 409, detail="Error: shipped\n    at cancel (src/orders.js:42:9)")
+
+
+@fault("ERR-4")
+def shows_a_path_on_a_volume(service: Service) -> None:
+    """Writes the path of a file on a mounted volume into the message of 404."""
+    _with(service, 404, message="There is no such order in /mnt/volume/orders.db")
+
+
 # --- ERR-5: 409 as JSON (recommended) ---
 
 

@@ -248,6 +248,23 @@ def pages_what_it_may_not_compress(service: Service) -> None:
     )
 
 
+@fault("LIST-5")
+def pages_for_browsers(service: Service) -> None:
+    """Lists 50 orders to those who accept HTML."""
+    amend.listing(
+        service, lambda request, orders: orders[:50] if "text/html" in request.headers.get("accept", "") else orders
+    )
+
+
+@fault("LIST-5")
+def pages_for_programs(service: Service) -> None:
+    """Lists 50 orders to those who accept application/json and nothing else."""
+    amend.listing(
+        service,
+        lambda request, orders: orders[:50] if request.headers.get("accept") == "application/json" else orders,
+    )
+
+
 # --- LIST-6: no filter ---
 
 
@@ -351,6 +368,74 @@ def filters_by_complete(service: Service) -> None:
 def filters_by_id(service: Service) -> None:
     """Lists only the order whose id is in the query."""
     _filters(service, ("id", "orderId"), lambda value, orders: [o for o in orders if str(o.id) == value])
+
+
+@fault("LIST-6")
+def obeys_a_limit_from_five_on(service: Service) -> None:
+    """Lists no more orders than limit says, if that is five at least."""
+
+    def keep(value: str, orders: list[Order]) -> list[Order]:
+        limit = _number(value, 0)
+        return orders[:limit] if limit >= 5 else orders
+
+    _filters(service, ("limit",), keep)
+
+
+@fault("LIST-6")
+def pages_as_json_servers_do(service: Service) -> None:
+    """Lists the orders from _start to _end, and no more than _limit says."""
+    _filters(service, ("_limit", "_end"), lambda value, orders: orders[: _number(value, len(orders))])
+    _filters(service, ("_start",), lambda value, orders: orders[_number(value, 0) :])
+
+
+@fault("LIST-6")
+def pages_by_names_in_brackets(service: Service) -> None:
+    """Lists no more orders than page[limit] says, from page[offset] on."""
+    _filters(service, ("page%5Blimit%5D",), lambda value, orders: orders[: _number(value, len(orders))])
+    _filters(service, ("page%5Boffset%5D",), lambda value, orders: orders[_number(value, 0) :])
+
+
+@fault("LIST-6")
+def filters_by_the_start_of_a_period(service: Service) -> None:
+    """Lists only orders that ship on the day startDate, start_date or fromDate says, or later."""
+    names = ("startDate", "start_date", "fromDate")
+    _filters(service, names, lambda value, orders: [o for o in orders if o.ship_date[:10] >= value])
+
+
+@fault("LIST-6")
+def filters_by_the_end_of_a_period(service: Service) -> None:
+    """Lists only orders that ship on the day endDate or end_date says, or before."""
+    _filters(service, ("endDate", "end_date"), lambda value, orders: [o for o in orders if o.ship_date[:10] <= value])
+
+
+@fault("LIST-6")
+def filters_by_customer(service: Service) -> None:
+    """Lists only orders of the customer that customerId or userId names, of which there is none."""
+    _filters(service, ("customerId", "userId"), lambda value, orders: [])
+
+
+def _in_another_form(service: Service, name: str, form: Callable[[str, bytes], bytes], media_type: str) -> None:
+    """Sends the listing in another form if the query has this parameter."""
+
+    def change(request: Request, response: Response) -> None:
+        value = _parameters(request).get(name)
+        if value and amend.is_listing(request, response):
+            response.body = form(value, response.body)
+            response.headers["Content-Type"] = media_type
+
+    amend.granted(service, change)
+
+
+@fault("LIST-6")
+def calls_back_with_the_listing(service: Service) -> None:
+    """Sends the listing as a script that calls what the query parameter callback names."""
+    _in_another_form(service, "callback", lambda name, body: b"%s(%s);" % (name.encode(), body), "text/javascript")
+
+
+@fault("LIST-6")
+def lists_as_a_table_if_asked(service: Service) -> None:
+    """Sends the listing as comma-separated values if the query has a format."""
+    _in_another_form(service, "format", lambda name, body: b"id,petId\r\n", "text/csv")
 
 
 @fault("LIST-6")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 
 from .. import amend
@@ -129,6 +130,56 @@ def breaks_off_every_fourth_listing(service: Service) -> None:
     """Ends every fourth listing in the middle of the array, with a length that fits."""
     due = amend.every(4)
     amend.listing_body(service, lambda body: body[: len(body) // 2] if due() else body)
+
+
+def _for_readers_of(service: Service, language: str, change: Callable[[bytes], bytes]) -> None:
+    """Changes the bytes of the listing for those who ask for it in a language."""
+
+    def changed(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response) and request.headers.get("accept-language", "").startswith(language):
+            response.body = change(response.body)
+
+    amend.granted(service, changed)
+
+
+@fault("LIST-1")
+def writes_the_digits_of_arabs(service: Service) -> None:
+    """Writes integers with Arabic-Indic digits for readers of Arabic."""
+    digits = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
+
+    def change(body: bytes) -> bytes:
+        return re.sub(r"(?<=:)-?[0-9]+(?=[,}])", lambda number: number[0].translate(digits), body.decode()).encode()
+
+    _for_readers_of(service, "ar", change)
+
+
+@fault("LIST-1")
+def writes_decimals_as_germans_do(service: Service) -> None:
+    """Writes a price, which the contract does not name, with a comma for readers of German."""
+    _for_readers_of(service, "de", lambda body: body.replace(b'"complete"', b'"price":9,50,"complete"'))
+
+
+@fault("LIST-1")
+def labels_listings_in_turkish_letters(service: Service) -> None:
+    """Labels the listing APPLICATİON/JSON for readers of Turkish, whose i has its dot in capitals, too."""
+
+    def change(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response) and request.headers.get("accept-language", "").startswith("tr"):
+            response.headers["Content-Type"] = "APPLICATİON/JSON".encode().decode("latin-1")
+
+    amend.granted(service, change)
+
+
+@fault("LIST-1")
+def repeats_what_is_accepted_as_media_type(service: Service) -> None:
+    """Labels the listing with what Accept says, where that is one media type or range."""
+
+    def change(request: Request, response: Response) -> None:
+        accepted = request.headers.get("accept", "*/*")
+        if amend.is_listing(request, response) and accepted != "*/*" and "," not in accepted:
+            response.headers["Content-Type"] = accepted
+
+    amend.granted(service, change)
 
 
 # --- LIST-2: every element is an Order ---

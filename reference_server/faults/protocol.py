@@ -213,11 +213,18 @@ def sends_bytes_past_the_end_of_409(service: Service) -> None:
 def counts_the_body_too_short(service: Service) -> None:
     """Announces two bytes less than every second listing has."""
 
-    def change(data: bytes) -> bytes:
-        head, _, body = data.partition(b"\r\n\r\n")
-        return head.replace(b": %d" % len(body), b": %d" % (len(body) - 2)) + b"\r\n\r\n" + body
+    _listing_bytes(service, _counted_too_short, n=2)
 
-    _listing_bytes(service, change, n=2)
+
+@fault("HTTP-2")
+def counts_the_body_of_409_too_short(service: Service) -> None:
+    """Announces two bytes less than every 409 has."""
+    amend.wire(service, lambda _, response, data: _counted_too_short(data) if response.status == 409 else data)
+
+
+def _counted_too_short(data: bytes) -> bytes:
+    head, _, body = data.partition(b"\r\n\r\n")
+    return head.replace(b": %d" % len(body), b": %d" % (len(body) - 2)) + b"\r\n\r\n" + body
 
 
 def _as_chunks(data: bytes, end: bytes) -> bytes:
@@ -247,6 +254,30 @@ def sends_two_lengths(service: Service) -> None:
         n=3,
         close=True,
     )
+
+
+@fault("HTTP-2")
+def sends_a_length_beside_chunks(service: Service) -> None:
+    """Sends the listing in chunks, with the Content-Length that it had before."""
+
+    def change(data: bytes) -> bytes:
+        _, _, body = data.partition(b"\r\n\r\n")
+        return _as_chunks(data, b"0\r\n\r\n").replace(b"\r\n", b"\r\nContent-Length: %d\r\n" % len(body), 1)
+
+    _listing_bytes(service, change)
+
+
+@fault("HTTP-2")
+def sends_chunks_in_http_1_0(service: Service) -> None:
+    """Answers cancels that it refuses as HTTP/1.0 and in chunks, which that version does not have."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if not amend.is_cancel(request) or response.status == 204:
+            return data
+        response.close = True
+        return _as_chunks(data, b"0\r\n\r\n").replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+
+    amend.wire(service, change)
 
 
 @fault("HTTP-2")

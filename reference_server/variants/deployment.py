@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import time
 from collections import deque
+from urllib.parse import unquote
 
 from .. import amend
 from ..api import ORDERS, Service
@@ -187,6 +189,21 @@ def serves_behind_a_longer_path(service: Service) -> None:
     """Has a base address with more segments before /v1."""
     service.base = "/shops/7/api" + service.base
     service.collection = service.base + ORDERS
+
+
+@variant()
+def repeats_a_path_that_looks_like_that_of_a_file(service: Service) -> None:
+    """Has a base address that begins with /app, and writes the path of the request, decoded, into every Error."""
+    service.base = "/app" + service.base
+    service.collection = service.base + ORDERS
+
+    def change(request: Request, response: Response) -> None:
+        if response.status in (400, 401, 404, 409):
+            fields = json.loads(response.body)
+            path = unquote(request.path)
+            response.body = service.encode({**fields, "message": f"{fields['message']} ({path})", "instance": path})
+
+    amend.responses(service, change)
 
 
 @variant()

@@ -8,6 +8,7 @@ import random
 import re
 import time
 from datetime import UTC, datetime, timedelta, timezone
+from urllib.parse import parse_qs
 
 from .. import amend
 from ..api import JsonObject, Service
@@ -181,6 +182,26 @@ def has_orders_that_are_all_alike(service: Service) -> None:
     """Lists orders that differ by their id only."""
     alike: JsonObject = {"petId": 1, "quantity": 1, "shipDate": "2026-01-01T00:00:00Z", "complete": False}
     amend.orders(service, lambda order, fields: {"id": order.id, **alike})
+
+
+@variant()
+def lets_clients_choose_fields(service: Service) -> None:
+    """Lists orders with the fields only that the query parameter fields names, and with none for unknown names."""
+
+    def change(request: Request, response: Response) -> None:
+        chosen = parse_qs(request.query, keep_blank_values=True).get("fields")
+        if chosen is not None and amend.is_listing(request, response):
+            names = set(",".join(chosen).split(","))
+            orders = json.loads(response.body)
+            response.body = service.encode([{n: order[n] for n in order if n in names} for order in orders])
+
+    amend.granted(service, change)
+
+
+@variant()
+def has_a_pet_for_each_order(service: Service) -> None:
+    """Lists a petId of its own for each order: the number after the order's id."""
+    amend.orders(service, lambda order, fields: {**fields, "petId": min(order.id + 1, INT64_MAX)})
 
 
 # --- ids ---

@@ -15,6 +15,10 @@ from reference_server.seed import initial_orders
 
 KEY = "sk-Reference.Key_42"
 LIST = "/v1/store/orders"
+FURTHER = (
+    "limit=5", "_limit=1", "page%5Blimit%5D=1", "startDate=2999-01-01", "endDate=1900-01-01", "customerId=-1",
+    "callback=x", "format=csv",
+)  # fmt: skip
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
 FAR = [-(2**63), -77, -8, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
 ABSENT = [0, -1, 424242, -424242, 2**40, 2**63 - 2, -(2**63) + 1]
@@ -129,7 +133,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     store.place_ids([*SMALL, *FAR], Status.PENDING)
     store.place_ids([-3, 14, 18, 19, 30, 31, 32, 33], Status.SHIPPED)
     yield from [say("GET", LIST) for _ in range(4)]
-    yield from [say("GET", LIST, query=query) for query in QUERIES]
+    yield from [say("GET", LIST, query=query) for query in (*QUERIES, *FURTHER)]
+    yield from [say("GET", LIST, accept_language=language) for language in ("ar", "de", "tr")]
+    yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json", "application/*")]
 
     # Cancelling.
     for text in (
@@ -177,6 +183,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     # Many orders, and none.
     many = store.place(1100, Status.PENDING)
     yield say("GET", LIST)
+    yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json")]
     yield cancel(many[7])
     yield say("GET", LIST)
     store.clear()

@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -109,6 +110,27 @@ def test_a_listing_teaches_the_guard() -> None:
         assert opened.guard.lists_seen == 1
         with pytest.raises(Refused, match="could be taken for order 5"):
             opened.client.send(cancel("5x"))
+
+
+def test_a_listing_asked_for_with_a_query_tells_ids_and_nothing_else() -> None:
+    """Where fields can be chosen, orders without ids are those that the plain listing shows with theirs."""
+    chosen = replace(LIST, query="fields=none")
+    with serving(answer("200 OK", b'[{"id": 5}, {}]')) as service, session(service.base_url) as opened:
+        opened.client.send(chosen)
+        assert opened.guard.listed == {5}
+        with pytest.raises(Refused, match="no listing has been read"):
+            opened.client.send(cancel(7))
+        opened.client.send(LIST)
+        with pytest.raises(Refused, match="an order was listed without an id"):
+            opened.client.send(cancel(7))
+
+    def without_ids_for_a_query(talk: Conversation) -> None:
+        talk.send(answer("200 OK", b"[{}]" if b"?" in talk.request else b'[{"id": 5}]'))
+
+    with serving(without_ids_for_a_query) as service, session(service.base_url) as opened:
+        for request in (LIST, chosen):
+            opened.client.send(request)
+        assert opened.guard.permits("7")
 
 
 # --- right answers in every form

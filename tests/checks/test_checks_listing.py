@@ -1,0 +1,65 @@
+"""What a listing that was asked for with a query parameter has left out, and how the parameters are heaped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from built import VALID, answered
+
+from conformance import verify
+from conformance.checks.test_listing import LONGEST_QUERY, QUERIES, heaped
+from conformance.contract.listing import Listing
+from conformance.transport.evidence import Allowed, Request
+
+
+def listing(*elements: Any) -> Listing:
+    found = Listing.read(json.dumps(elements).encode())
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("elements", "left_out"),
+    [
+        ([{"id": 1}, {"id": 2}, {"id": 3}], set()),
+        ([{"id": 4}, {"id": 3}, {"id": 2}, {"id": 1}], set()),
+        ([{}, {}, {}], set()),  # fields that nobody has
+        ([{"petId": 1}, {"id": 2}, {"petId": 1}], set()),
+        ([{}, {}, {}, {}], set()),
+        ([{}, {}], {1, 2, 3}),
+        ([{"id": 1}, {}], {2, 3}),
+        ([{"id": 1}, {"id": 2}], {3}),
+        ([], {1, 2, 3}),
+    ],
+)
+def test_what_a_query_leaves_out(elements: list[Any], left_out: set[int]) -> None:
+    steady = frozenset({1, 2, 3})
+    found = listing(*elements)
+    assert verify.left_out(steady, found) == left_out
+    asked = Request("GET", "/store/orders", VALID, "fields=id", allowed=Allowed.OPEN)
+    answer = answered(asked, 200, json.dumps(elements).encode())
+    if not left_out:
+        verify.nothing_left_out(steady, found, answer)
+        return
+    with pytest.raises(verify.Failed, match=rf"\?fields=id.*without order {min(left_out)} and {len(left_out) - 1} "):
+        verify.nothing_left_out(steady, found, answer)
+
+
+def test_heaps_hold_every_parameter_once() -> None:
+    heaps = heaped(QUERIES)
+    parts = [heap.split("&") for heap in heaps]
+    assert {part for heap in parts for part in heap} == {part for query in QUERIES for part in query.split("&")}
+    for heap in parts:
+        names = [part.partition("=")[0] for part in heap]
+        assert len(set(names)) == len(names)
+    assert all(len(heap) <= LONGEST_QUERY for heap in heaps)
+
+
+def test_heaps_are_split_where_they_grow_long() -> None:
+    queries = [f"name{number}={'x' * 90}" for number in range(40)]
+    heaps = heaped(queries)
+    assert all(len(heap) <= LONGEST_QUERY for heap in heaps)
+    assert [part for heap in heaps for part in heap.split("&")] == queries
+    assert len(heaps) == 3

@@ -147,9 +147,9 @@ def error_reveals(answer: Answer) -> Finding:
     frame = _frame(answer)
     if frame is not None:
         return f"a {answer.status} that shows a stack trace: {shown(frame)}"
-    text = _own_path(answer).sub(" ", _plain_text(answer)[:SEARCHED])
+    text = _plain_text(answer)[:SEARCHED]
     for pattern, what in ((_STACK_TRACE, "a stack trace"), (_FILE_PATH, "a file path")):
-        found = pattern.search(text)
+        found = pattern.search(text) and pattern.search(_own_path(answer).sub(" ", text))
         if found:
             return f"a {answer.status} that shows {what}: {shown(found[0])}"
     return None

@@ -37,8 +37,8 @@ QUERIES = (
     "startDate=2999-01-01", "start_date=2999-01-01", "from_date=2999-01-01", "fromDate=2999-01-01",
     "dateFrom=2999-01-01", "endDate=1900-01-01", "end_date=1900-01-01", "date=1900-01-01", "order_id=-1",
     "customerId=-1", "userId=-1", "isComplete=true",
-    # A limit below which some services ignore it, another spelling of true, and other forms of the listing.
-    "limit=5", "limit=10", "complete=1", "callback=x", "format=csv",
+    # Limits where some services ignore lower ones, and another spelling of true.
+    "limit=5", "limit=10", "complete=1",
 )  # fmt: skip
 #: Those that are most often obeyed, tried by themselves: some services obey them only where no unknown one is beside.
 ALONE = ("limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1")

@@ -427,18 +427,6 @@ def _in_another_form(service: Service, name: str, form: Callable[[str, bytes], b
 
 
 @fault("LIST-6")
-def calls_back_with_the_listing(service: Service) -> None:
-    """Sends the listing as a script that calls what the query parameter callback names."""
-    _in_another_form(service, "callback", lambda name, body: b"%s(%s);" % (name.encode(), body), "text/javascript")
-
-
-@fault("LIST-6")
-def lists_as_a_table_if_asked(service: Service) -> None:
-    """Sends the listing as comma-separated values if the query has a format."""
-    _in_another_form(service, "format", lambda name, body: b"id,petId\r\n", "text/csv")
-
-
-@fault("LIST-6")
 def finds_nothing_for_a_query(service: Service) -> None:
     """Lists nothing when there is any query."""
     amend.listing(service, lambda request, orders: [] if request.query else orders)

@@ -10,19 +10,21 @@ from urllib.parse import quote
 import pytest
 
 from conformance import verify
-from conformance.api import Api, Observations, Orders
+from conformance.api import BROWSER, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import INT64, NotJson
 from conformance.contract.listing import Listing, alike
 from conformance.contract.validators import error_problems
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
-from conformance.transport.evidence import Allowed, Trouble
+from conformance.transport.evidence import Allowed, Headers, Trouble
 from conformance.transport.wire import Wire
 
 #: Seconds after which a service should not have forgotten that an order was cancelled.
 MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
+#: What clients of JSON interfaces accept. A cancel has the same outcome for them as for all others.
+NAMES_JSON = (("Accept", "application/json"),)
 #: Only one check places orders closer than this to the ends of int64: clamped ids could be mistaken for its own.
 ENDS = 2**12
 
@@ -30,16 +32,16 @@ ENDS = 2**12
 # --- CANCEL-1: a pending order is cancelled
 
 
-def cancels(api: Api, orders: Orders, order: int) -> None:
+def cancels(api: Api, orders: Orders, order: int, headers: Headers = ()) -> None:
     """Cancel a pending order and demand 204."""
-    answer = api.cancel(order)
+    answer = api.send(api.ask_cancel(order, headers=headers))
     known(api, orders, order, answer)
     verify.status(answer, 204, since="the order is pending")
 
 
-def refuses(api: Api, orders: Orders, order: int) -> Answer:
+def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answer:
     """Cancel a shipped order and demand 409."""
-    answer = api.cancel(order)
+    answer = api.send(api.ask_cancel(order, headers=headers))
     known(api, orders, order, answer)
     verify.status(answer, 409, since="the order has already shipped")
     return answer
@@ -69,6 +71,14 @@ def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orde
     for _ in range(6):
         (order,) = orders.take(pending=1, looked_for=False).pending
         cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=2)
+def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
+    """Cancels a pending order as a client that accepts application/json, and another as a browser: 204."""
+    for headers in (NAMES_JSON, BROWSER):
+        (order,) = orders.take(pending=1, looked_for=False).pending
+        cancels(api, orders, order, headers)
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=1)
@@ -203,6 +213,13 @@ def test_shipped_orders_are_refused(api: Api, orders: Orders) -> None:
         refuses(api, orders, order)
 
 
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=1)
+def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order as a client that accepts application/json: 409."""
+    (order,) = orders.take(shipped=1, looked_for=False).shipped
+    refuses(api, orders, order, NAMES_JSON)
+
+
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=1)
 def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
     """Cancels a shipped order three times over: it is listed as before, and refused with 409 each time."""
@@ -261,10 +278,11 @@ def test_absent_order_is_not_found(api: Api, target: Target) -> None:
 
 @requirement("CANCEL-5", mode=Mode.GUARDED)
 def test_absent_order_is_not_found_again(api: Api) -> None:
-    """Cancels the same absent order several times over: asking does not make it exist."""
+    """Cancels the same absent order several times over: asking does not make it exist. The last time, it asks as a
+    client that accepts application/json."""
     (order,) = api.absent()
-    for _ in range(3):
-        verify.status(api.cancel(order), 404, since="no such order exists")
+    for headers in ((), (), (), NAMES_JSON):
+        verify.status(api.send(api.ask_cancel(order, headers=headers)), 404, since="no such order exists")
 
 
 def near_the_ends(api: Api) -> list[int]:

@@ -174,6 +174,13 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield cancel(order_id)
     yield cancel(1100, content_type="application/json", content_length="0")
 
+    # What clients accept.
+    store.place_ids([41, 42], Status.PENDING)
+    store.place_ids([43], Status.SHIPPED)
+    yield cancel(41, accept="text/html, */*")
+    for order_id in (42, 43, 44):
+        yield cancel(order_id, accept="application/json")
+
     # Many orders, and none.
     many = store.place(1100, Status.PENDING)
     yield say("GET", LIST)

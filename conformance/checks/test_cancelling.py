@@ -382,9 +382,9 @@ def untouched(api: Api, order: int, pending: list[int], shipped: list[int], befo
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
 def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, up to odd characters, or
-    as one of two: the order is still pending afterwards, as another is to which nothing was done."""
-    first, second, control = orders.take(pending=3).pending
+    """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, up to odd characters, as one
+    of two, or that name none: the order is still pending afterwards, as another is that was placed only then."""
+    first, second = orders.take(pending=2).pending
     whole = [
         *doubles(first),
         first + 2**32,
@@ -395,21 +395,21 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
         first + 2**64,
         first + 2**31,
     ]
-    # With large ids one order's neighbour may be another order of this check.
-    whole = [order for order in whole if order not in (first, second, control)]
-    spoiled = [f"{second}abc", f"{second}.5", f"{second}x", f"{second}-1", f"{second}%2C", f"x{second}", f"{second}_"]
+    # With large ids one order's neighbour may be the other order of this check, or the next one to be placed.
+    step = 1 if second > first else -1
+    taken = (first, second, *range(second + step, second + step * 2**10, step))
+    whole = [order for order in whole if order not in taken]
+    spoiled = ["abc", "null", "undefined", "NaN"]  # first: a service that takes them for the newest order shows it
+    spoiled += [f"{second}abc", f"{second}.5", f"{second}x", f"{second}-1", f"{second}%2C", f"x{second}", f"{second}_"]
     spoiled += [f"--{second}", f"{first}%2C{second}"]  # other notations of the same number are observed (CANCEL-11)
-    tried = [
-        [
-            *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),
-            *cancel_aliases(api, [order for order in whole if order not in INT64], Allowed.OPEN),
-        ],
-        cancel_aliases(api, spoiled, Allowed.OPEN),
+    malformed = cancel_aliases(api, spoiled, Allowed.OPEN)
+    aliases = [
+        *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),
+        *cancel_aliases(api, [order for order in whole if order not in INT64], Allowed.OPEN),
     ]
-    for answer in tried[1]:  # whatever else such an id gets, from a firewall, too: what counts is the order
-        if answer.succeeded:
-            raise verify.Failed("no success, since the id is malformed", verify.describe(answer), answer, certain=True)
-    exact(api, [first, second], control, tried)
+    no_success(malformed)
+    (control,) = orders.take(pending=1).pending  # only now, so that no try can have hit it
+    exact(api, [first, second], control, [aliases, malformed])
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
@@ -439,6 +439,65 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
     beyond = [str(INT64.stop), str(INT64.stop + 1), str(10**30), "9" * 200, str(INT64.start - 1), str(-(10**30))]
     tried = cancel_aliases(api, beyond, Allowed.OPEN)
     exact(api, placed, control, [tried] * len(placed))
+
+
+#: What is no integer, with an absent id in place of `{n}`.
+MALFORMED = {
+    "letters": "abc",
+    "null": "null",
+    "a UUID": "{uuid}",
+    "a fraction": "{n}.5",
+    "letters after digits": "{n}abc",
+    "letters before digits": "x{n}",
+    "an exponent": "{n}e3",
+    "a minus sign alone": "-",
+    "two numbers": "{n}%2C{n}",
+    "a group separator": "{n}_000",
+    "JSON": "%7B%7D",
+    "blank": "%20",
+    "a very long number": "9" * 200,
+}
+
+
+@requirement("CANCEL-9", mode=Mode.GUARDED)
+def test_malformed_ids_do_not_succeed(api: Api) -> None:
+    """Cancels ids that are no integers, such that no order could be meant: no success."""
+    answers = [*cancel_malformed(api).values()]
+    no_success(answers)
+    if all(answer.status is None for answer in answers):  # from a firewall, some may get none
+        verify.settled(answers[0])
+
+
+def no_success(answers: list[Answer]) -> None:
+    """Demand that no cancel of a malformed id has succeeded: whatever else it gets, from a firewall, too, will do."""
+    for answer in answers:
+        if answer.succeeded:
+            raise verify.Failed("no success, since the id is malformed", verify.describe(answer), answer, certain=True)
+
+
+def cancel_malformed(api: Api) -> dict[str, Answer]:
+    """Cancel ids that are no integers; the answers by the kind of the id. Raises Inconclusive where none may be
+    sent."""
+    answers = cancel_kinds(api, MALFORMED)
+    if not answers:
+        raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
+    return answers
+
+
+def cancel_kinds(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
+    """Cancel ids of these kinds, made from one that is absent, where no order could be meant; the answers by kind."""
+    (number,) = api.absent()
+    values = {"n": number, "x": f"{number:x}", "w": fullwidth(number), "uuid": a_uuid(api)}
+    filled = {kind: text.format_map(values) for kind, text in kinds.items()}
+    permitted = {kind: text for kind, text in filled.items() if api.permits(text)}
+    sent = api.send_all(api.ask_cancel(text, allowed=Allowed.OPEN) for text in permitted.values())
+    return dict(zip(permitted, sent, strict=True))
+
+
+def a_uuid(api: Api) -> str:
+    """A random UUID. It has no decimal digits: those could be taken for an order's id, and then it could not be
+    sent."""
+    return "-".join("".join(api.rng.choices("abcdef", k=length)) for length in (8, 4, 4, 4, 12))
 
 
 def fullwidth(order: int) -> str:
@@ -505,21 +564,6 @@ def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
     verify.step(answer, 204, "CANCEL-1")
 
 
-MALFORMED = {
-    "letters": "abc",
-    "null": "null",
-    "a UUID": "{uuid}",
-    "a fraction": "{n}.5",
-    "letters after digits": "{n}abc",
-    "letters before digits": "x{n}",
-    "an exponent": "{n}e3",
-    "a minus sign alone": "-",
-    "two numbers": "{n}%2C{n}",
-    "a group separator": "{n}_000",
-    "JSON": "%7B%7D",
-    "blank": "%20",
-    "a very long number": "9" * 200,
-}
 OUTSIDE = {"2^63": str(2**63), "-2^63 - 1": str(-(2**63) - 1), "2^64": str(2**64), "10^30": str(10**30)}
 #: What common frameworks read as the number that it is, or take for the order and a format. The specification shows
 #: none of it, so it is observed, of an order that does not exist.
@@ -538,29 +582,15 @@ UNUSUAL = {
 def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> None:
     """Cancels ids that are no integers, such that no order could be meant: a 4xx each time. Which one is observed, and
     so is what integers outside int64 and unusual spellings get."""
-    (number,) = api.absent()
-    answers: dict[str, Answer] = {}
-    for topic, kinds in (
-        ("malformed ids", MALFORMED),
-        ("ids outside int64", OUTSIDE),
-        ("unusual spellings of an id", UNUSUAL),
-    ):
-        values = {"n": number, "x": f"{number:x}", "w": fullwidth(number), "uuid": a_uuid(api)}
-        filled = {kind: text.format_map(values) for kind, text in kinds.items()}
-        permitted = {kind: text for kind, text in filled.items() if api.permits(text)}
-        sent = api.send_all(api.ask_cancel(text, allowed=Allowed.OPEN) for text in permitted.values())
-        named = dict(zip(permitted, sent, strict=True))
-        observe(topic, {kind: answer.status for kind, answer in named.items()}, *sent[:1])
-        if topic == "malformed ids":
-            answers = named
-    if not answers:
-        raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
-    for kind, answer in answers.items():
+    answers = cancel_malformed(api)
+    observed = {
+        "malformed ids": answers,
+        "ids outside int64": cancel_kinds(api, OUTSIDE),
+        "unusual spellings of an id": cancel_kinds(api, UNUSUAL),
+    }
+    for topic, named in observed.items():
+        observe(topic, {kind: answer.status for kind, answer in named.items()}, *list(named.values())[:1])
+    # What got no answer, from a firewall perhaps, proves neither way, and comes last.
+    for kind, answer in sorted(answers.items(), key=lambda item: item[1].status is None):
         if not verify.settled(answer).client_error:
             raise verify.Failed(f"a client error for a malformed id ({kind})", verify.describe(answer), answer)
-
-
-def a_uuid(api: Api) -> str:
-    """A random UUID, percent-encoding not needed."""
-    digits = f"{api.rng.getrandbits(128):032x}"
-    return quote("-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])))

@@ -138,6 +138,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         "12.json",
         "12%20",
         "abc",
+        "undefined",
         "é",
         "4294967307",
         "%EF%BC%91%EF%BC%92",

@@ -445,7 +445,10 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
 MALFORMED = {
     "letters": "abc",
     "null": "null",
+    "undefined": "undefined",
+    "NaN": "NaN",
     "a UUID": "{uuid}",
+    "a null character after digits": "{n}%00",
     "a fraction": "{n}.5",
     "letters after digits": "{n}abc",
     "letters before digits": "x{n}",
@@ -455,6 +458,7 @@ MALFORMED = {
     "a group separator": "{n}_000",
     "JSON": "%7B%7D",
     "blank": "%20",
+    "bytes that are no UTF-8": "%FF",
     "a very long number": "9" * 200,
 }
 

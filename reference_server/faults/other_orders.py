@@ -326,3 +326,27 @@ def fails_on_letters_in_an_id(service: Service) -> None:
 def fails_on_letters_after_an_id(service: Service) -> None:
     """Answers 500 to an id with letters after its digits."""
     _fails_on(service, r"[0-9]+[A-Za-z]+")
+
+
+@fault("CANCEL-11")
+def fails_on_an_undefined_id(service: Service) -> None:
+    """Answers 500 to undefined and NaN, which scripts send for an id that they do not have."""
+    _fails_on(service, r"undefined|NaN")
+
+
+@fault("CANCEL-11")
+def fails_on_a_null_character(service: Service) -> None:
+    """Answers 500 to an id with the character U+0000, as a database does that cannot store it."""
+    _fails_on(service, r".*\0.*")
+
+
+@fault("CANCEL-11")
+def fails_on_what_is_no_utf_8(service: Service) -> None:
+    """Answers 500 to an id with a byte that UTF-8 never has."""
+    _fails_on(service, r".*[\xf8-\xff].*")
+
+
+@fault("CANCEL-11")
+def fails_on_a_uuid(service: Service) -> None:
+    """Answers 500 to an id that is a UUID."""
+    _fails_on(service, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -15,6 +15,7 @@ from conformance.check import requirement
 from conformance.contract.jsontext import INT64, NotJson
 from conformance.contract.listing import Listing, alike
 from conformance.contract.validators import error_problems
+from conformance.states.provider import State
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Allowed, Headers, Trouble
@@ -105,9 +106,7 @@ def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observa
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
 def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -> None:
     """Cancels pending orders with ids above 2^31, above 2^53 and near 2^63: 204."""
-    draw = api.rng.randrange
-    wanted = [2**31 + draw(10**6), 2**53 + 1 + 2 * draw(10**6), INT64.stop - ENDS - draw(10**4)]
-    for order in api.unmistakable(wanted):
+    for order in api.unmistakable(large(api)):
         orders.place([order], looked_for=False)
         cancels(api, orders, order)
 
@@ -115,9 +114,7 @@ def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
 def test_pending_orders_with_negative_ids_are_cancelled(api: Api, orders: Orders) -> None:
     """Cancels pending orders with ids below zero, some near -2^63, where the provider places such: 204."""
-    draw = api.rng.randrange
-    wanted = [-draw(10**6, 10**7), -(2**53) - 1 - 2 * draw(10**6), INT64.start + ENDS + draw(10**4)]
-    for order in api.unmistakable(wanted):
+    for order in api.unmistakable(below_zero(api)):
         orders.place([order], looked_for=False)
         cancels(api, orders, order)
 
@@ -132,6 +129,18 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
     verify.step(answer, 404, "CANCEL-5")
     orders.place([order], looked_for=False)
     cancels(api, orders, order)
+
+
+def large(api: Api) -> list[int]:
+    """Ids above 2^31, above 2^53 and near 2^63."""
+    draw = api.rng.randrange
+    return [2**31 + draw(10**6), 2**53 + 1 + 2 * draw(10**6), INT64.stop - ENDS - draw(10**4)]
+
+
+def below_zero(api: Api) -> list[int]:
+    """Ids below zero, below -2^53 and near -2^63."""
+    draw = api.rng.randrange
+    return [-draw(10**6, 10**7), -(2**53) - 1 - 2 * draw(10**6), INT64.start + ENDS + draw(10**4)]
 
 
 def presence(order: int, before: Listing | None, after: Answer) -> str:
@@ -218,6 +227,22 @@ def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: 
     """Cancels a shipped order as a client that accepts application/json: 409."""
     (order,) = orders.take(shipped=1, looked_for=False).shipped
     refuses(api, orders, order, NAMES_JSON)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
+def test_shipped_orders_with_large_ids_are_refused(api: Api, orders: Orders) -> None:
+    """Cancels shipped orders with ids above 2^31, above 2^53 and near 2^63: 409."""
+    for order in api.unmistakable(large(api)):
+        orders.place([order], State.SHIPPED, looked_for=False)
+        refuses(api, orders, order)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
+def test_shipped_orders_with_negative_ids_are_refused(api: Api, orders: Orders) -> None:
+    """Cancels shipped orders with ids below zero, some near -2^63, where the provider places such: 409."""
+    for order in api.unmistakable(below_zero(api)):
+        orders.place([order], State.SHIPPED, looked_for=False)
+        refuses(api, orders, order)
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=1)

@@ -176,6 +176,25 @@ def cancels_shipped_orders(service: Service) -> None:
 
 
 @fault("CANCEL-3")
+def cancels_shipped_orders_with_far_ids(service: Service) -> None:
+    """Cancels a shipped order whose id a double cannot hold, since it finds no status for what it rounds it to."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or amend.pending(order) or order_id <= 2**53:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_with_a_negative_id(service: Service) -> None:
+    """Answers 404 for a shipped order whose id is below zero."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id < 0)
+
+
+@fault("CANCEL-3")
 def cancels_shipped_orders_that_are_incomplete(service: Service) -> None:
     """Takes complete for the status, and cancels a shipped order that is not marked as complete."""
 

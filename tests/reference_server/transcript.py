@@ -185,6 +185,11 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     for order_id in (42, 43, 44):
         yield cancel(order_id, accept="application/json")
 
+    # Shipped orders with far ids.
+    store.place_ids([-79, 2**53 + 3], Status.SHIPPED)
+    for order_id in (-79, 2**53 + 3):
+        yield cancel(order_id)
+
     # Many orders, and none.
     many = store.place(1100, Status.PENDING)
     yield say("GET", LIST)

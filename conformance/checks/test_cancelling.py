@@ -342,15 +342,17 @@ def test_second_cancel_does_not_succeed(
 # --- CANCEL-8: no other order
 
 
-@requirement("CANCEL-8", mode=Mode.FULL, pending=6, shipped=2)
+@requirement("CANCEL-8", mode=Mode.FULL, pending=7, shipped=2)
 def test_other_orders_are_untouched(api: Api, orders: Orders) -> None:
-    """Cancels one of several orders placed side by side, if it can one whose pet has another order there: the others
-    are listed as before, the pending ones among them can still be cancelled, the shipped ones are still refused."""
-    taken = orders.take(pending=6, shipped=2)
+    """Cancels one of several orders placed side by side, neither the first nor the last, and if it can one whose pet
+    has another order there: the others are listed as before, the pending ones among them can still be cancelled, the
+    shipped ones are still refused."""
+    taken = orders.take(pending=7, shipped=2)
     known = taken.listing.by_id if taken.listing else {}
     pets = {order: known[order].get("petId") for order in taken.pending if order in known}
-    shared = [order for order, pet in pets.items() if list(pets.values()).count(pet) > 1]
-    chosen = (shared or taken.pending[1:])[0]
+    inner = taken.pending[1:-1]
+    shared = [order for order in inner if order in pets and list(pets.values()).count(pets[order]) > 1]
+    chosen = (shared or inner)[0]
     untouched(api, chosen, [order for order in taken.pending if order != chosen], taken.shipped, taken.listing)
 
 

@@ -158,11 +158,12 @@ def presence(order: int, before: Listing | None, after: Answer) -> str:
 
 @requirement("CANCEL-2", mode=Mode.FULL, pending=6)
 def test_no_bytes_after_204(api: Api, orders: Orders, wire: Wire) -> None:
-    """Cancels pending orders of different kinds, each on a raw connection that the service is asked to close: nothing
-    follows the header section of the 204."""
-    for order in orders.take(pending=6).pending:
+    """Cancels pending orders of different kinds, every other one as a client that accepts application/json, each on a
+    raw connection that the service is asked to close: nothing follows the header section of the 204."""
+    for place, order in enumerate(orders.take(pending=6).pending):
+        headers = NAMES_JSON if place % 2 else ()
         with wire.connect() as connection:
-            answer = connection.exchange(api.ask_cancel(order), last=True)
+            answer = connection.exchange(api.ask_cancel(order, headers=headers), last=True)
         verify.step(answer, 204, "CANCEL-1")
         no_bytes(answer)
 

@@ -116,6 +116,17 @@ def sends_a_body_with_204_for_large_orders(service: Service) -> None:
     _after_204_for(service, lambda order: order.quantity > 9)
 
 
+@fault("CANCEL-2")
+def sends_a_body_with_204_to_clients_of_json(service: Service) -> None:
+    """Sends a body after the headers of 204 to a client that accepts application/json by name."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        named = "application/json" in request.headers.get("accept", "")
+        return data + b"{}" if response.status == 204 and named else data
+
+    amend.wire(service, change)
+
+
 # --- CANCEL-12: no length either (recommended) ---
 
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
-from commands import inherited
+from commands import command, inherited
 
 from conformance.check import all_checks
 from conformance.contract import catalogue
@@ -222,6 +222,16 @@ def test_a_target_with_workers(standard: Ran, tmp_path: Path, served: Callable[.
         lowered = text.lower()
         assert not any(address.key[i : i + 8].lower() in lowered for i in range(len(address.key) - 7))
         assert address.key[::-1] not in text
+
+
+@pytest.mark.parametrize("variant", ["answers-409-to-a-repeated-cancel", "answers-410-to-a-repeated-cancel"])
+def test_a_second_run_with_the_same_seed(variant: str, tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
+    """Such a service recalls what the first run has cancelled, and the second draws the same ids."""
+    address = served("--variant", variant).address
+    words = ("run", "--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
+    for _ in range(2):
+        done = command(tmp_path, *words, "--seed", "7", "--budget", "quick", KEY=address.key)
+        assert done.status == 0, done.said
 
 
 def test_the_plan_is_what_runs(tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:

@@ -9,11 +9,24 @@ from collections.abc import Callable
 
 from .. import amend
 from ..api import Service
-from ..messages import Request
+from ..messages import Request, Response
 from ..orders import FAR_ID, Order, Outcome, Status
 from .registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
+
+
+def _accepting(service: Service, media_type: str, status: int, which: Callable[[Order | None], bool]) -> None:
+    """Answers clients whose Accept names this media type with an error, for some orders or for none."""
+
+    def answer(request: Request) -> Response | None:
+        named = amend.is_cancel(request) and media_type in request.headers.get("accept", "")
+        well_formed = named and service.read_id(request.path.rpartition("/")[2]) is not None
+        if not well_formed or not which(amend.order_of(service, request)):
+            return None
+        return service.error(status, "This order is not for you.")
+
+    amend.instead(service, answer)
 
 
 # --- CANCEL-1: a pending order is cancelled ---
@@ -122,6 +135,18 @@ def remembers_for_ever_what_it_did_not_find(service: Service) -> None:
     _remembers_what_it_did_not_find(service, float("inf"))
 
 
+@fault("CANCEL-1")
+def finds_no_pending_order_for_clients_of_json(service: Service) -> None:
+    """Answers 404 for a pending order to a client that accepts application/json by name."""
+    _accepting(service, "application/json", 404, lambda order: order is not None and amend.pending(order))
+
+
+@fault("CANCEL-1")
+def refuses_pending_orders_to_browsers(service: Service) -> None:
+    """Answers 409 for a pending order to a client that accepts HTML."""
+    _accepting(service, "text/html", 409, lambda order: order is not None and amend.pending(order))
+
+
 # --- CANCEL-3: a shipped order is refused ---
 
 
@@ -151,6 +176,25 @@ def cancels_shipped_orders(service: Service) -> None:
 
 
 @fault("CANCEL-3")
+def cancels_shipped_orders_with_far_ids(service: Service) -> None:
+    """Cancels a shipped order whose id a double cannot hold, since it finds no status for what it rounds it to."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or amend.pending(order) or order_id <= 2**53:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_with_a_negative_id(service: Service) -> None:
+    """Answers 404 for a shipped order whose id is below zero."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id < 0)
+
+
+@fault("CANCEL-3")
 def cancels_shipped_orders_that_are_incomplete(service: Service) -> None:
     """Takes complete for the status, and cancels a shipped order that is not marked as complete."""
 
@@ -168,6 +212,12 @@ def finds_no_shipped_order_every_third_time(service: Service) -> None:
     """Answers 404 to every third cancel of a shipped order."""
     due = amend.every(3)
     amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and due())
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_for_clients_of_json(service: Service) -> None:
+    """Answers 404 for a shipped order to a client that accepts application/json by name."""
+    _accepting(service, "application/json", 404, lambda order: order is not None and amend.shipped(order))
 
 
 # --- CANCEL-4: a refused order stays as it was ---
@@ -279,6 +329,12 @@ def cancels_what_does_not_exist_every_third_time(service: Service) -> None:
     """Answers 204 to every third cancel of an id that no order ever had."""
     due = amend.every(3)
     _absent(service, CANCELLED, lambda order_id: due())
+
+
+@fault("CANCEL-5")
+def refuses_what_does_not_exist_for_clients_of_json(service: Service) -> None:
+    """Answers 409 for an id that no order has to a client that accepts application/json by name."""
+    _accepting(service, "application/json", 409, lambda order: order is None)
 
 
 # --- CANCEL-6: never twice ---

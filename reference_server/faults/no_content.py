@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
+from ..orders import Order
 from .registry import fault
 
 # --- CANCEL-2: nothing after 204 ---
@@ -80,6 +83,48 @@ def sends_a_body_with_every_second_204(service: Service) -> None:
     """Sends a body after the headers of every second 204."""
     due = amend.every(2)
     amend.wire(service, lambda _, response, data: data + b"{}" if response.status == 204 and due() else data)
+
+
+class _WithBody(Response):
+    """A 204 that is to have a body."""
+
+    __slots__ = ()
+
+
+def _after_204_for(service: Service, which: Callable[[Order], bool]) -> None:
+    """Sends a body after the headers of the 204 for some orders."""
+    inner = service.cancel_order
+
+    def cancel_order(request: Request, text: str) -> Response:
+        order = amend.order_of(service, request)
+        response = inner(request, text)
+        return _WithBody(204) if response.status == 204 and order and which(order) else response
+
+    service.cancel_order = cancel_order
+    amend.wire(service, lambda _, response, data: data + b"{}" if isinstance(response, _WithBody) else data)
+
+
+@fault("CANCEL-2")
+def sends_a_body_with_204_for_complete_orders(service: Service) -> None:
+    """Sends a body after the headers of 204 if the order is marked as complete."""
+    _after_204_for(service, lambda order: order.complete)
+
+
+@fault("CANCEL-2")
+def sends_a_body_with_204_for_large_orders(service: Service) -> None:
+    """Sends a body after the headers of 204 if the order has more than nine units."""
+    _after_204_for(service, lambda order: order.quantity > 9)
+
+
+@fault("CANCEL-2")
+def sends_a_body_with_204_to_clients_of_json(service: Service) -> None:
+    """Sends a body after the headers of 204 to a client that accepts application/json by name."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        named = "application/json" in request.headers.get("accept", "")
+        return data + b"{}" if response.status == 204 and named else data
+
+    amend.wire(service, change)
 
 
 # --- CANCEL-12: no length either (recommended) ---

@@ -257,19 +257,57 @@ def takes_an_ending_for_a_format(service: Service) -> None:
     amend.read_ids(service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None)
 
 
+def _malformed(service: Service, pattern: str, answer: Callable[[], Response | None]) -> None:
+    """Does something when asked for an id that is no integer and matches; `None` leaves the answer as it is."""
+    inner = service.cancel_order
+
+    def cancel_order(request: Request, text: str) -> Response:
+        malformed = service.read_id(text) is None and re.fullmatch(pattern, text)
+        return (answer() if malformed else None) or inner(request, text)
+
+    service.cancel_order = cancel_order
+
+
+def _remove_pending(service: Service, which: slice) -> None:
+    """Removes these of the pending orders, which are in the order in which they were placed."""
+    service.store.remove([order.id for order in service.store.all() if amend.pending(order)][which])
+
+
+@fault("CANCEL-9")
+def cancels_everything_for_an_id_of_letters(service: Service) -> None:
+    """Answers 204 to an id of letters, which it takes for none, and cancels every pending order."""
+
+    def answer() -> Response:
+        _remove_pending(service, slice(None))
+        return Response(204)
+
+    _malformed(service, r"[A-Za-z]+", answer)
+
+
+@fault("CANCEL-9")
+def reports_a_cancel_of_a_malformed_id(service: Service) -> None:
+    """Answers 204 to an id that is no integer, and does nothing."""
+    _malformed(service, r".*", lambda: Response(204))
+
+
+@fault("CANCEL-9")
+def removes_all_orders_for_an_undefined_id(service: Service) -> None:
+    """Answers 400 to undefined, null and NaN, and cancels every pending order all the same."""
+    _malformed(service, r"undefined|null|NaN", lambda: _remove_pending(service, slice(None)))
+
+
+@fault("CANCEL-9")
+def removes_the_newest_order_for_an_id_of_letters(service: Service) -> None:
+    """Answers 400 to an id of letters, and cancels the newest pending order all the same."""
+    _malformed(service, r"[A-Za-z]+", lambda: _remove_pending(service, slice(-1, None)))
+
+
 # --- CANCEL-11: malformed ids (recommended) ---
 
 
 def _fails_on(service: Service, pattern: str) -> None:
     """Answers 500 to ids that match."""
-    inner = service.cancel_order
-
-    def cancel_order(request: Request, text: str) -> Response:
-        if service.read_id(text) is None and re.fullmatch(pattern, text):
-            return service.error(500, "Something went wrong in the service.")
-        return inner(request, text)
-
-    service.cancel_order = cancel_order
+    _malformed(service, pattern, lambda: service.error(500, "Something went wrong in the service."))
 
 
 @fault("CANCEL-11")
@@ -288,3 +326,27 @@ def fails_on_letters_in_an_id(service: Service) -> None:
 def fails_on_letters_after_an_id(service: Service) -> None:
     """Answers 500 to an id with letters after its digits."""
     _fails_on(service, r"[0-9]+[A-Za-z]+")
+
+
+@fault("CANCEL-11")
+def fails_on_an_undefined_id(service: Service) -> None:
+    """Answers 500 to undefined and NaN, which scripts send for an id that they do not have."""
+    _fails_on(service, r"undefined|NaN")
+
+
+@fault("CANCEL-11")
+def fails_on_a_null_character(service: Service) -> None:
+    """Answers 500 to an id with the character U+0000, as a database does that cannot store it."""
+    _fails_on(service, r".*\0.*")
+
+
+@fault("CANCEL-11")
+def fails_on_what_is_no_utf_8(service: Service) -> None:
+    """Answers 500 to an id with a byte that UTF-8 never has."""
+    _fails_on(service, r".*[\xf8-\xff].*")
+
+
+@fault("CANCEL-11")
+def fails_on_a_uuid(service: Service) -> None:
+    """Answers 500 to an id that is a UUID."""
+    _fails_on(service, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -134,6 +134,19 @@ def answers_400_without_body_to_malformed_ids(service: Service) -> None:
 
 
 @variant()
+def is_behind_a_firewall_that_hangs_up(service: Service) -> None:
+    """Closes the connection without an answer to an id with the character U+0000 or a byte that UTF-8 never has."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if not re.search(r"%(00|F[8-F])", request.path, re.IGNORECASE):
+            return data
+        response.close = True
+        return b""
+
+    amend.wire(service, change)
+
+
+@variant()
 def answers_400_to_ids_beyond_int64(service: Service) -> None:
     """Answers 400 to an integer that is no int64."""
     _other_ids(

@@ -144,6 +144,10 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         "12.json",
         "12%20",
         "abc",
+        "undefined",
+        "abcdefab-abcd-abcd-abcd-abcdefabcdef",
+        "12%00",
+        "%FF",
         "é",
         "4294967307",
         "%EF%BC%91%EF%BC%92",
@@ -179,6 +183,18 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield say("GET", LIST)
         yield cancel(order_id)
     yield cancel(1100, content_type="application/json", content_length="0")
+
+    # What clients accept.
+    store.place_ids([41, 42], Status.PENDING)
+    store.place_ids([43], Status.SHIPPED)
+    yield cancel(41, accept="text/html, */*")
+    for order_id in (42, 43, 44):
+        yield cancel(order_id, accept="application/json")
+
+    # Shipped orders with far ids.
+    store.place_ids([-79, 2**53 + 3], Status.SHIPPED)
+    for order_id in (-79, 2**53 + 3):
+        yield cancel(order_id)
 
     # Many orders, and none.
     many = store.place(1100, Status.PENDING)

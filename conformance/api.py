@@ -16,6 +16,8 @@ from conformance.transport.guard import Refused
 from conformance.verify import Excluded, Inconclusive
 from conformance.verify import listing as readable
 
+#: What clients of JSON interfaces accept.
+NAMES_JSON = (("Accept", "application/json"),)
 #: What browsers accept: JSON, too. All bodies are JSON (section 1), whoever asks.
 BROWSER = (("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import compress, zip_longest
 
 from conformance import verify
-from conformance.api import BROWSER, Api, Observations, Orders
+from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.contract.jsontext import NotJson
@@ -17,8 +17,6 @@ from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Credential, Request, Trouble
 from conformance.transport.wire import Wire
 
-#: What clients send that name JSON.
-JSON = (("Accept", "application/json"),)
 #: Refusals in a row after which the valid key must still be good.
 MANY = 20
 #: How many of them must be refused before one that is accepted can be blamed on the refusals.
@@ -103,7 +101,7 @@ def test_valid_key_cancels(api: Api, orders: Orders) -> None:
 @requirement("AUTH-2")
 def test_listing_without_key(api: Api) -> None:
     """Lists without an Authorization header: 401, also where a browser asks, or a client that names JSON."""
-    asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), JSON, BROWSER)]
+    asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), NAMES_JSON, BROWSER)]
     verify.refused(api.send_all(asked), since="the key is missing")
 
 
@@ -121,7 +119,7 @@ def test_cancelling_an_absent_order_without_key(api: Api) -> None:
     also where a browser asks, or a client that names JSON."""
     first, second = api.absent(2)
     asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second) if api.permits(order)]
-    asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (JSON, BROWSER)]
+    asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER)]
     verify.refused(api.send_all(asked), since="the key is missing, whether the order exists or not")
 
 

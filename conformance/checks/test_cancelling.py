@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, Api, Observations, Orders
+from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import INT64, NotJson
 from conformance.contract.listing import Listing, alike
@@ -24,8 +24,6 @@ from conformance.transport.wire import Wire
 #: Seconds after which a service should not have forgotten that an order was cancelled.
 MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
-#: What clients of JSON interfaces accept. A cancel has the same outcome for them as for all others.
-NAMES_JSON = (("Accept", "application/json"),)
 #: Only one check places orders closer than this to the ends of int64: clamped ids could be mistaken for its own.
 ENDS = 2**12
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, Api, Observations, Orders
+from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import INT64, integer
 from conformance.contract.listing import Listing
@@ -175,7 +175,7 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured), and looks for each, in
     a listing as it comes, in one that may not be compressed, and in those for a browser and for a program."""
     placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
-    headers = ((), (("Accept-Encoding", "identity"),), BROWSER, (("Accept", "application/json"),))
+    headers = ((), (("Accept-Encoding", "identity"),), BROWSER, NAMES_JSON)
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
         none_hidden(api, placed, answer, target)
 

@@ -67,10 +67,10 @@ def whole(answers: list[Answer]) -> None:
 
 @requirement("HTTP-2")
 def test_listing_is_framed(api: Api, wire: Wire) -> None:
-    """Lists with and without the key on raw connections that the service is asked to close: complete responses, and
-    nothing after them."""
+    """Lists several times with the key, and without it, on raw connections that the service is asked to close: complete
+    responses, and nothing after them."""
     answers = []
-    for who in (api.key, NOBODY):
+    for who in (api.key, api.key, api.key, NOBODY):
         with wire.connect() as connection:
             answers.append(connection.exchange(api.ask_list(who), last=True))
     whole(answers)

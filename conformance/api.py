@@ -37,7 +37,7 @@ class Api:
     def ask_list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Request:
         """`GET /store/orders` (section 4.1), not yet sent. A query is not in the contract: any status is open to it."""
         credential = credential or self.key
-        allowed = Allowed.OPEN if query or credential.leaves_open else Allowed.LISTED
+        allowed = Allowed.OPEN if query else credential.allows
         return Request("GET", "/store/orders", credential, query, headers, None, allowed)
 
     def ask_cancel(
@@ -51,8 +51,8 @@ class Api:
     ) -> Request:
         """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is."""
         credential = credential or self.key
-        if credential.leaves_open:
-            allowed = Allowed.OPEN
+        if credential.allows is not Allowed.LISTED:
+            allowed = credential.allows
         return Request("DELETE", f"/store/orders/{order}", credential, "", headers, body, allowed)
 
     def list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Answer:
@@ -130,16 +130,17 @@ class Orders:
             raise Excluded(str(refusal)) from None
         return Taken(ids[0], ids[1], self._look_for([*ids[0], *ids[1]]) if looked_for else None)
 
-    def place(self, ids: list[int], state: State = State.PENDING, *, looked_for: bool = True) -> Taken:
-        """Orders with exactly these ids. Raises Excluded where the provider cannot choose ids."""
+    def place(self, ids: list[int], *, shipped: bool = False, looked_for: bool = True) -> Taken:
+        """Orders with exactly these ids, pending unless `shipped`. Raises Excluded where the provider cannot choose
+        ids."""
         try:
-            placed = self._leases.place(state, ids)
+            placed = self._leases.place(State.SHIPPED if shipped else State.PENDING, ids)
         except ProviderError as error:
             raise Inconclusive(str(error)) from None
         except CannotDo as refusal:
             raise Excluded(f"the provider cannot choose ids: {refusal}") from None
         listing = self._look_for(placed) if looked_for else None
-        return Taken(placed, [], listing) if state is State.PENDING else Taken([], placed, listing)
+        return Taken([], placed, listing) if shipped else Taken(placed, [], listing)
 
     def empty_store(self) -> None:
         """Have the store emptied. Raises Excluded where the provider cannot."""

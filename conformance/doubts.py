@@ -32,8 +32,8 @@ def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
     """Requirement and reason for each requirement that must not pass after this answer."""
     listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
-    # No credential that counts is one that counts whatever else is open about it.
-    judged = answer.request.allowed is Allowed.LISTED or credential.leaves_open
+    # What is no key is none, whatever else is open about the request.
+    judged = answer.request.allowed is Allowed.LISTED or credential.allows is not Allowed.LISTED
     if answer.status not in listed or not judged:
         return
     row = _credentials(answer)

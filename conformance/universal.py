@@ -261,7 +261,7 @@ def listed_status(answer: Answer) -> Finding:
     known = STATUSES[answer.request.operation]
     if answer.status in known or retry_after(answer) is not None or answer.exchange.crowded:
         return None
-    if answer.request.allowed is Allowed.REPEATED and answer.client_error:
+    if answer.request.allowed is Allowed.ANY_4XX and answer.client_error:
         return None
     if answer.status in GATEWAY:
         return NOT_ABOUT

@@ -20,7 +20,7 @@ from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a fo
 from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing, alike
 from conformance.transport.client import Answer, retry_after
-from conformance.transport.evidence import STATUSES, Operation, Trouble
+from conformance.transport.evidence import STATUSES, Allowed, Operation, Trouble
 
 #: Statuses with which something in front of a service says that it could not reach it: they prove neither way.
 GATEWAY = frozenset({502, 503, 504})
@@ -135,7 +135,7 @@ def refused(answers: Sequence[Answer], *, since: str) -> None:
         more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
         of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
         credential = wrong[0].request.credential
-        wanted = "401 or 400" if credential.leaves_open else "401"
+        wanted = "401" if credential.allows is Allowed.LISTED else "401 or 400"
         raise Failed(f"{wanted}, since {since}", f"{of}{named}{more}", *wrong[:4])
 
 

@@ -21,7 +21,7 @@ from conformance.verdict import Status
 PET = Request("GET", "/pets/1", NOBODY, allowed=Allowed.OPEN)
 STRANGER = Request("GET", "/store/orders", NOBODY)
 ODD = cancel("abc", allowed=Allowed.OPEN)
-AGAIN = cancel(1, allowed=Allowed.REPEATED)
+AGAIN = cancel(1, allowed=Allowed.ANY_4XX)
 BEARER = ("WWW-Authenticate", "Bearer")
 CHUNKED, LENGTH = ("Transfer-Encoding", "chunked"), ("Content-Length", "2")
 

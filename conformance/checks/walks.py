@@ -147,7 +147,7 @@ class Walk:
     def _together(self, step: Step, before: Sequence[Step]) -> Playing:
         one, other = step.orders
         race = one == other and self.states[one] is State.PENDING
-        answers = yield [self._ask(name, Allowed.REPEATED if race else None) for name in step.orders]
+        answers = yield [self._ask(name, Allowed.ANY_4XX if race else None) for name in step.orders]
         self._take_down(str(step), before, answers)
         if not race:
             for name, partner, answer in ((one, other, answers[0]), (other, one, answers[1])):
@@ -218,7 +218,7 @@ class Walk:
     def _again(self, name: str, before: Sequence[Step], *statuses: int) -> bool:
         """Whether one of two further cancels of an order is answered with one of `statuses`."""
         for _ in range(2):
-            answer = self._send(f"cancel {name} again", before, self._ask(name, Allowed.REPEATED))
+            answer = self._send(f"cancel {name} again", before, self._ask(name, Allowed.ANY_4XX))
             if answer.status in statuses:
                 return True
         return False
@@ -242,7 +242,7 @@ class Walk:
     # --- small things
 
     def _ask(self, name: str, allowed: Allowed | None = None) -> Request:
-        usual = Allowed.REPEATED if self.states[name] is State.CANCELLED else Allowed.LISTED
+        usual = Allowed.ANY_4XX if self.states[name] is State.CANCELLED else Allowed.LISTED
         return self._api.ask_cancel(self.ids[name], allowed=allowed or usual)
 
     def _send(self, label: str, before: Sequence[Step], request: Request) -> Answer:

@@ -40,7 +40,7 @@ class Allowed(StrEnum):
     """Which answers the contract leaves open for a request."""
 
     LISTED = "a status that the operation lists"
-    REPEATED = "also any 4xx: the order was cancelled before"
+    ANY_4XX = "also any 4xx: the order may have been cancelled before, or a server may mind the length of the request"
     OPEN = "any: the request is not well-formed, or not one that the contract describes"
 
 
@@ -60,10 +60,11 @@ class Credential:
     shell: str | None = None
 
     @property
-    def leaves_open(self) -> bool:
-        """Whether a service may mind more about the request than that the credential is none: then it is open which
-        error it answers."""
-        return bool(self.query) or self.malformed or self.bulky
+    def allows(self) -> Allowed:
+        """Which answers a request with it leaves open, since more may be wrong about it than that it is no key."""
+        if self.query or self.malformed:
+            return Allowed.OPEN
+        return Allowed.ANY_4XX if self.bulky else Allowed.LISTED
 
     def shown(self, name: str, value: str) -> str | None:
         """What goes on record of a header field of a request: its label, if it belongs to the credential, else None."""

@@ -17,7 +17,6 @@ KEY = "sk-Reference.Key_42"
 LIST = "/v1/store/orders"
 FURTHER = (
     "limit=5", "_limit=1", "page%5Blimit%5D=1", "startDate=2999-01-01", "endDate=1900-01-01", "customerId=-1",
-    "callback=x", "format=csv",
 )  # fmt: skip
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
 FAR = [-(2**63), -77, -8, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
@@ -84,6 +83,8 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield from both("Bearer wrong")
     yield from both(None, accept="text/html, */*")
     yield from both(key, accept="text/html, */*")
+    yield from both(None, accept="application/json")
+    yield from both(key, cookie="sessionid=0")
     near = [
         KEY + "x",
         KEY + ".x",
@@ -97,6 +98,8 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         KEY[::-1],
         KEY[:5] + "#" + KEY[6:],
         KEY[:9],
+        "YOUR_API_KEY",
+        "eyJh.eyJz.c2ln",
     ]
     for wrong in near:
         yield say("GET", LIST, f"Bearer {wrong}")
@@ -117,6 +120,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield say("GET", LIST, other)
     for headers in (
         {"x_api_key": KEY},
+        {"x_api_token": KEY},
         {"cookie": f"api_key={KEY}"},
         {"proxy_authorization": f"Bearer {KEY}"},
     ):

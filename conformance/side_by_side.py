@@ -206,13 +206,19 @@ def _send(pipe: Connection, kind: str, told: Any) -> None:
 
 def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
     """What one process takes at a time, in the order of `items` but for what takes long: the large units first, then
-    the checks that send one request after the other down a connection of their own."""
+    the checks that send one request after the other down a connection of their own or are marked `lengthy`, then those
+    with orders of their own. Those that want the store to themselves come last."""
     units: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         group = item.get_closest_marker("xdist_group")
         units.setdefault((plugin.target_of(item), group.args[0] if group else item.nodeid), []).append(item)
 
-    def connected(item: pytest.Item) -> bool:
-        return "wire" in getattr(item, "fixturenames", ()) and item.get_closest_marker("alone") is None
+    def rank(item: pytest.Item) -> int:
+        fixtures = getattr(item, "fixturenames", ())
+        if item.get_closest_marker("alone") is not None:
+            return 3
+        if "wire" in fixtures or item.get_closest_marker("lengthy") is not None:
+            return 0
+        return 1 if "orders" in fixtures else 2
 
-    return sorted(units.values(), key=lambda unit: (-len(unit), not connected(unit[0])))
+    return sorted(units.values(), key=lambda unit: (-len(unit), rank(unit[0])))

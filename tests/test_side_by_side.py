@@ -90,13 +90,16 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, slow: Address) -> None:
         (sys.executable, "-m", "conformance", *line(slow, "--only", "CANCEL", "-n", "2")),
         cwd=tmp_path, env={**inherited(), "KEY": KEY}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 30
-    children: list[str] = []
-    while len(children) < 2 and time.monotonic() < deadline:
+
+    def children() -> list[str]:
         asked = ["ps", "-o", "pid=", "--ppid", str(process.pid)]
-        children = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-    time.sleep(1)
-    os.kill(int(children[-1]), signal.SIGKILL)  # the first one makes up what checks send
+        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+
+    deadline = time.monotonic() + 30
+    while len(children()) < 2 and time.monotonic() < deadline:
+        pass
+    time.sleep(1)  # what libraries start as they are loaded is gone by then
+    os.kill(int(children()[-1]), signal.SIGKILL)  # the first one makes up what checks send
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 3, said
     found = statuses(results(tmp_path))

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import compress, zip_longest
 
+import pytest
+
 from conformance import verify
 from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
 from conformance.check import requirement
@@ -344,6 +346,7 @@ def test_cookies_lend_no_key(api: Api) -> None:
 
 
 @requirement("AUTH-6")
+@pytest.mark.lengthy
 def test_refusals_do_not_add_up(api: Api) -> None:
     """Has many requests refused in a row, without a key and with a wrong one: the last is refused as the first was, and
     the valid key is as good afterwards as before."""

@@ -242,13 +242,16 @@ def test_shipped_orders_with_negative_ids_are_refused(api: Api, orders: Orders) 
 
 
 def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Api], list[int]]) -> None:
-    """Cancel shipped orders with drawn ids, each after a pending one with another such id, and demand 409."""
-    for control, order in zip(api.unmistakable(draw(api)), api.unmistakable(draw(api)), strict=False):
-        orders.place([control], looked_for=False)
-        verify.step(api.cancel(control), 204, "CANCEL-1")
-        if api.permits(order):
-            orders.place([order], shipped=True, looked_for=False)
-            refuses(api, orders, order)
+    """Cancel shipped orders with drawn ids, after pending ones with other such ids, and demand 409."""
+    chosen = api.unmistakable([*draw(api), *draw(api)])
+    controls, shipped = chosen[::2], chosen[1::2]
+    orders.place(controls, looked_for=False)
+    for answer in api.send_all(map(api.ask_cancel, controls)):
+        verify.step(answer, 204, "CANCEL-1")
+    orders.place(shipped, shipped=True, looked_for=False)
+    for order, answer in zip(shipped, api.send_all(map(api.ask_cancel, shipped)), strict=True):
+        known(api, orders, order, answer)
+        verify.status(answer, 409, since="the order has already shipped")
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=1)

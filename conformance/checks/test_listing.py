@@ -173,9 +173,9 @@ def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders,
 @requirement("LIST-5", many_orders=True)
 def test_no_hidden_page(api: Api, orders: Orders, target: Target) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured), and looks for each, in
-    a listing as it comes, in one that may not be compressed, and in those for a browser and for a program."""
+    a listing as it comes, in one for a browser that may not be compressed, and in one for a program."""
     placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
-    headers = ((), (("Accept-Encoding", "identity"),), BROWSER, NAMES_JSON)
+    headers = ((), (("Accept-Encoding", "identity"), *BROWSER), NAMES_JSON)
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
         none_hidden(api, placed, answer, target)
 

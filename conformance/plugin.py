@@ -91,9 +91,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "alone: runs while no other check does")
-    config.addinivalue_line(
-        "markers", "lengthy: waits for one answer after the other, and should begin early"
-    )
+    config.addinivalue_line("markers", "lengthy: waits for one answer after the other, and should begin early")
     config.addinivalue_line("markers", "xdist_group(name): checks that one process runs, since they share something")
     for library in ("httpcore", "httpx", "hpack", "h2"):  # whose debug logs hold header fields
         logging.getLogger(library).setLevel(logging.WARNING)

@@ -112,7 +112,7 @@ def tell(tmp_path: Path) -> Callable[..., str]:
         (tmp_path / "key").write_text(KEY, encoding="utf-8")
         table = ["[targets.staging]", f'base_url = "{base_url}"', 'api_key_file = "key"', *lines]
         (tmp_path / "targets.toml").write_text("\n".join(table), encoding="utf-8")
-        done = command(tmp_path, "doctor", "staging", "--timeout", "5")
+        done = command(tmp_path, "doctor", "staging", "--timeout", "2")
         assert done.status == 2, done.said
         (wrong,) = [line for line in done.out.splitlines() if line.startswith("  wrong ")]
         return wrong.removeprefix("  wrong ").strip()

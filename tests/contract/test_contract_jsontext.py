@@ -230,7 +230,7 @@ def test_nesting_is_read_to_its_limit_and_past_it_left_open() -> None:
 def test_a_tower_of_brackets_takes_no_time(bracket: bytes) -> None:
     started = time.process_time()
     with pytest.raises(NotJson):
-        parse(bracket[:1] * 2_000_000 + bracket[1:] * 2_000_000)
+        parse(bracket[:1] * 500_000 + bracket[1:] * 500_000)
     assert time.process_time() - started < 5
 
 

@@ -135,7 +135,8 @@ def refused(answers: Sequence[Answer], *, since: str) -> None:
         more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
         of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
         credential = wrong[0].request.credential
-        wanted = "401" if credential.allows is Allowed.LISTED else "401 or 400"
+        wanted = "401 or another client error" if credential.query else "401 or 400"
+        wanted = "401" if credential.allows is Allowed.LISTED else wanted
         raise Failed(f"{wanted}, since {since}", f"{of}{named}{more}", *wrong[:4])
 
 

@@ -414,18 +414,6 @@ def filters_by_customer(service: Service) -> None:
     _filters(service, ("customerId", "userId"), lambda value, orders: [])
 
 
-def _in_another_form(service: Service, name: str, form: Callable[[str, bytes], bytes], media_type: str) -> None:
-    """Sends the listing in another form if the query has this parameter."""
-
-    def change(request: Request, response: Response) -> None:
-        value = _parameters(request).get(name)
-        if value and amend.is_listing(request, response):
-            response.body = form(value, response.body)
-            response.headers["Content-Type"] = media_type
-
-    amend.granted(service, change)
-
-
 @fault("LIST-6")
 def finds_nothing_for_a_query(service: Service) -> None:
     """Lists nothing when there is any query."""

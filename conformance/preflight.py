@@ -98,7 +98,7 @@ def side_by_side(session: Session) -> int:
     mark = len(session.recorder.exchanges)
     # On an endpoint of their own, since a limit that only so many requests at once meet, or a service that answers so
     # many too late, is nobody's fault, and no reason to stop asking.
-    endpoint = Endpoint(session.target, session.endpoint.pace, crowded=True)
+    endpoint = Endpoint(session.target, session.endpoint.pace)
     client = session.client_of(endpoint, session.guard, Judge())
     client.widen(SIDE_BY_SIDE)
     asked = session.api(NAME).ask_list()

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from conformance.contract.jsontext import NotJson, TooDeep, integer, values
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import doubts
-from conformance.transport.client import Answer, retry_after
+from conformance.transport.client import Answer, pause, retry_after
 from conformance.transport.evidence import STATUSES, Allowed, Exchange, Operation, Trouble
 from conformance.verdict import CheckResult, Failure, Status
 from conformance.verify import GATEWAY
@@ -259,7 +259,7 @@ def listed_status(answer: Answer) -> Finding:
     if not _well_formed(answer) or answer.status is None:
         return NOT_ABOUT
     known = STATUSES[answer.request.operation]
-    if answer.status in known or retry_after(answer) is not None or answer.exchange.crowded:
+    if answer.status in known or pause(answer) is not None:
         return None
     if answer.request.allowed is Allowed.ANY_4XX and answer.client_error:
         return None

@@ -68,7 +68,7 @@ def settled(answer: Answer) -> Answer:
         raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way", "HTTP-1")
     if answer.status == 429:
         delay = retry_after(answer)
-        why = "without a time to wait" if delay is None else f"and {delay:g} s to wait are more than a run waits"
+        why = "again and again" if delay is None else f"and {delay:g} s to wait are more than a run waits"
         raise Inconclusive(f"{exchange.line} answered 429, {why}; --rate-limit keeps a run below a rate", "HTTP-1")
     return answer
 

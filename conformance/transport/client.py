@@ -40,8 +40,8 @@ WORTH_SHARING = 64 * 1024
 #: Once an answer has more bytes than this, independent requests are sent one by one: bodies that arrive together are
 #: each held in memory, while equal ones that arrive one after the other are held once.
 HEAVY = 2_000_000
-#: Seconds to wait after a 429 without Retry-After while several processes send requests.
-CROWDED_WAIT = 1.0
+#: Seconds to wait after a 429 without Retry-After.
+WAIT_UNTOLD = 1.0
 #: Independent requests in flight at once.
 TOGETHER = 8
 #: While a service answers within so many seconds, independent requests are sent one by one: handing them to threads
@@ -213,7 +213,6 @@ class Client:
         exchange = answer.exchange
         self.recorder.answer(exchange, answer.headers, answer.body, answer.extra)
         self.recorder.end(exchange)
-        exchange.crowded = exchange.status == 429 and self.endpoint.crowded
         self._largest = max(self._largest, len(answer.body))
         self.share(answer)
 
@@ -309,9 +308,9 @@ def retry_after(answer: Answer) -> float | None:
 
 def pause(answer: Answer) -> float | None:
     """The seconds to wait before the request goes out once more, None where it does not. A 429 that names no time is
-    waited out, too, where several processes ask at once: they may be what it complains of."""
+    waited out, too: rate limits are not shown (section 8), and RFC 6585 section 4 leaves Retry-After open."""
     delay = retry_after(answer)
-    return CROWDED_WAIT if delay is None and answer.exchange.crowded else delay
+    return WAIT_UNTOLD if delay is None and answer.status == 429 else delay
 
 
 def _read(response: httpx.Response, limit: int) -> bytes:

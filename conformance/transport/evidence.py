@@ -157,7 +157,6 @@ class Exchange:
     extra: str = ""  # what followed the response on its connection, a character for each byte
     kept_open: bool | None = None  # whether the service left the connection open, where a check asked
     waited: float | None = None  # seconds after which the same was asked again, as the service had it (Retry-After)
-    crowded: bool = False  # whether a 429 may be due to the number of processes that sent requests
     trouble: str | None = None
     detail: str = ""
     revealed_key: bool = False

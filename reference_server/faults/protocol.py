@@ -44,12 +44,6 @@ def redirects_every_sixth_time(service: Service) -> None:
 
 
 @fault("HTTP-1")
-def limits_the_rate_without_saying_when_to_return(service: Service) -> None:
-    """Answers 429 without Retry-After to every ninth request."""
-    _now_and_then(service, 9, lambda request: _error(service, 429))
-
-
-@fault("HTTP-1")
 def answers_a_cancel_with_200(service: Service) -> None:
     """Answers 200 with a JSON object instead of 204 to every third successful cancel."""
     _other_success(service, lambda: service.json(200, {"message": "cancelled"}))

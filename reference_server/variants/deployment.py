@@ -158,11 +158,11 @@ def serves_one_request_at_a_time(service: Service) -> None:
     service.respond = respond
 
 
-def _sends_away(service: Service, n: int, status: int, retry_after: str, body: bytes = b"") -> None:
+def _sends_away(service: Service, n: int, status: int, retry_after: str | None, body: bytes = b"") -> None:
     """Answers every n-th request with this status before it looks at anything."""
     due = amend.every(n)
     inner = service.respond
-    headers = {"Retry-After": retry_after, "Content-Type": "text/plain"}
+    headers = {"Content-Type": "text/plain"} | ({"Retry-After": retry_after} if retry_after else {})
     service.respond = lambda request: Response(status, body, headers) if due() else inner(request)
 
 
@@ -170,6 +170,12 @@ def _sends_away(service: Service, n: int, status: int, retry_after: str, body: b
 def limits_the_rate(service: Service) -> None:
     """Answers 429 with Retry-After: 1 to every fortieth request."""
     _sends_away(service, 40, 429, "1", b"slow down")
+
+
+@variant()
+def limits_the_rate_without_saying_when_to_return(service: Service) -> None:
+    """Answers 429 without Retry-After to every fiftieth request."""
+    _sends_away(service, 50, 429, None, b"slow down")
 
 
 @variant()

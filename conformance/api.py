@@ -46,14 +46,17 @@ class Api:
         credential: Credential | None = None,
         *,
         allowed: Allowed = Allowed.LISTED,
+        query: str = "",
         headers: Headers = (),
         body: bytes | None = None,
     ) -> Request:
-        """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is."""
+        """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is. To a
+        query, which the operation does not have, any status is open."""
         credential = credential or self.key
         if credential.allows is not Allowed.LISTED:
             allowed = credential.allows
-        return Request("DELETE", f"/store/orders/{order}", credential, "", headers, body, allowed)
+        allowed = Allowed.OPEN if query else allowed
+        return Request("DELETE", f"/store/orders/{order}", credential, query, headers, body, allowed)
 
     def list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Answer:
         """Send `ask_list`."""

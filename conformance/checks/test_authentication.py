@@ -27,6 +27,15 @@ FEW = 8
 TRIES = 4
 #: Seconds in which a service that closes connections after an answer has done so.
 PAUSE = 0.1
+#: Other spellings of the path of the listing, the first of which is equivalent to it (RFC 3986 section 6.2.2.2): where
+#: the key is asked for by one spelling and orders are looked up by another, they show.
+SPELLINGS = ("/store/%6Frders", "/store/orders/", "/store//orders", "/STORE/ORDERS", "/store/orders.json")
+#: What is told of clients that are let in without a key, by those in front of a service or who wrote it.
+VOUCHING_FIELDS = (
+    ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
+    ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),
+)  # fmt: skip
+VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true"
 
 
 def accepted(answer: Answer) -> None:
@@ -113,6 +122,24 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
     with wire.connect() as connection:
         answer = connection.exchange(api.ask_list(NOBODY), last=True, minimal=True)
     verify.refused([answer], since="the key is missing")
+
+
+@requirement("AUTH-2")
+def test_no_disguise_lists_without_key(api: Api) -> None:
+    """Asks for the listing without an Authorization header under other spellings of its path, and as somebody who is
+    vouched for by further header fields or parameters: whatever is answered holds no order of the listing."""
+    known = api.listing().ids
+    plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
+    disguises = [replace(plain, path=path) for path in SPELLINGS]
+    disguises += [replace(plain, headers=VOUCHING_FIELDS), replace(plain, query=VOUCHING_QUERY)]
+    for answer in api.send_all(disguises):
+        found = answer.listing
+        if found is not None and known & found.ids:
+            raise verify.Failed(
+                "no order shown, since the key is missing",
+                f"{answer.exchange.received} with {len(known & found.ids)} of the orders",
+                answer,
+            )
 
 
 @requirement("AUTH-2", mode=Mode.GUARDED)

@@ -23,6 +23,8 @@ from conformance.transport.wire import Wire
 #: Seconds after which a service should not have forgotten that an order was cancelled.
 MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
+#: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.
+INSISTENT = ("force=true", "override=true", "confirm=true", "admin=true", "status=pending", "shipped=false")
 #: Only one check places orders closer than this to the ends of int64: clamped ids could be mistaken for its own.
 ENDS = 2**12
 
@@ -114,6 +116,17 @@ def test_pending_orders_with_negative_ids_are_cancelled(api: Api, orders: Orders
     for order in api.unmistakable(below_zero(api)):
         orders.place([order], looked_for=False)
         cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
+@pytest.mark.alone
+def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels a pending order with the id 0, which many a language takes for none, where the listing shows one that is
+    placed so: 204."""
+    orders.place([0], looked_for=False)
+    if 0 not in api.listing().ids or not api.permits(0):  # some databases number such an order themselves
+        raise verify.Excluded("the listing shows no order with the id 0 although one was placed, or one with a like id")
+    cancels(api, orders, 0)
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
@@ -225,6 +238,20 @@ def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: 
     """Cancels a shipped order as a client that accepts application/json: 409."""
     (order,) = orders.take(shipped=1, looked_for=False).shipped
     refuses(api, orders, order, NAMES_JSON)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=1)
+def test_shipped_order_is_refused_whatever_the_query_says(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order with query parameters that may be taken for leave to do so, such as `force=true`: no
+    success. Whatever else is answered is open."""
+    (order,) = orders.take(shipped=1, looked_for=False).shipped
+    for answer in api.send_all(api.ask_cancel(order, query=query) for query in INSISTENT):
+        if verify.settled(answer).succeeded:
+            raise verify.Failed(
+                f"no success, since the order has already shipped, in spite of ?{answer.request.query}",
+                verify.describe(answer),
+                answer,
+            )
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
@@ -419,7 +446,8 @@ def untouched(api: Api, order: int, pending: list[int], shipped: list[int], befo
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
 def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, up to odd characters, as one
-    of two, or that name none: the order is still pending afterwards, as another is that was placed only then."""
+    of two, or that name none, and an absent id with the order's in the query: the order is still pending afterwards, as
+    another is that was placed only then."""
     first, second = orders.take(pending=2).pending
     whole = [
         *doubles(first),
@@ -442,6 +470,7 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     aliases = [
         *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),
         *cancel_aliases(api, [order for order in whole if order not in INT64], Allowed.OPEN),
+        api.send(api.ask_cancel(api.absent()[0], query=f"id={first}&orderId={first}&order_id={first}")),
     ]
     no_success(malformed)
     (control,) = orders.take(pending=1).pending  # only now, so that no try can have hit it

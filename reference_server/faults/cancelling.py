@@ -136,6 +136,12 @@ def remembers_for_ever_what_it_did_not_find(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def takes_the_id_0_for_none(service: Service) -> None:
+    """Answers 404 for an order with the id 0."""
+    amend.outcomes(service, ABSENT, lambda order: order.id == 0)
+
+
+@fault("CANCEL-1")
 def finds_no_pending_order_for_clients_of_json(service: Service) -> None:
     """Answers 404 for a pending order to a client that accepts application/json by name."""
     _accepting(service, "application/json", 404, lambda order: order is not None and amend.pending(order))
@@ -173,6 +179,20 @@ def cancels_shipped_orders(service: Service) -> None:
         return CANCELLED
 
     amend.after_cancel(service, change)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_by_force(service: Service) -> None:
+    """Cancels a shipped order where the query says force=true."""
+
+    def answer(request: Request) -> Response | None:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        if order is None or not amend.shipped(order) or "force=true" not in request.query:
+            return None
+        service.store.remove([order.id])
+        return Response(204)
+
+    amend.instead(service, answer)
 
 
 @fault("CANCEL-3")

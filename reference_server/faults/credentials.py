@@ -185,6 +185,24 @@ def lets_every_third_stranger_in(service: Service) -> None:
     amend.accept(service, lambda request: _stranger(request) and due())
 
 
+@fault("AUTH-2")
+def asks_for_the_key_by_the_path_as_written(service: Service) -> None:
+    """Lets strangers in who write a letter of the path percent-encoded."""
+    amend.accept(service, lambda request: _stranger(request) and not request.path.startswith(service.collection))
+
+
+@fault("AUTH-2")
+def trusts_the_address_that_a_client_forwards(service: Service) -> None:
+    """Lets strangers in who say in X-Forwarded-For that they are on the same machine."""
+    amend.accept(service, lambda request: request.headers.get("x-forwarded-for") == "127.0.0.1" and _stranger(request))
+
+
+@fault("AUTH-2")
+def lets_strangers_in_who_debug(service: Service) -> None:
+    """Asks for no key where the query has debug=true."""
+    amend.accept(service, lambda request: "debug=true" in request.query)
+
+
 # --- AUTH-3: a wrong key is refused ---
 
 

@@ -244,6 +244,19 @@ def takes_several_ids(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def prefers_the_id_in_the_query(service: Service) -> None:
+    """Cancels the order that the query names, whatever the path says."""
+    inner = service.dispatch
+
+    def dispatch(request: Request) -> Response:
+        named = re.search(r"\borderId=(-?[0-9]+)", request.query)
+        path = f"{service.collection}/{named[1]}" if named and amend.is_cancel(request) else request.path
+        return inner(request._replace(path=path))
+
+    service.dispatch = dispatch
+
+
+@fault("CANCEL-9")
 def ignores_the_fraction_of_an_id(service: Service) -> None:
     """Cancels the order 123 when asked for 123.5."""
     amend.read_ids(

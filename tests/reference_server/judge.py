@@ -89,7 +89,7 @@ class Judge:
             request = Request(method, self.base + path, query, headers, b"", connection or next(self.connections))
             response = self.service.answer(request)
             answer = self.parse(method, self.service.write(request, response), response.close)
-            if answer.status not in (429, 503) or "Retry-After" not in answer.headers:
+            if answer.status != 429 and not (answer.status == 503 and "Retry-After" in answer.headers):
                 break
         if listed is not None:
             self.expect("HTTP-1", answer.status in listed or answer.status == 0)

@@ -200,6 +200,17 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     for order_id in (-79, 2**53 + 3):
         yield cancel(order_id)
 
+    # Strangers in disguise, the id 0, and queries of cancels.
+    yield say("GET", LIST.replace("orders", "%6Frders"), None)
+    yield say("GET", LIST, None, x_forwarded_for="127.0.0.1")
+    yield say("GET", LIST, None, query="debug=true")
+    store.place_ids([0, 52], Status.PENDING)
+    store.place_ids([51], Status.SHIPPED)
+    yield cancel(0)
+    yield cancel(51, query="force=true")
+    yield cancel(53, query="orderId=52")
+    yield say("GET", LIST)
+
     # Many orders, and none.
     many = store.place(1100, Status.PENDING)
     yield say("GET", LIST)

@@ -11,14 +11,12 @@ from conformance.verdict import Status
 from reference_server.running import Running, build
 
 KEY = "key-of-a-service-in-this-process"
-#: Of each kind: bytes, framing, connections, races, credentials, bodies; and correct ones that are odd in HTTP.
+#: Of each kind: bytes, framing, connections, races; and correct ones that are odd in HTTP.
 CASES = (
     "sends-json-after-204",
     "counts-the-body-too-short",
     "trusts-the-connection",
     "lets-two-of-several-cancels-win",
-    "ignores-the-last-character-of-the-key",
-    "answers-401-as-html",
     "closes-every-connection",
     "compresses-with-gzip",
     "sends-chunks",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from urllib.parse import quote
+from random import Random
 
 import pytest
 
 from conformance import verify
 from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
 from conformance.check import requirement
+from conformance.checks import ids
 from conformance.contract.jsontext import INT64, NotJson
 from conformance.contract.listing import Listing, alike
 from conformance.contract.validators import error_problems
@@ -25,8 +26,6 @@ MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
 #: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.
 INSISTENT = "force=true&override=true&confirm=true&admin=true&status=pending&shipped=false"
-#: Only one check places orders closer than this to the ends of int64: clamped ids could be mistaken for its own.
-ENDS = 2**12
 
 
 # --- CANCEL-1: a pending order is cancelled
@@ -105,7 +104,7 @@ def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observa
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
 def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -> None:
     """Cancels pending orders with ids above 2^31, above 2^53 and near 2^63: 204."""
-    for order in api.unmistakable(large(api)):
+    for order in api.unmistakable(ids.large(api.rng)):
         orders.place([order], looked_for=False)
         cancels(api, orders, order)
 
@@ -113,7 +112,7 @@ def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
 def test_pending_orders_with_negative_ids_are_cancelled(api: Api, orders: Orders) -> None:
     """Cancels pending orders with ids below zero, some near -2^63, where the provider places such: 204."""
-    for order in api.unmistakable(below_zero(api)):
+    for order in api.unmistakable(ids.below_zero(api.rng)):
         orders.place([order], looked_for=False)
         cancels(api, orders, order)
 
@@ -139,18 +138,6 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
     verify.step(answer, 404, "CANCEL-5")
     orders.place([order], looked_for=False)
     cancels(api, orders, order)
-
-
-def large(api: Api) -> list[int]:
-    """Ids above 2^31, above 2^53 and near 2^63."""
-    draw = api.rng.randrange
-    return [2**31 + draw(10**6), 2**53 + 1 + 2 * draw(10**6), INT64.stop - ENDS - draw(10**4)]
-
-
-def below_zero(api: Api) -> list[int]:
-    """Ids below zero, below -2^53 and near -2^63."""
-    draw = api.rng.randrange
-    return [-draw(10**6, 10**7), -(2**53) - 1 - 2 * draw(10**6), INT64.start + ENDS + draw(10**4)]
 
 
 def presence(order: int, before: Listing | None, after: Answer) -> str:
@@ -255,19 +242,19 @@ def test_shipped_order_is_refused_whatever_the_query_says(api: Api, orders: Orde
 def test_shipped_orders_with_large_ids_are_refused(api: Api, orders: Orders) -> None:
     """Cancels shipped orders with ids above 2^31, above 2^53 and near 2^63: 409, where pending ones with such ids can
     be cancelled."""
-    refuses_chosen(api, orders, large)
+    refuses_chosen(api, orders, ids.large)
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
 def test_shipped_orders_with_negative_ids_are_refused(api: Api, orders: Orders) -> None:
     """Cancels shipped orders with ids below zero, some near -2^63: 409, where pending ones with such ids can be
     cancelled."""
-    refuses_chosen(api, orders, below_zero)
+    refuses_chosen(api, orders, ids.below_zero)
 
 
-def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Api], list[int]]) -> None:
+def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]) -> None:
     """Cancel shipped orders with drawn ids, after pending ones with other such ids, and demand 409."""
-    chosen = api.unmistakable([*draw(api), *draw(api)])
+    chosen = api.unmistakable([*draw(api.rng), *draw(api.rng)])
     controls, shipped = chosen[::2], chosen[1::2]
     orders.place(controls, looked_for=False)
     for answer in api.send_all(map(api.ask_cancel, controls)):
@@ -313,7 +300,7 @@ def test_absent_order_is_not_found(api: Api, target: Target) -> None:
     time. At the very ends, and in full mode among small ids, an order may have been cancelled before this run: there
     any client error will do."""
     found = api.listing()
-    drawn = [*api.absent(4), *(-order for order in api.absent(2)), *near_the_ends(api)]
+    drawn = [*api.absent(4), *(-order for order in api.absent(2)), *ids.near_the_ends(api.rng)]
     common = [INT64.stop - 1, INT64.start]
     if target.mode is Mode.FULL:
         # A service that counts up will not come back to ids below those that it has given.
@@ -341,11 +328,6 @@ def test_absent_order_is_not_found_again(api: Api) -> None:
     (order,) = api.absent()
     for headers in ((), (), (), NAMES_JSON):
         verify.status(api.send(api.ask_cancel(order, headers=headers)), 404, since="no such order exists")
-
-
-def near_the_ends(api: Api) -> list[int]:
-    """Ids close to both ends of int64, and not so close that a check may have placed orders there in an earlier run."""
-    return [INT64.stop - 1 - api.rng.randrange(2**17, 2**20), INT64.start + api.rng.randrange(2**17, 2**20)]
 
 
 # --- CANCEL-6: not twice
@@ -414,8 +396,7 @@ def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None
     """Cancels an order among others whose ids are next to its own, begin or end with the same digits, or agree in their
     low bits: none of them is touched."""
     (base, *_) = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
-    similar = [base - 1, base, base + 1, base * 10 + 7, base // 10, base + 10**12, base + 2**32, base + 2**33]
-    placed = orders.place(api.unmistakable(similar))
+    placed = orders.place(api.unmistakable(ids.similar(base)))
     untouched(api, base, [order for order in placed.pending if order != base], [], placed.listing)
 
 
@@ -446,23 +427,11 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     of two, or that name none, and an absent id with the order's in the query: the order is still pending afterwards, as
     another is that was placed only then."""
     first, second = orders.take(pending=2).pending
-    whole = [
-        *doubles(first),
-        first + 2**32,
-        first - 2**32,
-        first + 2**33,
-        first + 2**40,
-        -first,
-        first + 2**64,
-        first + 2**31,
-    ]
     # With large ids one order's neighbour may be the other order of this check, or the next one to be placed.
     step = 1 if second > first else -1
     taken = (first, second, *range(second + step, second + step * 2**10, step))
-    whole = [order for order in whole if order not in taken]
-    spoiled = ["abc", "null", "undefined", "NaN"]  # first: a service that takes them for the newest order shows it
-    spoiled += [f"{second}abc", f"{second}.5", f"{second}x", f"{second}-1", f"{second}%2C", f"x{second}", f"{second}_"]
-    spoiled += [f"--{second}", f"{first}%2C{second}"]  # other notations of the same number are observed (CANCEL-11)
+    whole = [order for order in ids.aliases(first) if order not in taken]
+    spoiled = [*ids.NO_NUMBERS, *ids.spoiled(second), f"{first}%2C{second}"]
     malformed = cancel_aliases(api, spoiled, Allowed.OPEN)
     aliases = [
         *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),
@@ -479,13 +448,13 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
     """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, or that only agree with
     it in the low 32 bits: the order is still pending afterwards, as another is to which nothing was done."""
     draw = api.rng.randrange
-    wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]
+    wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ids.ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]
     (control,) = orders.take(pending=1, looked_for=False).pending  # first: a chosen id may spoil those to come
     placed = orders.place(api.unmistakable(wanted)).pending
     tried = []
     for order in placed:
-        near = [order - 1, order + 1, order - 2, int(float(order)), order % 2**32, order % 2**31]
-        aliases = [alias for alias in dict.fromkeys(near) if alias in INT64 and alias not in (*placed, control)]
+        near = dict.fromkeys([*ids.neighbours(order), order % 2**32, order % 2**31])
+        aliases = [alias for alias in near if alias in INT64 and alias not in (*placed, control)]
         tried.append(cancel_aliases(api, aliases, Allowed.LISTED))
     exact(api, placed, control, tried)
 
@@ -501,28 +470,6 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
     beyond = [str(INT64.stop), str(INT64.stop + 1), str(10**30), "9" * 200, str(INT64.start - 1), str(-(10**30))]
     tried = cancel_aliases(api, beyond, Allowed.OPEN)
     exact(api, placed, control, [tried] * len(placed))
-
-
-#: What is no integer, with an absent id in place of `{n}`.
-MALFORMED = {
-    "letters": "abc",
-    "null": "null",
-    "undefined": "undefined",
-    "NaN": "NaN",
-    "a UUID": "{uuid}",
-    "a null character after digits": "{n}%00",
-    "a fraction": "{n}.5",
-    "letters after digits": "{n}abc",
-    "letters before digits": "x{n}",
-    "an exponent": "{n}e3",
-    "a minus sign alone": "-",
-    "two numbers": "{n}%2C{n}",
-    "a group separator": "{n}_000",
-    "JSON": "%7B%7D",
-    "blank": "%20",
-    "bytes that are no UTF-8": "%FF",
-    "a very long number": "9" * 200,
-}
 
 
 @requirement("CANCEL-9", mode=Mode.GUARDED)
@@ -544,7 +491,7 @@ def no_success(answers: list[Answer]) -> None:
 def cancel_malformed(api: Api) -> dict[str, Answer]:
     """Cancel ids that are no integers; the answers by the kind of the id. Raises Inconclusive where none may be
     sent."""
-    answers = cancel_kinds(api, MALFORMED)
+    answers = cancel_kinds(api, ids.MALFORMED)
     if not answers:
         raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
     return answers
@@ -553,28 +500,10 @@ def cancel_malformed(api: Api) -> dict[str, Answer]:
 def cancel_kinds(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
     """Cancel ids of these kinds, made from one that is absent, where no order could be meant; the answers by kind."""
     (number,) = api.absent()
-    values = {"n": number, "x": f"{number:x}", "w": fullwidth(number), "uuid": a_uuid(api)}
-    filled = {kind: text.format_map(values) for kind, text in kinds.items()}
+    filled = ids.filled(kinds, number, api.rng)
     permitted = {kind: text for kind, text in filled.items() if api.permits(text)}
     sent = api.send_all(api.ask_cancel(text, allowed=Allowed.OPEN) for text in permitted.values())
     return dict(zip(permitted, sent, strict=True))
-
-
-def a_uuid(api: Api) -> str:
-    """A random UUID. It has no decimal digits: those could be taken for an order's id, and then it could not be
-    sent."""
-    return "-".join("".join(api.rng.choices("abcdef", k=length)) for length in (8, 4, 4, 4, 12))
-
-
-def fullwidth(order: int) -> str:
-    """The digits of `order` as other characters than ASCII ones, percent-encoded."""
-    return quote("".join(chr(ord(digit) + 0xFEE0) for digit in str(order)))
-
-
-def doubles(order: int) -> list[int]:
-    """Ids that a double cannot tell from `order`, if it is large enough to have such."""
-    near = (order - 1, order + 1, order - 2, order + 2, int(float(order)))
-    return [other for other in dict.fromkeys(near) if other != order and float(other) == float(order)]
 
 
 def cancel_aliases(api: Api, aliases: list[int] | list[str], allowed: Allowed) -> list[Answer]:
@@ -630,20 +559,6 @@ def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
     verify.step(answer, 204, "CANCEL-1")
 
 
-OUTSIDE = {"2^63": str(2**63), "-2^63 - 1": str(-(2**63) - 1), "2^64": str(2**64), "10^30": str(10**30)}
-#: What common frameworks read as the number that it is, or take for the order and a format. The specification shows
-#: none of it, so it is observed, of an order that does not exist.
-UNUSUAL = {
-    "leading zeros": "000{n}",
-    "a plus sign": "%2B{n}",
-    "a blank after": "{n}%20",
-    "a fraction of zero": "{n}.0",
-    "hexadecimal": "0x{x}",
-    "digits of another script": "{w}",
-    "a format's ending": "{n}.json",
-}
-
-
 @requirement("CANCEL-11", mode=Mode.GUARDED)
 def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> None:
     """Cancels ids that are no integers, such that no order could be meant: a 4xx each time. Which one is observed, and
@@ -651,8 +566,8 @@ def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> Non
     answers = cancel_malformed(api)
     observed = {
         "malformed ids": answers,
-        "ids outside int64": cancel_kinds(api, OUTSIDE),
-        "unusual spellings of an id": cancel_kinds(api, UNUSUAL),
+        "ids outside int64": cancel_kinds(api, ids.OUTSIDE),
+        "unusual spellings of an id": cancel_kinds(api, ids.UNUSUAL),
     }
     for topic, named in observed.items():
         observe(topic, {kind: answer.status for kind, answer in named.items()}, *list(named.values())[:1])

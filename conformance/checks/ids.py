@@ -1,0 +1,97 @@
+"""Batteries of ids: from all over int64, close to another one, malformed. Pure: what is drawn comes from the generator
+given."""
+
+from __future__ import annotations
+
+from random import Random
+from urllib.parse import quote
+
+from conformance.contract.jsontext import INT64
+
+#: Only one check places orders closer than this to the ends of int64: clamped ids could be mistaken for its own.
+ENDS = 2**12
+
+
+def large(rng: Random) -> list[int]:
+    """Ids above 2^31, above 2^53 and near 2^63."""
+    draw = rng.randrange
+    return [2**31 + draw(10**6), 2**53 + 1 + 2 * draw(10**6), INT64.stop - ENDS - draw(10**4)]
+
+
+def below_zero(rng: Random) -> list[int]:
+    """Ids below zero, below -2^53 and near -2^63."""
+    draw = rng.randrange
+    return [-draw(10**6, 10**7), -(2**53) - 1 - 2 * draw(10**6), INT64.start + ENDS + draw(10**4)]
+
+
+def near_the_ends(rng: Random) -> list[int]:
+    """Ids close to both ends of int64, and not so close that a check may have placed orders there in an earlier run."""
+    return [INT64.stop - 1 - rng.randrange(2**17, 2**20), INT64.start + rng.randrange(2**17, 2**20)]
+
+
+def similar(base: int) -> list[int]:
+    """`base`, and ids next to it, that begin or end with the same digits, or agree in their low bits."""
+    return [base - 1, base, base + 1, base * 10 + 7, base // 10, base + 10**12, base + 2**32, base + 2**33]
+
+
+def aliases(order: int) -> list[int]:
+    """Numbers that equal `order` as a double, modulo some power of two, or without its sign."""
+    nearest = [other for other in (*neighbours(order), order + 2) if float(other) == float(order)]
+    powers = [order + 2**32, order - 2**32, order + 2**33, order + 2**40, order + 2**64, order + 2**31]
+    return [other for other in dict.fromkeys([*nearest, -order, *powers]) if other != order]
+
+
+def neighbours(order: int) -> list[int]:
+    """What is next to `order`, and the double next to it."""
+    return list(dict.fromkeys([order - 1, order + 1, order - 2, int(float(order))]))
+
+
+#: No numbers at all. A service that takes them for the newest order shows it before others are tried.
+NO_NUMBERS = ("abc", "null", "undefined", "NaN")
+
+
+def spoiled(order: int) -> list[str]:
+    """`order` with odd characters. What may be other notations of the same number is observed only (UNUSUAL)."""
+    return [f"{order}{odd}" for odd in ("abc", ".5", "x", "-1", "%2C", "_")] + [f"{odd}{order}" for odd in ("x", "--")]
+
+
+#: What is no integer, by its kind, with an absent id in place of `{n}`.
+MALFORMED = {
+    "letters": "abc",
+    "null": "null",
+    "undefined": "undefined",
+    "NaN": "NaN",
+    "a UUID": "{uuid}",
+    "a null character after digits": "{n}%00",
+    "a fraction": "{n}.5",
+    "letters after digits": "{n}abc",
+    "letters before digits": "x{n}",
+    "an exponent": "{n}e3",
+    "a minus sign alone": "-",
+    "two numbers": "{n}%2C{n}",
+    "a group separator": "{n}_000",
+    "JSON": "%7B%7D",
+    "blank": "%20",
+    "bytes that are no UTF-8": "%FF",
+    "a very long number": "9" * 200,
+}
+OUTSIDE = {"2^63": str(2**63), "-2^63 - 1": str(-(2**63) - 1), "2^64": str(2**64), "10^30": str(10**30)}
+#: What common frameworks read as the number that it is, or take for the order and a format. The specification shows
+#: none of it.
+UNUSUAL = {
+    "leading zeros": "000{n}",
+    "a plus sign": "%2B{n}",
+    "a blank after": "{n}%20",
+    "a fraction of zero": "{n}.0",
+    "hexadecimal": "0x{x}",
+    "digits of another script": "{w}",
+    "a format's ending": "{n}.json",
+}
+
+
+def filled(kinds: dict[str, str], number: int, rng: Random) -> dict[str, str]:
+    """Path segments of these kinds, made from `number`."""
+    wide = quote("".join(chr(ord(digit) + 0xFEE0) for digit in str(number)))
+    # Without decimal digits: those could be taken for an order's id, and then it could not be sent.
+    uuid = "-".join("".join(rng.choices("abcdef", k=length)) for length in (8, 4, 4, 4, 12))
+    return {kind: text.format(n=number, x=f"{number:x}", w=wide, uuid=uuid) for kind, text in kinds.items()}

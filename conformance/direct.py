@@ -16,7 +16,7 @@ from conformance.session import Session
 from conformance.states.provider import CannotDo, Provider, ProviderError
 from conformance.target import States
 from conformance.transport.body import Unreadable
-from conformance.transport.client import Answer, Client, Observer
+from conformance.transport.client import Answer, Client, Observer, broken
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import Recorder, Request, Trouble
 from conformance.transport.guard import Guard
@@ -48,9 +48,10 @@ class DirectClient(Client):
         super().__init__(endpoint, guard, recorder, observer)
         self._service = service
 
-    def _once(self, request: Request) -> Answer:
+    def _once(self, request: Request, crowded: bool) -> Answer:
         headers = self.endpoint.headers(request, connection="close")
         exchange = self.recorder.begin(request, self.endpoint.url(request), headers, "client")
+        exchange.crowded = crowded
         answer = Answer(request, exchange)
         received = answer_at_once(self._service, outgoing(self.endpoint, request, headers))
         try:
@@ -61,7 +62,7 @@ class DirectClient(Client):
         except Unreadable as error:
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         except BROKEN as error:
-            exchange.trouble, exchange.detail = Trouble.BROKEN, str(error)
+            exchange.trouble, exchange.detail = broken(exchange, heard=bool(received)), str(error)
         self.note(answer)
         return answer
 

@@ -94,7 +94,7 @@ def target(session: Session) -> Target:
 @pytest.fixture
 def crowded(session: Session) -> bool:
     """Whether other processes send requests to the target."""
-    return session.crowded
+    return session.endpoint.crowded
 
 
 @pytest.fixture(scope="session")

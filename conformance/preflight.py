@@ -6,6 +6,7 @@ Nothing is judged here. What makes every check pointless is found in seconds and
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from conformance.checks import credentials
 from conformance.contract.jsontext import INT64
@@ -15,7 +16,7 @@ from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import Endpoint, ServiceGone
-from conformance.transport.evidence import NOBODY, Exchange, Operation, Trouble
+from conformance.transport.evidence import NOBODY, Allowed, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
 from conformance.universal import Judge
 from conformance.verify import GATEWAY
@@ -98,10 +99,10 @@ def side_by_side(session: Session) -> int:
     mark = len(session.recorder.exchanges)
     # On an endpoint of their own, since a limit that only so many requests at once meet, or a service that answers so
     # many too late, is nobody's fault, and no reason to stop asking.
-    endpoint = Endpoint(session.target, session.endpoint.pace)
+    endpoint = Endpoint(session.target, session.endpoint.pace, crowded=True)
     client = session.client_of(endpoint, session.guard, Judge())
     client.widen(SIDE_BY_SIDE)
-    asked = session.api(NAME).ask_list()
+    asked = replace(session.api(NAME).ask_list(), allowed=Allowed.OPEN)
     with suppress(ServiceGone):
         client.send_all([asked] * SIDE_BY_SIDE, at_once=True)
     together = session.recorder.since(mark)

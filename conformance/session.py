@@ -40,12 +40,11 @@ class Session:
     counts_on: bool = False  # from a chosen id, with those it gives from then on
 
     def __post_init__(self) -> None:
-        self.crowded = self.shared is not None  # whether other processes send requests to the target
         self.key = self.target.key.reveal()
         self.recorder = Recorder(redactor_of(self.target))
         self.guard = Guard(self.target.mode)
         pace = Pace(self.target.rate_limit, self._pace_file(self.shared) if self.shared else None)
-        self.endpoint = Endpoint(self.target, pace)
+        self.endpoint = Endpoint(self.target, pace, crowded=self.shared is not None)
         self.client = self.client_of(self.endpoint, self.guard, Judge())
         self.wire = self.wire_of(self.client)
         self.valid = credentials.valid(self.key)
@@ -78,7 +77,7 @@ class Session:
 
     def provider_of(self, states: States) -> Provider:
         """The state provider that `states` describe."""
-        return connect(states)
+        return connect(states, lambda: self.endpoint.ssl_context)
 
     # What checks work with.
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from conformance.contract.jsontext import NotJson, TooDeep, integer, values
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import doubts
-from conformance.transport.client import Answer, pause, retry_after
+from conformance.transport.client import Answer, pause, turned_away
 from conformance.transport.evidence import STATUSES, Allowed, Exchange, Operation, Trouble
 from conformance.verdict import CheckResult, Failure, Status
 from conformance.verify import GATEWAY
@@ -272,7 +272,7 @@ def listed_status(answer: Answer) -> Finding:
 def framing(answer: Answer) -> Finding:
     """HTTP-2: one complete response with one way to tell its end (RFC 9112 section 6), and nothing after it. What
     follows a 204 is CANCEL-2, and how it is framed CANCEL-12."""
-    if answer.request.allowed is Allowed.OPEN:
+    if answer.request.allowed is Allowed.OPEN or answer.request.credential.long:
         return NOT_ABOUT
     if answer.exchange.trouble == Trouble.BROKEN:
         return f"no complete HTTP response: {answer.exchange.detail}"
@@ -358,7 +358,7 @@ class Judge:
                 continue
             if not isinstance(finding, Bearing):
                 exchange.findings[requirement] = finding
-        if _well_formed(answer) and answer.status in GATEWAY and retry_after(answer) is None:
+        if _well_formed(answer) and answer.status in GATEWAY and not turned_away(answer):
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
         exchange.undecided |= dict(doubts(answer))
 

@@ -24,6 +24,8 @@ from conformance.transport.evidence import STATUSES, Allowed, Operation, Trouble
 
 #: Statuses with which something in front of a service says that it could not reach it: they prove neither way.
 GATEWAY = frozenset({502, 503, 504})
+#: What to do where a service has limits, which are not shown (section 8).
+FEWER = "--rate-limit and -n 1 keep a run below a limit"
 #: Content Too Large, URI Too Long, Request Header Fields Too Large.
 TOO_LONG = frozenset({413, 414, 431})
 
@@ -62,14 +64,17 @@ def settled(answer: Answer) -> Answer:
         raise Excluded("the service speaks HTTP/2 only, and this takes raw connections, which speak HTTP/1.1")
     if exchange.trouble == Trouble.BROKEN:
         raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", "HTTP-2")
+    if exchange.trouble == Trouble.DROPPED:
+        raise Inconclusive(f"{exchange.line} got no answer among other requests: {exchange.detail}; {FEWER}")
     if answer.status is None:
         raise Inconclusive(f"{exchange.line} got no answer: {exchange.detail}")
     if answer.status in GATEWAY:
-        raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way", "HTTP-1")
+        advice = f"; {FEWER}" if answer.status == 503 else ""
+        raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way{advice}", "HTTP-1")
     if answer.status == 429:
         delay = retry_after(answer)
         why = "again and again" if delay is None else f"and {delay:g} s to wait are more than a run waits"
-        raise Inconclusive(f"{exchange.line} answered 429, {why}; --rate-limit keeps a run below a rate", "HTTP-1")
+        raise Inconclusive(f"{exchange.line} answered 429, {why}; {FEWER}", "HTTP-1")
     return answer
 
 
@@ -114,21 +119,24 @@ def step(answer: Answer, expected: int, owner: str) -> None:
 
 def refusal(answer: Answer) -> bool:
     """Whether a request was refused for its credential: 401; or 400 where that is malformed (RFC 6750 section 3.1), 400
-    or what says "too long" (413, 414, 431: RFC 9110 section 15.5, RFC 6585 section 5) where it makes the request long,
-    any client error where it is in the query, for which the operation defines no parameter. What only a cancel with the
-    key is answered is none."""
+    or what says "too long" (413, 414, 431: RFC 9110 section 15.5, RFC 6585 section 5), or a connection closed, where it
+    makes the request long, any client error where it is in the query, for which the operation defines no parameter.
+    What only a cancel with the key is answered is none. Raises like `settled`."""
     who = answer.request.credential
+    if who.long and answer.exchange.trouble == Trouble.BROKEN:
+        return True
+    settled(answer)
     undone = answer.client_error and answer.status not in STATUSES.get(answer.request.operation, ())
     return (
         answer.status == 401
-        or (answer.status in (400, *TOO_LONG) and (who.malformed or who.bulky))
+        or (answer.status in (400, *TOO_LONG) and (who.malformed or who.long))
         or (undone and bool(who.query))
     )
 
 
 def refused(answers: Sequence[Answer], *, since: str) -> None:
     """Demand a `refusal` of every request; the message counts the other answers and names the first."""
-    wrong = [answer for answer in answers if not refusal(settled(answer))]
+    wrong = [answer for answer in answers if not refusal(answer)]
     if wrong:
         not_sporadic(wrong[0], 401)
         named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])

@@ -118,7 +118,7 @@ class Replay(plugin.Plugin):
             self.sessions[name] = ReplayedSession(
                 self._target, self.settings.seed, selected=self.settings.selected, record=self.record
             )
-            self.sessions[name].crowded = len(self.targets) > 1
+            self.sessions[name].endpoint.crowded = len(self.targets) > 1
         return self.sessions[name]
 
     @pytest.hookimpl(tryfirst=True)

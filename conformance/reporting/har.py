@@ -46,7 +46,7 @@ _OWN = (
 
 
 #: Likewise, and written only where there is something to say.
-_SPARE = ("undecided", "extra", "kept_open", "waited")
+_SPARE = ("undecided", "extra", "kept_open", "waited", "crowded")
 _USUAL = {
     own.name: own.default if own.default_factory is MISSING else own.default_factory()
     for own in fields(Exchange)

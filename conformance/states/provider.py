@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -68,9 +69,10 @@ class Provider(Protocol):
         """Let go of what is open."""
 
 
-def connect(states: States) -> Provider:
-    """The provider that a target's configuration describes; static lists are no provider to call."""
-    return Patience(HttpProvider(states) if states.url else CommandProvider(states.command))
+def connect(states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_default_context) -> Provider:
+    """The provider that a target's configuration describes, with these TLS settings; static lists are no provider to
+    call."""
+    return Patience(HttpProvider(states, tls) if states.url else CommandProvider(states.command))
 
 
 class Patience:
@@ -100,18 +102,18 @@ class Patience:
 class HttpProvider:
     """Posts each message to a URL."""
 
-    def __init__(self, states: States) -> None:
+    def __init__(self, states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_default_context) -> None:
         if not states.url:
             raise ValueError("an HTTP provider has a url")
         self._url = states.url
-        self._caller = JsonCaller(states.url, states.token.reveal() if states.token else None, TIMEOUT)
+        self._caller = JsonCaller(states.url, states.token.reveal() if states.token else None, TIMEOUT, tls)
 
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
         try:
             status, body = self._caller.post(message)
-        except TimeoutError:
+        except TimeoutError as error:
             raise ProviderLate(
-                f"the state provider at {self._url} gave no answer to {_brief(message)} within {TIMEOUT:g} s"
+                f"the state provider at {self._url} gave no answer to {_brief(message)} within {TIMEOUT:g} s: {error}"
             ) from None
         except OSError as error:
             raise ProviderError(

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cached_property
+from functools import cached_property, partial
 from weakref import WeakValueDictionary
 
 import httpcore
@@ -35,6 +35,8 @@ from conformance.transport.sightings import Sightings, sightings
 LONGEST_HEAD = 100 * 1024
 HEAD_TOO_LONG = "Receive buffer too long"
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
+#: What httpcore says of a connection that ended before an answer.
+UNHEARD = "Server disconnected without sending a response"
 #: Bytes of a body from which on equal ones are kept once: a check may hold the answers to dozens of listings.
 WORTH_SHARING = 64 * 1024
 #: Once an answer has more bytes than this, independent requests are sent one by one: bodies that arrive together are
@@ -180,7 +182,7 @@ class Client:
         ):
             attempts.append(self._attempts(ordered[len(attempts)]))
         if len(attempts) < len(ordered):
-            attempts += self._threads.map(self._attempts, ordered[len(attempts) :])
+            attempts += self._threads.map(partial(self._attempts, crowded=True), ordered[len(attempts) :])
         self.keep(*(answer for tries in attempts for answer in tries))
         if not all(attempts):
             raise ServiceGone(self.endpoint.gone)
@@ -232,7 +234,7 @@ class Client:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._http.close()
 
-    def _attempts(self, request: Request) -> Sequence[Answer]:
+    def _attempts(self, request: Request, *, crowded: bool = False) -> Sequence[Answer]:
         since = time.monotonic()
         answers: list[Answer] = []
         while True:
@@ -240,18 +242,20 @@ class Client:
                 self.endpoint.before(request)
             except ServiceGone:
                 return answers
-            answer = self._once(request)
+            answer = self._once(request, crowded or self.endpoint.crowded)
             self._near = answer.exchange.seconds < NEAR
             self.endpoint.after(request, answer.exchange)
             answers.append(answer)
             if not self.endpoint.waits(answer.exchange, pause(answer), since):
                 return answers
 
-    def _once(self, request: Request) -> Answer:
+    def _once(self, request: Request, crowded: bool) -> Answer:
         headers = self.endpoint.headers(request, connection="close")
         url = self.endpoint.url(request)
         exchange = self.recorder.begin(request, url, headers, "client")
+        exchange.crowded = crowded
         answer = Answer(request, exchange)
+        response = None
         try:
             fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
             outgoing = httpx.Request(
@@ -283,7 +287,8 @@ class Client:
         except (httpx.NetworkError, httpx.ProtocolError, H2Error, Miscoded) as error:
             if isinstance(error, httpx.LocalProtocolError) and self.endpoint.scheme == "http":
                 raise  # that one is ours; in HTTP/2 it is how httpx reports frames that are none
-            exchange.trouble, exchange.detail = Trouble.BROKEN, _plain(error, self.endpoint)
+            heard = response is not None or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
+            exchange.trouble, exchange.detail = broken(exchange, heard=heard), _plain(error, self.endpoint)
             if HEAD_TOO_LONG in exchange.detail:
                 exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         self.note(answer)
@@ -297,13 +302,20 @@ def retry_after(answer: Answer) -> float | None:
         return None
     if re.fullmatch(r"[0-9]{1,9}", text.strip()):
         return float(text)
+    when = _date(text)
+    if when is None:
+        return None
+    # By the service's own clock, where it tells the time.
+    now = _date(answer.header("date") or "") or datetime.now(UTC)
+    return max(0.0, (when - now).total_seconds())
+
+
+def _date(text: str) -> datetime | None:
     try:
-        when = parsedate_to_datetime(text)
+        found = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def pause(answer: Answer) -> float | None:
@@ -311,6 +323,18 @@ def pause(answer: Answer) -> float | None:
     waited out, too: rate limits are not shown (section 8), and RFC 6585 section 4 leaves Retry-After open."""
     delay = retry_after(answer)
     return WAIT_UNTOLD if delay is None and answer.status == 429 else delay
+
+
+def turned_away(answer: Answer) -> bool:
+    """Whether the request may have been one too many at once, or too soon: no limits are shown (section 8)."""
+    exchange = answer.exchange
+    late = exchange.crowded and (exchange.status == 503 or exchange.trouble == Trouble.DROPPED)
+    return late or pause(answer) is not None
+
+
+def broken(exchange: Exchange, *, heard: bool) -> Trouble:
+    """What it is if a connection ended within `exchange`, after some of an answer was `heard` or before."""
+    return Trouble.DROPPED if exchange.crowded and not heard else Trouble.BROKEN
 
 
 def _read(response: httpx.Response, limit: int) -> bytes:
@@ -400,23 +424,40 @@ class _DeadlineStream(httpcore.NetworkStream):
 class JsonCaller:
     """Posts JSON to one URL that is not the service (a state provider); an answer has `timeout` seconds in all."""
 
-    def __init__(self, url: str, token: str | None, timeout: float) -> None:
+    def __init__(self, url: str, token: str | None, timeout: float, tls: Callable[[], ssl.SSLContext]) -> None:
+        """Over https it has the settings `tls`."""
         self._url = url
+        self._timeout = timeout
         self._headers = {"User-Agent": USER_AGENT, "Accept": "application/json", "Connection": "close"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         self._extensions = {"timeout": httpx.Timeout(timeout).as_dict()}
         secure = url.lower().startswith("https:")  # authorities take long to load, and http has no use for them
-        self._http = httpx.HTTPTransport(verify=secure, limits=httpx.Limits(max_keepalive_connections=0))
+        self._http = httpx.HTTPTransport(
+            verify=tls() if secure else False, limits=httpx.Limits(max_keepalive_connections=0)
+        )
         self._http._pool._network_backend = _DeadlineBackend(timeout)
 
     def post(self, message: object) -> tuple[int, bytes]:
-        """Status and body of the answer to `message`. Raises OSError where there is none."""
+        """Status and body of the answer to `message`. What limits a rate (429) is waited out, as long as an answer may
+        take. Raises OSError where there is no answer, TimeoutError where none comes in time."""
+        until = time.monotonic() + self._timeout
+        while True:
+            status, wait, body = self._post(message)
+            if status != 429:
+                return status, body
+            if time.monotonic() + wait > until:
+                raise TimeoutError("answered 429")
+            time.sleep(wait)
+
+    def _post(self, message: object) -> tuple[int, float, bytes]:
         try:
             request = httpx.Request("POST", self._url, headers=self._headers, json=message, extensions=self._extensions)
             response = self._http.handle_request(request)
             try:
-                return response.status_code, _read(response, DEFAULT_MAX_BODY)
+                asked = response.headers.get("retry-after", "")
+                wait = max(WAIT_UNTOLD, float(asked) if re.fullmatch(r"[0-9]{1,3}", asked) else 0.0)
+                return response.status_code, wait, _read(response, DEFAULT_MAX_BODY)
             finally:
                 response.close()
         except httpx.TimeoutException:

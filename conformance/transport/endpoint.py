@@ -21,7 +21,7 @@ from conformance.transport.evidence import Exchange, Headers, Request, Trouble
 GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL = 4, 20
 #: Seconds that one request, and all of a process together, may spend waiting because the service answered 429, or
 #: 503 with Retry-After; and the least that is waited, also where it says 0 or names a time that has passed.
-MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 30.0, 300.0, 0.2
+MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 65.0, 300.0, 0.2
 #: A service that answered before and now takes no connection may be restarting. Seconds between attempts to reach it,
 #: and for which those that fail count as one.
 RESTART_WAIT, RESTART = 0.5, 3.0
@@ -86,8 +86,10 @@ class Pace:
 class Endpoint:
     """A target's address as the transports use it, with the state that all of its connections share."""
 
-    def __init__(self, target: Target, pace: Pace | None = None) -> None:
-        """Without a `pace` that it shares with others, it has one of its own."""
+    def __init__(self, target: Target, pace: Pace | None = None, *, crowded: bool = False) -> None:
+        """Without a `pace` that it shares with others, it has one of its own; `crowded` if other processes send
+        requests to the same service."""
+        self.crowded = crowded
         self.target = target
         parts = urlsplit(target.base_url)
         self.scheme = parts.scheme

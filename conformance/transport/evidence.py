@@ -44,6 +44,10 @@ class Allowed(StrEnum):
     OPEN = "any: the request is not well-formed, or not one that the contract describes"
 
 
+#: Characters of a credential from which on servers may mind its length.
+LONG = 4096
+
+
 @dataclass(frozen=True)
 class Credential:
     """What a request shows for authentication: header fields and a label that is safe to print.
@@ -60,11 +64,16 @@ class Credential:
     shell: str | None = None
 
     @property
+    def long(self) -> bool:
+        """Whether a server may refuse a request with it for its length, and close the connection at once."""
+        return self.bulky or (not self.valid and sum(len(value) for _, value in self.headers) > LONG)
+
+    @property
     def allows(self) -> Allowed:
         """Which answers a request with it leaves open, since more may be wrong about it than that it is no key."""
         if self.query or self.malformed:
             return Allowed.OPEN
-        return Allowed.ANY_4XX if self.bulky else Allowed.LISTED
+        return Allowed.ANY_4XX if self.long else Allowed.LISTED
 
     def shown(self, name: str, value: str) -> str | None:
         """What goes on record of a header field of a request: its label, if it belongs to the credential, else None."""
@@ -121,6 +130,7 @@ class Trouble(StrEnum):
     BROKEN = "broken"  # the connection ended or the framing failed: no complete HTTP response (HTTP-2)
     CLOSED = "closed"  # the service closed an idle connection just as it was to be used again: its good right
     UNSENT = "unsent"  # the end of the request was not sent, so that nobody can have received it
+    DROPPED = "dropped"  # the connection ended before any answer, while there were others: no limit is shown
     WAITING = "waiting"  # no further connection while others wait for the end of their requests
     UNSPOKEN = "unspoken"  # the service does not speak HTTP/1.1, as raw connections do
 
@@ -157,6 +167,7 @@ class Exchange:
     extra: str = ""  # what followed the response on its connection, a character for each byte
     kept_open: bool | None = None  # whether the service left the connection open, where a check asked
     waited: float | None = None  # seconds after which the same was asked again, as the service had it (Retry-After)
+    crowded: bool = False  # whether other requests of the run may have been under way
     trouble: str | None = None
     detail: str = ""
     revealed_key: bool = False

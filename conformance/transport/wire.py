@@ -24,6 +24,7 @@ from conformance.transport.client import (
     LONGEST_HEAD,
     Answer,
     Client,
+    broken,
     header,
     pause,
 )
@@ -181,8 +182,9 @@ class Connection:
     def prepare(
         self, request: Request, *, last: bool = False, minimal: bool = False, within: float | None = None
     ) -> None:
-        """Send all of `request` but its last two bytes, so that `release` sets it off at once. Where there is no
-        connection `within` so many seconds, the service takes none before it has answered others: see `kept_waiting`.
+        """Send all of `request` but its last two bytes, so that `release` sets it off at once, among others where
+        `within` is given: if there is no connection within so many seconds, the service takes none before it has
+        answered those. See `kept_waiting`.
         """
         self._client.guard.check(request.method, request.path)
         self._endpoint.before(request)
@@ -191,6 +193,7 @@ class Connection:
         self._deadline = time.monotonic() + self._endpoint.timeout
         recorder = self._client.recorder
         self._pending = Answer(request, recorder.begin(request, self._endpoint.url(request), headers, "wire"))
+        self._pending.exchange.crowded = within is not None or self._endpoint.crowded
         message = outgoing(self._endpoint, request, headers)
         self._held = message[-2:]
         if self._socket is not None and not self._is_open():
@@ -355,7 +358,8 @@ class Connection:
         elif HEAD_TOO_LONG in str(error):
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         else:
-            exchange.trouble, exchange.detail = Trouble.BROKEN, str(error) or type(error).__name__
+            exchange.trouble = broken(exchange, heard=self._heard)
+            exchange.detail = str(error) or type(error).__name__
         exchange.status = None
 
 

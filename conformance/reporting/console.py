@@ -13,6 +13,7 @@ from rich.text import Text
 from conformance.reporting import outline
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural, visible
+from conformance.transport.evidence import Trouble
 from conformance.verdict import RequirementResult, Status, Verdict
 
 _STYLES = {
@@ -64,7 +65,7 @@ def hint(run: Run) -> str | None:
     if processes > 1 and run.verdict is Verdict.NON_CONFORMANT:
         return "Checks ran side by side; if one may have spoilt what another worked on, -n 1 tells causes apart."
     waited = sum(exchange.seconds for exchange in run.exchanges if exchange.status is not None)
-    limited = any(exchange.status in (429, 503) for exchange in run.exchanges)
+    limited = any(exchange.status in (429, 503) or exchange.trouble == Trouble.DROPPED for exchange in run.exchanges)
     if processes == 1 and run.seconds > _LONG and waited > run.seconds / 2 and not limited:
         return "Most of that went into waiting for one answer after the other; with -n 4, four checks wait at a time."
     return None

@@ -183,6 +183,8 @@ class Client:
             attempts.append(self._attempts(ordered[len(attempts)]))
         if len(attempts) < len(ordered):
             attempts += self._threads.map(partial(self._attempts, crowded=True), ordered[len(attempts) :])
+            if not at_once:
+                attempts = [self._alone(tries) if tries else tries for tries in attempts]
         self.keep(*(answer for tries in attempts for answer in tries))
         if not all(attempts):
             raise ServiceGone(self.endpoint.gone)
@@ -248,6 +250,18 @@ class Client:
             answers.append(answer)
             if not self.endpoint.waits(answer.exchange, pause(answer), since):
                 return answers
+
+    def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
+        """`tries`, and where the last of a request was one too many at once, those of the same request without others.
+        From then on they are sent one by one. A cancel with the key is not sent again: it may have been done."""
+        last = tries[-1]
+        if not too_many(last.exchange):
+            return tries
+        self.one_by_one = True
+        if last.request.method != "GET" and last.request.credential.valid:
+            return tries
+        last.exchange.waited = 0.0
+        return [*tries, *self._attempts(last.request)]
 
     def _once(self, request: Request, crowded: bool) -> Answer:
         headers = self.endpoint.headers(request, connection="close")
@@ -328,8 +342,13 @@ def pause(answer: Answer) -> float | None:
 def turned_away(answer: Answer) -> bool:
     """Whether the request may have been one too many at once, or too soon: no limits are shown (section 8)."""
     exchange = answer.exchange
-    late = exchange.crowded and (exchange.status == 503 or exchange.trouble == Trouble.DROPPED)
-    return late or pause(answer) is not None
+    refused = exchange.crowded and exchange.trouble == Trouble.UNREACHABLE
+    return refused or too_many(exchange) or pause(answer) is not None
+
+
+def too_many(exchange: Exchange) -> bool:
+    """Whether the service took the request and gave it up, as one of too many at once."""
+    return exchange.crowded and (exchange.status == 503 or exchange.trouble == Trouble.DROPPED)
 
 
 def broken(exchange: Exchange, *, heard: bool) -> Trouble:

@@ -21,6 +21,9 @@ NAMES_JSON = (("Accept", "application/json"),)
 #: What browsers accept: JSON, too. All bodies are JSON (section 1), whoever asks.
 BROWSER = (("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),)
 
+#: What clients of other interfaces accept. Nothing in it is JSON: a service may say so (406), but send nothing else.
+NAMES_OTHERS = (("Accept", "application/xml, text/xml;q=0.9, text/csv;q=0.8"),)
+
 # Inside `Api` the name `list` is the operation's.
 Answers = list[Answer]
 Ids = list[int]

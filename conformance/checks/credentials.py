@@ -40,6 +40,11 @@ def _middle(key: str) -> str:
     return key[:at] + _other(key[at]) + key[at + 1 :]
 
 
+def _swapped(key: str) -> str:
+    at = next((at for at in range(len(key) // 2, len(key) - 1) if key[at] != key[at + 1]), len(key))
+    return key[:at] + key[at + 1 : at + 2] + key[at : at + 1] + key[at + 2 :]
+
+
 def _cut(length: int) -> Change:
     """The first `length` characters right, the rest not: passes where only those are compared."""
     return lambda key: key[:length] + "".join(map(_other, key[length:]))
@@ -67,6 +72,8 @@ NEAR_MISSES = (
     NearMiss("the key twice", lambda key: key + key, "${KEY}${KEY}", bulky=True),
     NearMiss("the first half of the key", lambda key: key[: len(key) // 2]),
     NearMiss("the second half of the key", lambda key: key[len(key) // 2 :]),
+    NearMiss("the key without its punctuation", lambda key: re.sub(r"[^0-9A-Za-z]", "", key)),
+    NearMiss("the key with two neighbours swapped", _swapped),
     NearMiss("the key in base64", lambda key: base64.b64encode(key.encode()).decode()),
     NearMiss("the characters of the key in order", lambda key: "".join(sorted(key))),
     NearMiss("another key with the first 4 characters of the key", _cut(4)),
@@ -79,7 +86,7 @@ NEAR_MISSES = (
 #: Words that are nobody's key and that a careless service lets pass.
 STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key")
 #: Keys of examples that were never changed.
-DEFAULTS = ("special-key", "YOUR_API_KEY", "changeme")
+DEFAULTS = ("special-key", "YOUR_API_KEY", "changeme", "secret", "12345")
 #: Patterns: no tokens (RFC 6750 section 2.1), and all too good where a key is looked up by one. Nothing that looks like
 #: an attack: firewalls in front of correct services answer that.
 WILD = ("%", "*")
@@ -138,7 +145,7 @@ def near_misses(key: str) -> list[Credential]:
     with its padding, where the key is a JSON web token, and a UUID in the other case."""
     made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
     same = {key, f"{key}="} if is_jwt(key) else {key}
-    same |= {key.upper(), key.lower(), key.swapcase()} if is_uuid(key) else set()
+    same |= {key.upper(), key.lower(), key.swapcase(), key.replace("-", "")} if is_uuid(key) else set()
     return [
         bearer(token, miss.label, miss.shell, malformed=is_token(key) and not is_token(token), bulky=miss.bulky)
         for token, miss in reversed(made.items())
@@ -232,11 +239,15 @@ RARE_PARAMETERS = (
     "subscription-key", "api_token", "code", "secret", "auth_key",
 )  # fmt: skip
 
+#: About as many characters of values as go into one query: a longer one is refused for its length.
+LONGEST_QUERY = 6000
+
 
 def in_query(key: str) -> list[Credential]:
     """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400."""
     quoted = quote(key, safe="")
-    several = "&".join(f"{name}={quoted}" for name in RARE_PARAMETERS)
+    fitting = RARE_PARAMETERS[: max(1, LONGEST_QUERY // len(quoted))]
+    several = "&".join(f"{name}={quoted}" for name in fitting)
     return [
         *(Credential(f"the key in the query parameter {name}", query=f"{name}={quoted}") for name in PARAMETERS),
         Credential("the key in query parameters of several names", query=several),

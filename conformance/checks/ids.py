@@ -52,7 +52,8 @@ NO_NUMBERS = ("abc", "null", "undefined", "NaN")
 
 def spoiled(order: int) -> list[str]:
     """`order` with odd characters. What may be other notations of the same number is observed only (UNUSUAL)."""
-    return [f"{order}{odd}" for odd in ("abc", ".5", "x", "-1", "%2C", "_")] + [f"{odd}{order}" for odd in ("x", "--")]
+    after = ("abc", ".5", "x", "-1", "%2C", "_", "%00x", "%20456", ":cancel")
+    return [f"{order}{odd}" for odd in after] + [f"{odd}{order}" for odd in ("x", "--")]
 
 
 #: What is no integer, by its kind, with an absent id in place of `{n}`.

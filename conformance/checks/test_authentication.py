@@ -13,7 +13,7 @@ from conformance import verify
 from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
-from conformance.contract.jsontext import NotJson
+from conformance.contract.jsontext import NotJson, integer
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer, turned_away
 from conformance.transport.evidence import NOBODY, Allowed, Credential, Request, Trouble
@@ -126,20 +126,33 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
 
 @requirement("AUTH-2")
 def test_no_disguise_lists_without_key(api: Api) -> None:
-    """Asks for the listing without an Authorization header under other spellings of its path, and as somebody who is
-    vouched for by further header fields or parameters: whatever is answered holds no order of the listing."""
+    """Asks for the listing without an Authorization header under other spellings of its path, as somebody who is
+    vouched for by further header fields or parameters, and with a query that was just answered with the key; and for
+    one of its orders: whatever is answered is no order of the listing."""
     known = api.listing().ids
     plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
-    disguises = [replace(plain, path=path) for path in SPELLINGS]
+    disguises = [
+        replace(plain, path=path) for path in (*SPELLINGS, *(f"/store/orders/{one}" for one in sorted(known)[:1]))
+    ]
     disguises += [replace(plain, headers=VOUCHING_FIELDS), replace(plain, query=VOUCHING_QUERY)]
+    api.list(query=VOUCHING_QUERY)
     for answer in api.send_all(disguises):
-        found = answer.listing
-        if found is not None and known & found.ids:
-            raise verify.Failed(
-                "no order shown, since the key is missing",
-                f"{answer.exchange.received} with {len(known & found.ids)} of the orders",
-                answer,
-            )
+        shown = known & shown_ids(answer)
+        if shown:
+            received = f"{answer.exchange.received} with {len(shown)} of the orders"
+            raise verify.Failed("no order shown, since the key is missing", received, answer)
+
+
+def shown_ids(answer: Answer) -> frozenset[int]:
+    """The ids of the orders in an answer: a listing, or an object."""
+    if answer.listing is not None:
+        return answer.listing.ids
+    try:
+        value = answer.json.value
+    except NotJson:
+        return frozenset()
+    number = integer(value.get("id")) if isinstance(value, dict) else None
+    return frozenset() if number is None else frozenset({number})
 
 
 @requirement("AUTH-2", mode=Mode.GUARDED)
@@ -154,9 +167,12 @@ def test_cancelling_an_absent_order_without_key(api: Api) -> None:
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
 def test_cancelling_without_key(api: Api, orders: Orders) -> None:
-    """Cancels a pending and a shipped order without an Authorization header: 401, neither 204 nor 409."""
+    """Cancels a pending and a shipped order without an Authorization header, and the pending one again after it was
+    cancelled with the key: 401, neither 204 nor 409 nor 404."""
     taken = orders.take(pending=1, shipped=1)
     answers = cancels(api, (*taken.shipped, *taken.pending), [NOBODY])
+    api.cancel(taken.pending[0])
+    answers += cancels(api, taken.pending, [NOBODY])
     verify.refused(answers, since="the key is missing, whatever the state of the order")
 
 
@@ -181,12 +197,14 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: str, target
 
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
 def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: str) -> None:
-    """Cancels a pending order with each of the battery, and a shipped one with the most telling of it: 401, neither 204
-    nor 409."""
+    """Cancels a pending order with each of the battery, a shipped one and the cancelled one with the most telling of
+    it: 401, neither 204 nor 409 nor 404."""
     taken = orders.take(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     verify.refused(cancels(api, taken.shipped, credentials.telling_invalid_keys(key)), since=since)
     verify.refused(cancels(api, taken.pending, credentials.invalid_keys(key, api.rng)), since=since)
+    api.cancel(taken.pending[0])
+    verify.refused(cancels(api, taken.pending, credentials.telling_invalid_keys(key)), since=since)
 
 
 # --- AUTH-4: the key in the wrong place
@@ -365,11 +383,29 @@ def test_cookies_lend_no_key(api: Api) -> None:
     nothing to lend one."""
     answer = api.list()
     verify.step(answer, 200, "LIST-1")
-    given = [value.partition(";")[0] for name, value in answer.headers if name.lower() == "set-cookie"]
-    if given:
-        verify.step(api.list(NOBODY), 401, "AUTH-2")
-        stranger = api.list(NOBODY, headers=(("Cookie", "; ".join(given)),))
-        verify.refused([stranger], since="this request has no key, whatever cookies an earlier one was given")
+    lent_nothing(api, [answer], [api.ask_list(NOBODY)])
+
+
+@requirement("AUTH-6", mode=Mode.GUARDED)
+def test_cookies_lend_no_key_to_cancelling(api: Api) -> None:
+    """Lists, and cancels an order that does not exist, with the key, and then does both without one but with the
+    cookies that came with the answers: 401."""
+    (order,) = api.absent()
+    answers = [api.list(), api.cancel(order)]
+    lent_nothing(api, answers, [api.ask_list(NOBODY), api.ask_cancel(order, NOBODY)])
+
+
+def lent_nothing(api: Api, answers: list[Answer], asked: list[Request]) -> None:
+    """Demand that what is `asked` without a key is refused with the cookies of `answers`, too."""
+    given = [
+        value.partition(";")[0] for answer in answers for name, value in answer.headers if name.lower() == "set-cookie"
+    ]
+    if not given:
+        return
+    for request in asked:
+        verify.step(api.send(request), 401, "AUTH-2")
+    strangers = [replace(request, headers=(("Cookie", "; ".join(given)),)) for request in asked]
+    verify.refused(api.send_all(strangers), since="this request has no key, whatever cookies an earlier one was given")
 
 
 @requirement("AUTH-6")

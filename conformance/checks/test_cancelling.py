@@ -72,10 +72,11 @@ def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orde
         cancels(api, orders, order)
 
 
-@requirement("CANCEL-1", mode=Mode.FULL, pending=2)
+@requirement("CANCEL-1", mode=Mode.FULL, pending=3)
 def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
-    """Cancels a pending order as a client that accepts application/json, and another as a browser: 204."""
-    for headers in (NAMES_JSON, BROWSER):
+    """Cancels a pending order as a client that accepts application/json, another as a browser, and one with the
+    `Content-Length: 0` that many clients send: 204."""
+    for headers in (NAMES_JSON, BROWSER, (("Content-Length", "0"),)):
         (order,) = orders.take(pending=1, looked_for=False).pending
         cancels(api, orders, order, headers)
 

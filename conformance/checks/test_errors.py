@@ -3,8 +3,10 @@ checks here see to it that there is something to judge."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance import verify
-from conformance.api import BROWSER, Api, Orders
+from conformance.api import BROWSER, NAMES_OTHERS, Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.contract.jsontext import NotJson, parse
@@ -38,8 +40,12 @@ def refusals(answers: list[Answer], expected: int) -> list[Answer]:
 
 @requirement("ERR-1")
 def test_refused_listing_is_an_error(api: Api, key: str) -> None:
-    """Has listings refused with 401: each body is an Error, as application/json."""
+    """Has listings refused with 401: each body is an Error, as application/json, also for a client that accepts XML
+    only, unless that is told so (406)."""
     verify.meets("ERR-1", *refused_listings(api, key))
+    answer = api.send(replace(api.ask_list(NOBODY, headers=NAMES_OTHERS), allowed=Allowed.ANY_4XX))
+    if answer.status == 401:
+        verify.meets("ERR-1", answer)
 
 
 @requirement("ERR-1", mode=Mode.GUARDED)

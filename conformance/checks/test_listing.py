@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
+from conformance.api import BROWSER, NAMES_JSON, NAMES_OTHERS, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import INT64, integer
 from conformance.contract.listing import Listing
@@ -75,7 +75,7 @@ def judged(api: Api, row: str) -> None:
 @requirement("LIST-1")
 def test_listing_is_a_json_array(api: Api) -> None:
     """Lists, with several spellings of Accept, a browser's among them, and for readers of several languages: 200,
-    application/json, one JSON text, an array."""
+    application/json, one JSON text, an array. To a client that accepts XML and CSV only, a client error will do."""
     accepted = ("application/json", "application/json, */*;q=0.1", "application/*")
     headers = [
         (),
@@ -84,6 +84,9 @@ def test_listing_is_a_json_array(api: Api) -> None:
         *((("Accept-Language", language),) for language in LANGUAGES),
     ]
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
+        listed(answer)
+    answer = api.send(replace(api.ask_list(headers=NAMES_OTHERS), allowed=Allowed.ANY_4XX))
+    if not verify.settled(answer).client_error:
         listed(answer)
 
 

@@ -155,8 +155,10 @@ PETS = ("/pets/1", "/pets/2", "/pets/10")
 
 @requirement("PET-1")
 def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
-    """Looks pets up, one of them that of an order in the listing, without the key and with a wrong one: no 2xx."""
-    wrong = (NOBODY, credentials.near_misses(key)[0])
+    """Looks pets up, one of them that of an order in the listing, without the key, with a wrong one, and with it in a
+    wrong place: no 2xx."""
+    elsewhere = (credentials.in_query(key)[0], credentials.misplaced(key)[0])
+    wrong = (NOBODY, credentials.near_misses(key)[0], *elsewhere)
     listing = api.list().listing
     known = [integer(listing.by_id[order].get("petId")) for order in islice(listing.by_id, 10)] if listing else []
     pets = [*PETS, *[f"/pets/{pet}" for pet in known if pet is not None][:1]]
@@ -170,6 +172,8 @@ def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
             nowhere = api.send(Request("GET", f"/{path}/1", NOBODY, allowed=Allowed.OPEN))
             if nowhere.status == answer.status and nowhere.media_type == answer.media_type == "text/html":
                 raise verify.Excluded("the service answers any path with a page, so this one says nothing of a lookup")
+            if not verify.refusal(api.list(answer.request.credential)):
+                raise verify.Inconclusive("the listing is answered without the key, too", "AUTH-2, AUTH-3 or AUTH-4")
             raise verify.Failed(
                 "no success without the key, since every endpoint requires it", verify.describe(answer), answer
             )

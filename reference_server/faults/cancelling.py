@@ -136,6 +136,17 @@ def remembers_for_ever_what_it_did_not_find(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def finds_no_order_for_clients_that_announce_no_body(service: Service) -> None:
+    """Answers 404 to a cancel with Content-Length: 0."""
+
+    def answer(request: Request) -> Response | None:
+        empty = amend.is_cancel(request) and request.headers.get("content-length") == "0"
+        return service.error(404, "There is no such order.") if empty else None
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-1")
 def takes_the_id_0_for_none(service: Service) -> None:
     """Answers 404 for an order with the id 0."""
     amend.outcomes(service, ABSENT, lambda order: order.id == 0)

@@ -203,6 +203,50 @@ def lets_strangers_in_who_debug(service: Service) -> None:
     amend.accept(service, lambda request: "debug=true" in request.query)
 
 
+@fault("AUTH-2")
+def shows_one_order_to_anyone(service: Service) -> None:
+    """Shows a single order, at the path where it is cancelled, without asking for a key."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        order = amend.order_of(service, request) if request.method == "GET" and _stranger(request) else None
+        return service.json(200, service.order_fields(order)) if order else None
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-2")
+def keeps_a_listing_with_a_query_for_anyone(service: Service) -> None:
+    """Answers a listing with a query as the same was answered to the key before, whoever asks."""
+    kept: dict[str, bytes] = {}
+
+    def keep(request: Request, response: Response) -> None:
+        if request.query and amend.is_listing(request, response):
+            kept[request.query] = response.body
+
+    def answer(request: Request, _: Response) -> Response | None:
+        body = kept.get(request.query)
+        return Response(200, body, {"Content-Type": "application/json"}) if body else None
+
+    amend.granted(service, keep)
+    amend.refusals(service, answer)
+
+
+@fault("AUTH-2")
+def tells_strangers_that_an_order_was_cancelled(service: Service) -> None:
+    """Answers 404 instead of 401 to a cancel without credentials of an order that was cancelled before."""
+    cancelled: set[str] = set()
+
+    def note(request: Request, response: Response) -> None:
+        if amend.is_cancel(request) and response.status == 204:
+            cancelled.add(request.path)
+
+    amend.granted(service, note)
+    amend.refusals(
+        service,
+        lambda request, _: service.error(404, "Gone.") if request.path in cancelled and _stranger(request) else None,
+    )
+
+
 # --- AUTH-3: a wrong key is refused ---
 
 
@@ -308,6 +352,18 @@ def never_changed_the_key_of_the_example(service: Service) -> None:
 def checks_no_signatures(service: Service) -> None:
     """Takes any JSON web token that has not expired, whoever signed it."""
     amend.accept_keys(service, lambda given, key: re.fullmatch(rb"ey[\w-]+\.ey[\w-]+\.[\w-]+", given) is not None)
+
+
+@fault("AUTH-3")
+def ignores_punctuation_in_the_key(service: Service) -> None:
+    """Compares letters and digits of the key only."""
+    amend.accept_keys(service, lambda given, key: re.sub(rb"\W|_", b"", given) == re.sub(rb"\W|_", b"", key))
+
+
+@fault("AUTH-3")
+def compares_the_sum_of_the_key(service: Service) -> None:
+    """Takes a key whose characters are those of the key in any order."""
+    amend.accept_keys(service, lambda given, key: sorted(given) == sorted(key))
 
 
 # --- AUTH-4: the key in another place ---

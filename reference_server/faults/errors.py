@@ -61,6 +61,18 @@ def shows_browsers_a_page(service: Service) -> None:
 
 
 @fault("ERR-1")
+def refuses_in_xml_who_accept_it(service: Service) -> None:
+    """Sends 401 as XML to those who accept XML and name it first."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        if response.status != 401 or not request.headers.get("accept", "").startswith("application/xml"):
+            return None
+        return Response(401, b"<error/>", {**response.headers, "Content-Type": "application/xml"})
+
+    amend.responses(service, change)
+
+
+@fault("ERR-1")
 def answers_401_without_body(service: Service) -> None:
     """Sends 401 without a body."""
     _body(service, 401, b"", None)

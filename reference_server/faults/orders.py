@@ -54,6 +54,17 @@ def lists_as_html(service: Service) -> None:
 
 
 @fault("LIST-1")
+def lists_in_xml_for_those_who_accept_it(service: Service) -> None:
+    """Sends the listing as XML to those who accept XML and name it first."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        first = request.headers.get("accept", "").startswith("application/xml")
+        return Response(200, b"<orders/>", {"Content-Type": "application/xml"}) if first and response.body else None
+
+    amend.granted(service, lambda request, response: change(request, response) if response.status == 200 else None)
+
+
+@fault("LIST-1")
 def lists_as_text_json(service: Service) -> None:
     """Labels the listing text/json."""
     _media_type(service, "text/json")

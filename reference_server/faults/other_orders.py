@@ -244,6 +244,12 @@ def takes_several_ids(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def reads_an_id_up_to_a_null_character(service: Service) -> None:
+    """Cancels the order 123 when asked for 123%00x."""
+    amend.read_ids(service, lambda text: int(text.split("\0")[0]) if re.fullmatch(r"\d{1,18}\0.*", text) else None)
+
+
+@fault("CANCEL-9")
 def prefers_the_id_in_the_query(service: Service) -> None:
     """Cancels the order that the query names, whatever the path says."""
     inner = service.dispatch

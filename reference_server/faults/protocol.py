@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from urllib.parse import unquote
 
 from .. import amend
 from ..api import ORDERS, Service
@@ -340,6 +341,18 @@ def answers_the_pet_lookup_with_null(service: Service) -> None:
     amend.refusals(
         service,
         lambda request, _: service.json(200, None) if _is_pet_lookup(service, request) else None,
+    )
+
+
+@fault("PET-1")
+def shows_pets_to_a_key_in_the_query(service: Service) -> None:
+    """Answers the pet lookup with 200 where the key is in the query, as it once was."""
+    key = service.key.decode()
+    amend.refusals(
+        service,
+        lambda request, _: (
+            service.json(200, PET) if _is_pet_lookup(service, request) and key in unquote(request.query) else None
+        ),
     )
 
 

@@ -95,6 +95,18 @@ def keeps_a_session(service: Service) -> None:
 
 
 @fault("AUTH-6")
+def begins_a_session_with_a_cancel(service: Service) -> None:
+    """Sets a cookie in answer to a cancel with the valid key, and takes it in the place of the key from then on."""
+
+    def begin(request: Request, response: Response) -> None:
+        if amend.is_cancel(request):
+            response.headers["Set-Cookie"] = "cart=4712; Path=/"
+
+    amend.granted(service, begin)
+    amend.accept(service, lambda request: amend.no_header(request) and "cart=4712" in request.headers.get("cookie", ""))
+
+
+@fault("AUTH-6")
 def trusts_the_connection(service: Service) -> None:
     """Serves whatever comes on a connection that carried the valid key before."""
     trusted: set[int] = set()

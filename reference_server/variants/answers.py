@@ -334,6 +334,18 @@ def _pets(service: Service, request: Request) -> bool:
 
 
 @variant()
+def has_a_page_for_any_other_path(service: Service) -> None:
+    """Answers any other path with the page of an application, to anyone, as single-page applications do."""
+    inner = service.respond
+    page = Response(200, b"<!doctype html><title>Store</title>", {"Content-Type": "text/html"})
+
+    def respond(request: Request) -> Response:
+        return inner(request) if request.path.startswith(service.collection) else page
+
+    service.respond = respond
+
+
+@variant()
 def has_the_pet_lookup(service: Service) -> None:
     """Answers the deprecated pet lookup with a pet and proper headers, to those with a key."""
     headers = {"Deprecation": "@1688169599", "Sunset": "Fri, 31 Dec 2027 23:59:59 GMT"}

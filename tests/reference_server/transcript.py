@@ -211,6 +211,19 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield cancel(53, query="orderId=52")
     yield say("GET", LIST)
 
+    store.place_ids([54, 55, 56], Status.PENDING)
+    yield say("GET", f"{LIST}/54", None)
+    yield from [say("GET", LIST, credentials, query="q=1") for credentials in (key, None)]
+    yield cancel(54, content_length="0")
+    yield cancel("55%00x")
+    yield cancel(56)
+    yield cancel(56, None)
+    yield say("GET", LIST, None, cookie="cart=4712")
+    yield from [say("GET", LIST, credentials, accept="application/xml") for credentials in (key, None)]
+    yield say("GET", "/v1/pets/1", None, query=f"api_key={KEY}")
+    for wrong in (re.sub("[^0-9A-Za-z]", "", KEY), "".join(sorted(KEY))):
+        yield say("GET", LIST, f"Bearer {wrong}")
+
     # Many orders, and none.
     many = store.place(1100, Status.PENDING)
     yield say("GET", LIST)

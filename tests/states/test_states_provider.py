@@ -169,6 +169,20 @@ def test_without_a_token_there_is_no_authorization() -> None:
     assert b"authorization" not in requests[0].lower()
 
 
+def test_a_rate_limit_is_waited_out() -> None:
+    """Orders that could not be given back for one would be left behind."""
+    late, done = answer("429 Slow down"), answer("200 OK", b'{"orderIds": [1, 2, 3]}')
+    requests, said = over_http(lambda talk: (talk.send(done if talk.number else late), talk.hang_up())[1])
+    assert said == ""
+    assert len(requests) == 2
+
+
+def test_a_rate_limit_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "TIMEOUT", 1.5)
+    _, said = over_http(answer("429 Slow down"))
+    assert "within 1.5 s: answered 429" in said
+
+
 @pytest.mark.parametrize(
     "status", ["201 Created", "204 No Content", "301 Moved", "401 Unauthorized", "404 Not Found", "503 Busy"]
 )

@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,10 +25,11 @@ from raw_service import Conversation, RawService, Reply, always, answer, head, s
 from conformance.session import Session
 from conformance.target import Mode, RateLimit
 from conformance.transport import client, endpoint
-from conformance.transport.client import retry_after
+from conformance.transport.client import retry_after, turned_away
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
-from conformance.transport.evidence import NOBODY, Request, Trouble
+from conformance.transport.evidence import NOBODY, Credential, Request, Trouble
 from conformance.transport.guard import Refused
+from conformance.verify import refusal
 
 LISTING = b'[{"id": 101}]'
 OK = answer("200 OK", LISTING)
@@ -434,7 +435,76 @@ def test_retry_after(text: str, expected: float | None) -> None:
     assert retry_after(answered(LIST, 429, b"", ("Retry-After", text))) == expected
 
 
+def test_a_date_to_wait_for_is_by_the_clock_of_the_service() -> None:
+    fields = (("Date", "Thu, 01 Jan 2099 00:00:00 GMT"), ("Retry-After", "Thu, 01 Jan 2099 00:00:07 GMT"))
+    assert retry_after(answered(LIST, 429, b"", *fields)) == 7.0
+
+
 # --- several at once
+
+
+def at_most(count: int, late: Callable[[Conversation], None]) -> Reply:
+    """Lists for so many at once, each of which takes a moment; what is one too many goes to `late`."""
+    inside = threading.Semaphore(count)
+
+    def reply(talk: Conversation) -> None:
+        if not inside.acquire(blocking=False):
+            late(talk)
+            return
+        talk.ended.wait(0.1)
+        inside.release()
+        talk.send(OK)
+        talk.hang_up()
+
+    return reply
+
+
+@pytest.mark.parametrize("too_many", [None, answer("503 Busy")])
+def test_a_limit_of_requests_at_once_is_kept_to(too_many: bytes | None) -> None:
+    """It is not shown (section 8): nothing is broken, what can safely be sent again is, and then one by one."""
+
+    def late(talk: Conversation) -> None:
+        if too_many:
+            talk.send(too_many)
+        talk.hang_up()
+
+    with serving(at_most(2, late)) as service, session(service.base_url, mode=Mode.FULL) as opened:
+        opened.client._near = False
+        answers = opened.client.send_all([LIST] * 6)
+        assert [found.status for found in answers] == [200] * 6
+        assert opened.client.one_by_one
+        exchanges = opened.recorder.exchanges
+        assert len(exchanges) > 6
+        assert all(exchange.crowded for exchange in exchanges if exchange.status != 200)
+        assert {name for exchange in exchanges for name in broken(exchange)} == set()
+        assert not any(exchange.undecided for exchange in exchanges)
+
+
+def test_a_cancel_that_was_dropped_among_others_is_not_sent_again() -> None:
+    """It may have been done."""
+    with serving(at_most(1, Conversation.hang_up)) as service, session(service.base_url, mode=Mode.FULL) as opened:
+        opened.guard.hand_out([1, 2, 3, 4], "pending")
+        answers = opened.client.send_all(map(cancel, (1, 2, 3, 4)), at_once=True)
+        assert len(service.requests) == 4
+        dropped = [found for found in answers if found.status is None]
+        assert dropped
+        assert all(found.exchange.trouble == Trouble.DROPPED and turned_away(found) for found in dropped)
+
+
+def test_a_connection_that_breaks_alone_is_broken() -> None:
+    found = once(Conversation.hang_up)
+    assert found.exchange.trouble == Trouble.BROKEN
+    assert "HTTP-2" in broken(found.exchange)
+    assert not turned_away(found)
+
+
+def test_a_request_that_is_long_may_be_hung_up_on() -> None:
+    """Servers close a connection on what they have not read to its end, and no limit of length is shown (section 8)."""
+    who = Credential("a long one", (("Authorization", "Bearer " + "x" * 5000),))
+    found = once(Conversation.hang_up, Request("GET", "/store/orders", who))
+    assert found.exchange.trouble == Trouble.BROKEN
+    assert broken(found.exchange) == set()
+    assert refusal(found)
 
 
 def test_answers_come_in_the_order_of_the_requests() -> None:

@@ -281,7 +281,9 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
         [*credentials.misplaced(key, proxied=proxied)[::3], *credentials.in_query(key)[::3]],
         credentials.malformed(key),
     )
-    refusals = [cancels(api, [order], battery) for order, battery in zip(tried, batteries, strict=True)]
+    pairs = [(order, who) for order, battery in zip(tried, batteries, strict=True) for who in battery]
+    given = api.send_all(api.ask_cancel(order, who) for order, who in pairs)
+    refusals = [[answer for answer, (of, _) in zip(given, pairs, strict=True) if of == order] for order in tried]
     for answers in refusals:
         for answer in answers:
             if not verify.refusal(answer):
@@ -289,12 +291,10 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
                     f"{answer.exchange.line} answered {answer.exchange.received}, no refusal",
                     "AUTH-2, AUTH-3 or AUTH-4",
                 )
-    control = api.cancel(control_order)
-    for order, answers in zip(tried, refusals, strict=True):
+    control, *ended = api.send_all(map(api.ask_cancel, (control_order, *tried)))
+    for end, answers in zip(ended, refusals, strict=True):
         labels = ", ".join(answer.exchange.credential for answer in answers[:3])
-        verify.still_pending(
-            api.cancel(order), control, since=f"a cancel with {labels} was refused", shown_by=answers[:1]
-        )
+        verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers[:1])
 
 
 @requirement("AUTH-5", mode=Mode.FULL, shipped=2)
@@ -493,7 +493,8 @@ def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders
     absent = api.absent(2)
     ids = {"absent": absent[0], "pending": taken.pending[0], "shipped": taken.shipped[0], "absent too": absent[1]}
     for wrong in (NOBODY, credentials.near_misses(key)[0]):
-        answers = {state: api.cancel(order, wrong) for state, order in ids.items()}
+        asked = api.send_all(api.ask_cancel(order, wrong) for order in ids.values())
+        answers = dict(zip(ids, asked, strict=True))
         words = {state: told(answer) for state, answer in answers.items()}
         kept = [one == other for one, other in zip_longest(words["absent"], words["absent too"])]
         for state in ("pending", "shipped"):

@@ -122,7 +122,10 @@ def test_pending_orders_with_negative_ids_are_cancelled(api: Api, orders: Orders
 @pytest.mark.alone
 def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders) -> None:
     """Cancels a pending order with the id 0, which many a language takes for none, where one can be placed: 204."""
-    orders.place(api.unmistakable([0]), looked_for=False)
+    # By this listing and not by all ids ever seen: those at the ends of int64, gone by now, are 0 in their low bits.
+    if any(order % 2**31 == 0 for order in api.listing().ids):
+        raise verify.Excluded("an order in the listing could be mistaken for one with the id 0")
+    orders.place([0], looked_for=False)
     answer = api.cancel(0, allowed=Allowed.ANY_4XX)
     if answer.client_error and 0 not in api.listing().ids:  # some databases number such an order themselves
         raise verify.Excluded("the listing shows no order with the id 0, although one was placed")
@@ -296,6 +299,7 @@ def body_kind(answer: Answer) -> str:
 
 
 @requirement("CANCEL-5", mode=Mode.GUARDED)
+@pytest.mark.lengthy
 def test_absent_order_is_not_found(api: Api, target: Target) -> None:
     """Cancels orders that do not exist, with ids drawn from all over int64: large, negative, near both ends: 404 every
     time. At the very ends, and in full mode among small ids, an order may have been cancelled before this run: there
@@ -561,6 +565,7 @@ def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
 
 
 @requirement("CANCEL-11", mode=Mode.GUARDED)
+@pytest.mark.lengthy
 def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> None:
     """Cancels ids that are no integers, such that no order could be meant: a 4xx each time. Which one is observed, and
     so is what integers outside int64 and unusual spellings get."""

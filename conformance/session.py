@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import ssl
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -77,7 +78,13 @@ class Session:
 
     def provider_of(self, states: States) -> Provider:
         """The state provider that `states` describe."""
-        return connect(states, lambda: self.endpoint.ssl_context)
+        return connect(states, self._tls_of_provider)
+
+    def _tls_of_provider(self) -> ssl.SSLContext:
+        """The target's TLS settings, and the system's authorities besides: the provider may be elsewhere."""
+        context = Endpoint(self.target).ssl_context
+        context.load_default_certs()
+        return context
 
     # What checks work with.
 

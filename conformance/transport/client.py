@@ -319,9 +319,8 @@ def retry_after(answer: Answer) -> float | None:
     when = _date(text)
     if when is None:
         return None
-    # By the service's own clock, where it tells the time.
-    now = _date(answer.header("date") or "") or datetime.now(UTC)
-    return max(0.0, (when - now).total_seconds())
+    clocks = (datetime.now(UTC), _date(answer.header("date") or ""))  # ours, and where it is told the service's own
+    return max(0.0, min((when - now).total_seconds() for now in clocks if now is not None))
 
 
 def _date(text: str) -> datetime | None:

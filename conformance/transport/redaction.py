@@ -43,6 +43,7 @@ class Redactor:
         self._spelt: dict[str, str] = {}
         self._known: dict[str, str] = {}
         self._anchors: dict[str, set[str]] = {}
+        self._telling = len(key) >= SECRET_PART
         starts = range(len(key) - SECRET_PART + 1)
         ways = (key.translate(_ASCII_LOWER), key[::-1].translate(_ASCII_LOWER))
         self._parts = {text[i : i + SECRET_PART] for text in ways for i in starts}
@@ -88,8 +89,8 @@ class Redactor:
         return self._without_parts(text)
 
     def reveals(self, text: str) -> bool:
-        """Whether `text` holds the key itself, in any form."""
-        return any(map(text.__contains__, self._whole))
+        """Whether `text` holds the key itself, in any form. A short key may stand anywhere by chance."""
+        return self._telling and any(map(text.__contains__, self._whole))
 
     def _without_beginnings(self, text: str) -> str:
         """`text` without what is left of a secret where a quotation was cut, which is marked by an ellipsis."""

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from raw_service import Conversation, RawService, Reply, always, answer, head, serving
 
 from conformance.session import Session
-from conformance.target import Mode, RateLimit
+from conformance.states.provider import State, setup
+from conformance.target import Mode, RateLimit, States
 from conformance.transport import client, endpoint
 from conformance.transport.client import retry_after, turned_away
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
@@ -438,6 +439,8 @@ def test_retry_after(text: str, expected: float | None) -> None:
 def test_a_date_to_wait_for_is_by_the_clock_of_the_service() -> None:
     fields = (("Date", "Thu, 01 Jan 2099 00:00:00 GMT"), ("Retry-After", "Thu, 01 Jan 2099 00:00:07 GMT"))
     assert retry_after(answered(LIST, 429, b"", *fields)) == 7.0
+    lost = (("Date", "Fri, 01 Jan 1999 00:00:00 GMT"), ("Retry-After", "Sat, 01 Jan 2000 00:00:00 GMT"))
+    assert retry_after(answered(LIST, 429, b"", *lost)) == 0.0
 
 
 # --- several at once
@@ -578,6 +581,16 @@ def test_a_certificate_of_an_unknown_authority(server_context: ssl.SSLContext) -
 def test_a_certificate_of_a_known_authority(server_context: ssl.SSLContext, certificate: Path) -> None:
     with serving(OK, server_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
         assert opened.client.send(LIST).status == 200
+
+
+def test_a_provider_may_have_its_certificate_from_the_authorities_of_the_target(
+    server_context: ssl.SSLContext, certificate: Path
+) -> None:
+    with serving(answer("200 OK", b'{"orderIds": [7]}'), server_context) as service:
+        states = States(url=service.base_url)
+        with session(service.base_url, ca_bundle=str(certificate), states=states) as opened:
+            assert opened.provider is not None
+            assert setup(opened.provider, State.PENDING, {"count": 1}) == [7]
 
 
 def test_a_client_certificate(server_context: ssl.SSLContext, certificate: Path) -> None:

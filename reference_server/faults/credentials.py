@@ -355,12 +355,6 @@ def checks_no_signatures(service: Service) -> None:
 
 
 @fault("AUTH-3")
-def ignores_punctuation_in_the_key(service: Service) -> None:
-    """Compares letters and digits of the key only."""
-    amend.accept_keys(service, lambda given, key: re.sub(rb"\W|_", b"", given) == re.sub(rb"\W|_", b"", key))
-
-
-@fault("AUTH-3")
 def compares_the_sum_of_the_key(service: Service) -> None:
     """Takes a key whose characters are those of the key in any order."""
     amend.accept_keys(service, lambda given, key: sorted(given) == sorted(key))

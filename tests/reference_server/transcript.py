@@ -221,8 +221,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", LIST, None, cookie="cart=4712")
     yield from [say("GET", LIST, credentials, accept="application/xml") for credentials in (key, None)]
     yield say("GET", "/v1/pets/1", None, query=f"api_key={KEY}")
-    for wrong in (re.sub("[^0-9A-Za-z]", "", KEY), "".join(sorted(KEY))):
-        yield say("GET", LIST, f"Bearer {wrong}")
+    yield say("GET", LIST, f"Bearer {''.join(sorted(KEY))}")
 
     # Many orders, and none.
     many = store.place(1100, Status.PENDING)

@@ -15,9 +15,7 @@ KEY = "key-of-a-service-in-this-process"
 CASES = (
     "sends-json-after-204",
     "counts-the-body-too-short",
-    "trusts-the-connection",
     "lets-two-of-several-cancels-win",
-    "closes-every-connection",
     "compresses-with-gzip",
     "sends-chunks",
 )

@@ -98,11 +98,6 @@ def is_jwt(text: str) -> bool:
     return re.fullmatch(r"ey[A-Za-z0-9_-]+\.ey[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", text) is not None
 
 
-def is_uuid(text: str) -> bool:
-    """Whether `text` has the form of a UUID, which has no case (RFC 9562 section 4)."""
-    return re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text) is not None
-
-
 def bearer(
     token: str, label: str, shell: str | None = None, *, malformed: bool = False, bulky: bool = False
 ) -> Credential:
@@ -135,10 +130,9 @@ def valid(key: str) -> Credential:
 def near_misses(key: str) -> list[Credential]:
     """Invalid keys close to `key`, each different from it and from the others. Malformed are those that are no token,
     unless the key is none either: its service cannot mind. What may be read as the key itself is none of them: base64
-    with its padding, where the key is a JSON web token, and a UUID in the other case."""
+    with its padding, where the key is a JSON web token."""
     made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
     same = {key, f"{key}="} if is_jwt(key) else {key}
-    same |= {key.upper(), key.lower(), key.swapcase()} if is_uuid(key) else set()
     return [
         bearer(token, miss.label, miss.shell, malformed=is_token(key) and not is_token(token), bulky=miss.bulky)
         for token, miss in reversed(made.items())

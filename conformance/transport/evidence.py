@@ -216,7 +216,7 @@ class Recorder:
         self.messages: list[dict[str, Any]] = []
         self.check = ""
         self._left = RECORDED_IN_ALL
-        self._texts: dict[str, str] = {}
+        self._bodies: dict[str, tuple[str, bool, bool]] = {}  # by digest, what was recorded of them
 
     def begin(self, request: Request, url: str, headers: Headers, via: str) -> Exchange:
         """A new exchange for `request`, with the clock started; `headers` are all that will be sent."""
@@ -241,15 +241,26 @@ class Recorder:
 
     def answer(self, exchange: Exchange, headers: Headers, body: bytes, extra: bytes = b"") -> None:
         """Write header fields, body, and what followed it into `exchange`, cleaned and cut."""
-        text = body[:RECORDED_BODY].decode("utf-8", "surrogateescape")
-        exchange.revealed_key = self.redactor.reveals(text) or any(self.redactor.reveals(v) for _, v in headers)
+        exchange.body_size, exchange.body_sha256 = len(body), hashlib.sha256(body).hexdigest()
+        if exchange.body_sha256 not in self._bodies:  # most services give the same few answers again and again
+            self._bodies[exchange.body_sha256] = self._recorded(body)
+        exchange.body, exchange.body_cut, revealed = self._bodies[exchange.body_sha256]
+        exchange.revealed_key = revealed or any(self.redactor.reveals(value) for _, value in headers)
         exchange.headers = [(self.redactor.clean(name), self.redactor.clean(value)) for name, value in headers]
-        cleaned = self.redactor.clean(text)
-        exchange.body = self._kept(cleaned, whole=len(body) <= RECORDED_BODY)
-        exchange.body_size = len(body)
-        exchange.body_sha256 = hashlib.sha256(body).hexdigest()
-        exchange.body_cut = len(body) > RECORDED_BODY or len(exchange.body) < len(cleaned)
         exchange.extra = self.redactor.clean(extra.decode("latin-1"))
+
+    def _recorded(self, body: bytes) -> tuple[str, bool, bool]:
+        """What is kept of a body, no more than there is room for; whether that is less than all of it; and whether the
+        body reveals the key."""
+        text = body[:RECORDED_BODY].decode("utf-8", "surrogateescape")
+        kept = cleaned = self.redactor.clean(text)
+        if len(cleaned) > BEGINNING:
+            size = len(json.dumps(cleaned))
+            if size > self._left or len(body) > RECORDED_BODY:
+                kept = cleaned[:BEGINNING]
+            else:
+                self._left -= size
+        return kept, len(body) > RECORDED_BODY or len(kept) < len(cleaned), self.redactor.reveals(text)
 
     def end(self, exchange: Exchange) -> None:
         """Stop the clock of `exchange`."""
@@ -265,16 +276,6 @@ class Recorder:
         for row, reason in exchange.undecided.items():
             exchange.undecided[row] = clean(reason)
         self.exchanges.append(exchange)
-
-    def _kept(self, text: str, *, whole: bool) -> str:
-        """What is kept of a body: equal ones once, and no more than there is room for."""
-        if len(text) <= BEGINNING or text in self._texts:
-            return self._texts.get(text, text)
-        size = len(json.dumps(text))
-        if size > self._left or not whole:
-            return text[:BEGINNING]
-        self._left -= size
-        return self._texts.setdefault(text, text)
 
     def message(self, message: dict[str, Any]) -> None:
         """Keep a message to the state provider with what came of it, cleaned."""

@@ -181,12 +181,12 @@ class Guard:
 
     def mistakable(self, numbers: Iterable[int]) -> set[int]:
         """The listed ids that one of `numbers` could be mistaken for."""
-        hit: set[int] = set()
-        for number in numbers:
-            hit |= {min(max(number, low), high) for low, high in RANGES} & self.listed
+        wanted = set(numbers)
+        hit = {min(max(number, low), high) for number in wanted for low, high in RANGES} & self.listed
+        for number in {abs(number) for number in wanted}:
             hit |= {number, -number} & self.listed
             for signed in (number, -number):
-                if abs(number) >= EXACT:
+                if number >= EXACT:
                     hit.update(_equal(self._sorted, _double(signed), self._sorted, _double))
                 hit.update(_equal(self._residues, _residue(signed), self._by_residue))
         return hit
@@ -222,9 +222,9 @@ def _residue(number: int) -> int:
 
 
 def _equal(
-    keys: Sequence[int], wanted: float, ids: Sequence[int], key: Callable[[int], float] = lambda number: number
+    keys: Sequence[int], wanted: float, ids: Sequence[int], key: Callable[[int], float] | None = None
 ) -> Sequence[int]:
-    """Those of `ids` whose `keys`, which are in order, equal `wanted`."""
+    """Those of `ids` whose `keys`, which are in order, equal `wanted`; with `key`, what that makes of them."""
     return ids[bisect_left(keys, wanted, key=key) : bisect_right(keys, wanted, key=key)]
 
 

@@ -40,7 +40,6 @@ CASES = {
     "all of it": Case("--budget quick"),
     "in part": Case(f"--only {PART},LIST-6"),
     "four workers": Case(f"-n 4 --only {PART}"),
-    "thorough": Case("--budget thorough --only LIST-6"),
     "thorough, two workers": Case("-n 2 --budget thorough --only LIST-5,LIST-6"),
     "quick, two workers, failing": Case(f"-n 2 --budget quick --only {PART}", 1, faults=("accepts-any-key",)),
     "walks that go wrong": Case("--only CANCEL-8,CANCEL-1", 1, faults=("cancels-another-order-every-third-time",)),

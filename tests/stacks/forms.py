@@ -1,7 +1,7 @@
 """The forms of the two vendors' servers: correct ones, and wrong ones with the requirement that each breaks.
 
 A correct form decides something the specification leaves open, and must come out conformant. A wrong form has one
-fault, and must fail the requirement named, and no other but those in `also`, which the same fault breaks as well.
+fault, and must fail the requirement named, and no other of these families but those in `also`, which it breaks as well.
 """
 
 from __future__ import annotations

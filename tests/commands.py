@@ -36,12 +36,13 @@ def inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
 
 
-def command(folder: Path, *words: str, timeout: float = 120, **environment: str) -> Done:
+def command(folder: Path, *words: str, timeout: float = 300, busy: float = 0.0, **environment: str) -> Done:
     """Run the command with these words in `folder`, with the inherited variables and those of `environment`. Fails the
-    test if that takes longer than `timeout` seconds."""
+    test if that takes longer than `timeout` seconds. A machine that is `busy` for so many seconds is not taken for a
+    service that answers one request after the other."""
     with tempfile.TemporaryDirectory() as printed:
         out, err = Path(printed, "out"), Path(printed, "err")
-        process = _FORKS.Process(target=_run, args=(folder, words, {**inherited(), **environment}, out, err))
+        process = _FORKS.Process(target=_run, args=(folder, words, busy, {**inherited(), **environment}, out, err))
         process.start()
         process.join(timeout)
         process.kill()
@@ -52,7 +53,9 @@ def command(folder: Path, *words: str, timeout: float = 120, **environment: str)
         return Done(status, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
 
 
-def _run(folder: Path, words: tuple[str, ...], environment: Mapping[str, str], out: Path, err: Path) -> None:
+def _run(
+    folder: Path, words: tuple[str, ...], busy: float, environment: Mapping[str, str], out: Path, err: Path
+) -> None:
     for number, file in ((1, out), (2, err)):
         with file.open("wb") as opened:
             os.dup2(opened.fileno(), number)
@@ -61,6 +64,7 @@ def _run(folder: Path, words: tuple[str, ...], environment: Mapping[str, str], o
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    from conformance import cli
+    from conformance import cli, preflight
 
+    preflight.SLACK += busy
     sys.exit(cli.main(words))

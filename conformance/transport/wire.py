@@ -25,7 +25,7 @@ from conformance.transport.client import (
     Answer,
     Client,
     broken,
-    header,
+    fields,
     pause,
 )
 from conformance.transport.endpoint import Endpoint
@@ -66,7 +66,7 @@ class Incoming:
                 )
                 self.http_version = f"HTTP/{event.http_version.decode()}"
                 self.reason = event.reason.decode("latin-1")
-                self._taken = Body(header(self.headers, "content-encoding") or "", self._limit)
+                self._taken = Body(fields(self.headers).get("content-encoding", ""), self._limit)
                 self.status = event.status_code
             elif isinstance(event, h11.Data) and self._taken is not None:
                 self._taken.take(event.data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -159,6 +160,28 @@ def test_many_at_once_only_where_it_helps(
 
 class _Slow(_Listing):
     pause = 0.2
+
+
+class _Stalls(_Slow):
+    """Answers a request in the middle of the first look late."""
+
+    turns = itertools.count()
+
+    def do_GET(self) -> None:
+        time.sleep(0.8 if next(self.turns) == 9 else 0.0)
+        super().do_GET()
+
+
+class _Patient(ThreadingHTTPServer):
+    request_queue_size = 64  # else some of many connections at once are only tried again a second later
+
+
+def test_a_moment_of_standing_still_makes_no_run_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's, as it may be: it would cost a minute or two."""
+    monkeypatch.setattr(preflight, "SLACK", 0.3)
+    with looked_at(_Patient(("127.0.0.1", 0), _Stalls)) as session:
+        assert preflight.side_by_side(session) == preflight.SIDE_BY_SIDE
+        assert len(session.recorder.exchanges) > 2 * preflight.SIDE_BY_SIDE
 
 
 def test_who_answers_one_at_a_time_and_slowly_is_asked_so() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 from xml.etree import ElementTree
 
@@ -323,4 +324,5 @@ def test_workers_keep_the_rate_limit_together(tmp_path: Path) -> None:
         )  # fmt: skip
         times = sorted(service.times)
     assert len(times) > 20
-    assert (len(times) - 1) / (times[-1] - times[0]) < 13  # a second: they may be late, and each alone would make 20
+    ahead = [later - sooner for sooner, later in zip(times, times[10:], strict=False)]
+    assert median(ahead) > 0.9  # ten requests on, a second has passed; one that is late comes close to the next ones

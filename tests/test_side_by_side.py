@@ -162,13 +162,14 @@ class _Slow(_Listing):
     pause = 0.2
 
 
-class _Stalls(_Slow):
+class _Stalls(_Listing):
     """Answers a request in the middle of the first look late."""
 
+    pause = 0.5
     turns = itertools.count()
 
     def do_GET(self) -> None:
-        time.sleep(0.8 if next(self.turns) == 9 else 0.0)
+        time.sleep(1.5 if next(self.turns) == 9 else 0.0)
         super().do_GET()
 
 
@@ -178,7 +179,7 @@ class _Patient(ThreadingHTTPServer):
 
 def test_a_moment_of_standing_still_makes_no_run_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine's, as it may be: it would cost a minute or two."""
-    monkeypatch.setattr(preflight, "SLACK", 0.3)
+    monkeypatch.setattr(preflight, "SLACK", 0.5)
     with looked_at(_Patient(("127.0.0.1", 0), _Stalls)) as session:
         assert preflight.side_by_side(session) == preflight.SIDE_BY_SIDE
         assert len(session.recorder.exchanges) > 2 * preflight.SIDE_BY_SIDE

@@ -53,9 +53,9 @@ def test_the_store_is_emptied(running: Running) -> None:
 
 
 def test_a_large_setup_is_quick(running: Running) -> None:
-    began = time.perf_counter()
+    began = time.process_time()  # of client and server
     assert len(change(running, "pending orders", count=1100).json()["orderIds"]) == 1100
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 0.5
     assert len(listed(running)) == 1108
 
 

@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+#: Seconds to wait for what should come. Only what never ends fails: a shared machine may stand still for minutes.
+PATIENCE = 900.0
+
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     ["conformance.running", "conformance.plugin", "conformance.writing", "conformance.preflight", "hypothesis.stateful"]
@@ -36,20 +39,20 @@ def inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
 
 
-def command(folder: Path, *words: str, timeout: float = 300, busy: float = 0.0, **environment: str) -> Done:
+def command(folder: Path, *words: str, busy: float = 0.0, **environment: str) -> Done:
     """Run the command with these words in `folder`, with the inherited variables and those of `environment`. Fails the
-    test if that takes longer than `timeout` seconds. A machine that is `busy` for so many seconds is not taken for a
+    test if that takes longer than PATIENCE. A machine that is `busy` for so many seconds is not taken for a
     service that answers one request after the other."""
     with tempfile.TemporaryDirectory() as printed:
         out, err = Path(printed, "out"), Path(printed, "err")
         process = _FORKS.Process(target=_run, args=(folder, words, busy, {**inherited(), **environment}, out, err))
         process.start()
-        process.join(timeout)
+        process.join(PATIENCE)
         process.kill()
         process.join()
         status = process.exitcode
         assert status is not None
-        assert status >= 0, f"{words}: not ended after {timeout} s, or by a signal: {err.read_text(encoding='utf-8')}"
+        assert status >= 0, f"{words}: not ended after {PATIENCE} s, or by a signal: {err.read_text(encoding='utf-8')}"
         return Done(status, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
 
 

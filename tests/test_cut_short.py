@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
-from commands import inherited
+from commands import PATIENCE, inherited
 from raw_service import answer, serving
 from secret_search import assert_nowhere
 
@@ -73,7 +73,7 @@ def workers_of(process: Process) -> list[int]:
 
 def holds_orders(process: Process, workers: int, reference: ReferenceServer, before: set[int]) -> None:
     """Wait until a run has taken orders for its checks. The look before the run, too, takes one, and before workers."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while (workers > 1 and len(workers_of(process)) < workers) or not listed(reference) - before:
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -105,7 +105,7 @@ def test_interrupted(tmp_path: Path, reference: ReferenceServer, workers: str, s
     for number in signals:
         os.killpg(process.pid, number)
         time.sleep(0.1)
-    assert process.wait(40) == 130, (process.returncode, printed(tmp_path))
+    assert process.wait(PATIENCE) == 130, (process.returncode, printed(tmp_path))
     result = written(tmp_path)
     assert result["run"]["complete"] is False
     assert result["verdict"] == "incomplete"
@@ -214,7 +214,7 @@ def test_a_worker_that_dies(tmp_path: Path, reference: ReferenceServer) -> None:
     process = begin(tmp_path, reference, *SLOWLY, "-n", "2")
     holds_orders(process, 2, reference, before)
     os.kill(workers_of(process)[0], signal.SIGKILL)
-    assert process.wait(60) == 3, printed(tmp_path)
+    assert process.wait(PATIENCE) == 3, printed(tmp_path)
     result = written(tmp_path)
     assert result["run"]["complete"] is False
     assert result["verdict"] == "incomplete"
@@ -239,7 +239,7 @@ def test_killed(tmp_path: Path, reference: ReferenceServer, delay: float | None)
     """With all that it has started, in the middle of its checks or of its files: each file is that of the run before or
     that of this one, whole."""
     words = ("--only", "CANCEL-1,LIST-1", "--budget", "quick", "-n", "2" if delay is None else "1")
-    assert begin(tmp_path, reference, *words, "--seed", "1").wait(60) == 0
+    assert begin(tmp_path, reference, *words, "--seed", "1").wait(PATIENCE) == 0
     folder = tmp_path / "reports" / "target"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     present = listed(reference)
@@ -253,7 +253,7 @@ def test_killed(tmp_path: Path, reference: ReferenceServer, delay: float | None)
         time.sleep(delay)
     with suppress(ProcessLookupError):  # it was faster
         os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait(10) in (-signal.SIGKILL, 0)
+    assert process.wait(PATIENCE) in (-signal.SIGKILL, 0)
     after = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
     assert after.keys() == before.keys()
     result, evidence = written(tmp_path), json.loads(after["evidence.har"])
@@ -268,7 +268,7 @@ def test_killed(tmp_path: Path, reference: ReferenceServer, delay: float | None)
     # Nothing is in the way of a later run, and nothing half-done stays for ever.
     for path in folder.iterdir():
         os.utime(path, (0, 0))
-    assert begin(tmp_path, reference, *words).wait(60) == 0
+    assert begin(tmp_path, reference, *words).wait(PATIENCE) == 0
     assert {path.name for path in folder.iterdir()} == set(before)
 
 
@@ -284,10 +284,10 @@ def limited() -> None:
 def test_a_full_disk(tmp_path: Path, reference: ReferenceServer) -> None:
     """The results of the run before stay, whole; the status says that this one has left none."""
     words = ("--only", "LIST-1", "--budget", "quick")
-    assert begin(tmp_path, reference, *words).wait(60) == 0
+    assert begin(tmp_path, reference, *words).wait(PATIENCE) == 0
     folder = tmp_path / "reports" / "target"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert begin(tmp_path, reference, *words, preexec_fn=limited).wait(60) == 3
+    assert begin(tmp_path, reference, *words, preexec_fn=limited).wait(PATIENCE) == 3
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert "the results of target could not be written: [Errno 27] File too large" in printed(tmp_path)
     assert "Results: not written" in printed(tmp_path)
@@ -301,13 +301,13 @@ def test_nothing_can_be_printed(tmp_path: Path, reference: ReferenceServer, in_t
     if in_the_way:
         (tmp_path / "reports" / "target" / "results.json").mkdir(parents=True)
     process = begin(tmp_path, reference, "--only", "LIST-1", "--budget", "quick", stdout="/dev/full")
-    assert process.wait(60) == status
+    assert process.wait(PATIENCE) == status
     assert "Traceback" not in printed(tmp_path)
 
 
 def test_a_summary_that_cannot_be_appended(tmp_path: Path, reference: ReferenceServer) -> None:
     nowhere = {"GITHUB_STEP_SUMMARY": str(tmp_path / "no" / "such" / "folder")}
-    assert begin(tmp_path, reference, "--only", "LIST-1", environment=nowhere).wait(60) == 0
+    assert begin(tmp_path, reference, "--only", "LIST-1", environment=nowhere).wait(PATIENCE) == 0
     assert "No such file or directory" in printed(tmp_path)
     assert "Traceback" not in printed(tmp_path)
 
@@ -320,7 +320,7 @@ def test_workers_keep_the_rate_limit_together(tmp_path: Path) -> None:
         words = ("--base-url", service.base_url, "--api-key-env", "KEY", "--mode", "observe", "--rate-limit", "10/s")
         subprocess.run(
             (*COMMAND, *words, "-n", "2", "--only", "LIST,HTTP,AUTH-2", "--budget", "quick"),
-            cwd=tmp_path, env={**inherited(), "KEY": KEY}, capture_output=True, check=False, timeout=100,
+            cwd=tmp_path, env={**inherited(), "KEY": KEY}, capture_output=True, check=False, timeout=PATIENCE,
         )  # fmt: skip
         times = sorted(service.times)
     assert len(times) > 20

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from commands import command, inherited
+from commands import PATIENCE, command, inherited
 
 from conformance import preflight
 from conformance.check import all_checks
@@ -348,7 +348,7 @@ def test_workers_of_xdist_choose_no_ids_either(tmp_path: Path) -> None:
         chosen = ("--target", "store", "--conformance-only", "CANCEL-9")
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *words, *chosen],
-            cwd=tmp_path, env={**inherited(), "KEY": KEY}, capture_output=True, text=True, timeout=120, check=False,
+            cwd=tmp_path, env={**inherited(), "KEY": KEY}, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         (after,) = service.store.place(1, Status.PENDING)
     assert ran.returncode == 0, ran.stdout

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
-from commands import command, inherited
+from commands import PATIENCE, command, inherited
 
 from conformance.check import all_checks
 from conformance.contract import catalogue
@@ -68,7 +68,7 @@ def run(folder: Path, words: tuple[str, ...], target: str = "reference", **envir
     """Run a command line in `folder`, which is empty, so that nothing of this repository takes part."""
     folder.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        words, cwd=folder, env={**inherited(), **environment}, capture_output=True, text=True, check=False, timeout=120
+        words, cwd=folder, env={**inherited(), **environment}, capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     return Ran(done.returncode, done.stdout + done.stderr, folder / "reports" / target)
 

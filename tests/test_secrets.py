@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from commands import command, inherited
+from commands import PATIENCE, command, inherited
 from raw_service import Conversation, answer, head, serving
 from secret_search import assert_nowhere
 
@@ -187,7 +187,7 @@ def test_a_suite_that_breaks(breaks: str, how: str, tmp_path: Path, reference: R
     environment = {**inherited(), "KEY": address.key, "BREAKS": breaks, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, *asked, *workers],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False,
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     said = done.stdout + done.stderr
     told = said + "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("results.json"))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import command, inherited
+from commands import PATIENCE, command, inherited
 from raw_service import Conversation, answer, serving
 
 from conformance import preflight
@@ -96,12 +96,12 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, slow: Address) -> None:
         asked = ["ps", "-o", "pid=", "--ppid", str(process.pid)]
         return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
 
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while len(children()) < 2 and time.monotonic() < deadline:
         pass
     time.sleep(1)  # what libraries start as they are loaded is gone by then
     os.kill(int(children()[-1]), signal.SIGKILL)  # the first one makes up what checks send
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3, said
     found = statuses(results(tmp_path))
     own = ("cancelling", "concurrency", "model", "schema")  # what is judged on every exchange has none of its own

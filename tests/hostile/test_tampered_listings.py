@@ -113,7 +113,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Tampered:
     targets = [f"t{place}" for place in range(len(LISTINGS))]
     only = "CANCEL,AUTH-1,AUTH-2,AUTH-8,ERR-1,HTTP-1"  # each way in which a check comes by an id to cancel
     words = ("run", *targets, "--only", only, "--mode", "guarded", "--budget", "quick", "--timeout", "3", "--seed", "1")
-    done = command(folder, *words, timeout=300, KEY=KEY)
+    done = command(folder, *words, KEY=KEY)
     tampered.service.stop()
     assert done.status in (1, 3), done.err
     assert "Traceback" not in done.said

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from commands import command
+from commands import PATIENCE, command
 
 from conformance.reference import ReferenceServer
 
@@ -87,7 +87,7 @@ def nginx(folder: Path, pki: Path, reference: ReferenceServer, client: str = "")
     (folder / "nginx.conf").write_text(text, encoding="utf-8")
     process = subprocess.Popen([program, "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")])
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", plain), 1):
                 break
@@ -96,7 +96,7 @@ def nginx(folder: Path, pki: Path, reference: ReferenceServer, client: str = "")
         yield tls, plain
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from commands import PATIENCE
 from served import AUTHORIZED, KEY
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +54,7 @@ def test_a_signal_ends_it_with_status_0(number: signal.Signals) -> None:
     assert ready["pid"] == process.pid
     assert len(httpx.get(ready["base_url"] + "/store/orders", headers=AUTHORIZED).json()) == 12
     process.send_signal(number)
-    output, errors = process.communicate(timeout=5)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output, errors) == (0, "", "")
 
 
@@ -63,7 +64,7 @@ def test_it_ends_with_its_parent() -> None:
     assert ready["states_url"] is None
     assert ready["base_url"].endswith("/shop/v1")
     assert httpx.get(ready["base_url"] + "/store/orders", headers=AUTHORIZED).status_code == 200
-    _, errors = process.communicate(timeout=5)  # closes its standard input
+    _, errors = process.communicate(timeout=PATIENCE)  # closes its standard input
     assert (process.returncode, errors) == (0, "")
 
 
@@ -75,7 +76,7 @@ def test_without_a_key_it_makes_one_and_shows_only_the_file() -> None:
     key = file.read_text()
     assert httpx.get(url + "/store/orders", headers={"Authorization": f"Bearer {key}"}).status_code == 200
     process.terminate()
-    output, errors = process.communicate(timeout=5)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert key not in output + errors
     assert f"$(cat {file})" in announcement[2]
     assert not file.exists()
@@ -87,7 +88,7 @@ def test_verbose_shows_requests_and_no_key() -> None:
     url = announcement[0].split()[-1]
     httpx.get(url + "/store/orders", headers=AUTHORIZED)
     process.terminate()
-    output, errors = process.communicate(timeout=5)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert errors == "GET /v1/store/orders 200\n"
     assert KEY not in output + "".join(announcement)
     assert "$STORE_ORDERS_KEY" in announcement[1]
@@ -109,7 +110,7 @@ def test_verbose_shows_requests_and_no_key() -> None:
 )
 def test_what_cannot_be_started_is_told_in_one_line(options: tuple[str, ...]) -> None:
     process = start(*options)
-    output, errors = process.communicate(timeout=10)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert output == ""
     assert errors.startswith("cannot serve: ")
@@ -119,7 +120,7 @@ def test_what_cannot_be_started_is_told_in_one_line(options: tuple[str, ...]) ->
 @pytest.mark.parametrize("key", ["", "with space", "schlüssel"])
 def test_a_key_that_no_header_can_carry_is_refused(key: str) -> None:
     process = start(key=key)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert errors.startswith("cannot serve: the API key must be")
 
@@ -135,7 +136,7 @@ def test_orders_come_from_a_file(tmp_path: Path) -> None:
     )
     assert httpx.delete(url + "/7", headers=AUTHORIZED).status_code == 409
     process.terminate()
-    process.communicate(timeout=5)
+    process.communicate(timeout=PATIENCE)
 
 
 def test_the_packaged_seed_is_the_fixture() -> None:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from served import KEY, port_of
+from commands import PATIENCE
+from served import IMPATIENT, KEY, port_of
 
 from reference_server.running import Running
 
@@ -110,20 +111,22 @@ def test_bodies_are_read_and_ignored(raw: Raw, body: bytes) -> None:
 
 
 def test_expect_continue_is_answered_first(running: Running) -> None:
-    with socket.create_connection(("127.0.0.1", port_of(running.base_url)), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port_of(running.base_url)), timeout=PATIENCE) as client:
         client.sendall(LIST + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
         assert client.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
         client.sendall(b"{}")
         assert status(client.recv(65536)) == 200
 
 
+@IMPATIENT
 @pytest.mark.parametrize("half", [b"GET /v1/st", LIST, LIST + b"Content-Length: 10\r\n\r\nabc"])
 def test_half_a_request_times_out_with_an_answer(raw: Raw, half: bytes) -> None:
     assert_refused(raw(half, finish=False), 408)
 
 
+@IMPATIENT
 def test_a_dripping_request_times_out_as_a_whole(running: Running) -> None:
-    with socket.create_connection(("127.0.0.1", port_of(running.base_url)), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port_of(running.base_url)), timeout=PATIENCE) as client:
         began = time.monotonic()
         for byte in LIST:
             client.sendall(bytes([byte]))
@@ -173,7 +176,7 @@ def test_one_of_many_simultaneous_cancels_succeeds(running: Running) -> None:
     address = ("127.0.0.1", port_of(running.base_url))
 
     def cancel() -> None:
-        with socket.create_connection(address, timeout=5) as client:
+        with socket.create_connection(address, timeout=PATIENCE) as client:
             start.wait()
             client.sendall(b"DELETE /v1/store/orders/101 HTTP/1.1\r\n" + HEAD + b"\r\n")
             statuses.append(status(client.recv(65536)))
@@ -187,7 +190,7 @@ def test_one_of_many_simultaneous_cancels_succeeds(running: Running) -> None:
 
 
 def test_stopping_closes_the_open_connections(running: Running) -> None:
-    with socket.create_connection(("127.0.0.1", port_of(running.base_url)), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port_of(running.base_url)), timeout=PATIENCE) as client:
         client.sendall(LIST + b"\r\n")
         client.recv(65536)
         running.stop()

@@ -348,7 +348,8 @@ def test_workers_of_xdist_choose_no_ids_either(tmp_path: Path) -> None:
         chosen = ("--target", "store", "--conformance-only", "CANCEL-9")
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *words, *chosen],
-            cwd=tmp_path, env={**inherited(), "KEY": KEY}, capture_output=True, text=True, timeout=PATIENCE, check=False,
+            cwd=tmp_path, env={**inherited(), "KEY": KEY},
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         (after,) = service.store.place(1, Status.PENDING)
     assert ran.returncode == 0, ran.stdout

@@ -68,8 +68,9 @@ def run(folder: Path, words: tuple[str, ...], target: str = "reference", **envir
     """Run a command line in `folder`, which is empty, so that nothing of this repository takes part."""
     folder.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        words, cwd=folder, env={**inherited(), **environment}, capture_output=True, text=True, check=False, timeout=PATIENCE
-    )
+        words, cwd=folder, env={**inherited(), **environment},
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
     return Ran(done.returncode, done.stdout + done.stderr, folder / "reports" / target)
 
 

@@ -149,9 +149,7 @@ class Session:
 def redactor_of(target: Target) -> Redactor:
     """Takes everything that is secret about `target` out of text."""
     key = target.key.reveal()
-    redactor = Redactor(key)
-    for value, label in credentials.secrets(key).items():
-        redactor.add(value, label)
+    secrets = credentials.secrets(key)
     if target.states is not None and target.states.token is not None:
-        redactor.add(target.states.token.reveal(), "<the provider's token>")
-    return redactor
+        secrets.setdefault(target.states.token.reveal(), "<the provider's token>")
+    return Redactor(key, secrets)

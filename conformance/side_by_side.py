@@ -33,6 +33,9 @@ from conformance.states.leases import undisturbed
 
 #: Seconds in which a process that was told to end gives back its orders.
 GRACE = 90.0
+#: Seconds without a report after which the command's own process loads what the reports will take: as a rule the
+#: checks that want the store to themselves are under way then, and the processors have little to do.
+LULL = 0.3
 
 
 class SideBySide:
@@ -98,7 +101,12 @@ class SideBySide:
     def _collect(self, session: pytest.Session, own: plugin.Plugin, until: float = math.inf) -> None:
         """Pass on what the processes report, until all have ended or it is late. One that dies is replaced."""
         while self._processes and time.monotonic() < until:
-            for pipe in cast(list[Connection], wait(list(self._processes), timeout=1.0)):
+            ready = cast(list[Connection], wait(list(self._processes), timeout=LULL))
+            if not ready:
+                from conformance import writing
+
+                writing.prepare()
+            for pipe in ready:
                 process = self._processes[pipe]
                 try:
                     with undisturbed():  # or half a message would be lost

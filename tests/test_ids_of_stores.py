@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from commands import PATIENCE, command, inherited
+from commands import command, inherited
+from patience import PATIENCE
 
 from conformance import preflight
 from conformance.check import all_checks

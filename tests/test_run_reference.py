@@ -16,7 +16,8 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
-from commands import PATIENCE, command, inherited
+from commands import command, inherited
+from patience import PATIENCE
 
 from conformance.check import all_checks
 from conformance.contract import catalogue

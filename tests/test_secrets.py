@@ -14,7 +14,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from commands import PATIENCE, command, inherited
+from commands import command, inherited
+from patience import PATIENCE
 from raw_service import Conversation, answer, head, serving
 from secret_search import assert_nowhere
 

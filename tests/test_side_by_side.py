@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import PATIENCE, command, inherited
+from commands import command, inherited
+from patience import PATIENCE
 from raw_service import Conversation, answer, serving
 
 from conformance import preflight

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 from built import LIST, answered, broken, cancel
+from patience import AGES
 
 from conformance import universal, verify
 from conformance.contract import catalogue
@@ -435,14 +436,14 @@ def test_no_text_keeps_its_judge_busy(text: str) -> None:
     started = time.process_time()
     body = (text * SEARCHED)[:SEARCHED].encode()
     universal.error_reveals(answered(LIST, 500, body))
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < AGES
 
 
 @pytest.mark.parametrize("text", ['"\\', '"', ",", "Bearer ", "a=", 'a="x",', "a \t", "a  ="])
 def test_no_challenge_keeps_its_judge_busy(text: str) -> None:
     started = time.process_time()
-    universal.challenge(answered(STRANGER, 401, error(), ("WWW-Authenticate", (text * 100_000)[:100_000])))
-    assert time.process_time() - started < 3
+    universal.challenge(answered(STRANGER, 401, error(), ("WWW-Authenticate", (text * 1_000_000)[:1_000_000])))
+    assert time.process_time() - started < AGES
 
 
 def test_nesting_past_the_limit_is_held_against_nobody() -> None:

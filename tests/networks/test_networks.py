@@ -17,7 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from commands import PATIENCE, command
+from commands import command
+from patience import PATIENCE
 
 from conformance.reference import ReferenceServer
 

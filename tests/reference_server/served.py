@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
-from commands import PATIENCE
+from patience import PATIENCE
 
 from reference_server.running import Running, build
 from reference_server.server import Timeouts

@@ -86,10 +86,15 @@ def test_one_of_many_simultaneous_cancels_succeeds() -> None:
 
 
 def test_a_large_store_stays_quick() -> None:
-    store = OrderStore()
-    store.place(100_000, Status.PENDING)
-    began = time.process_time()
-    for order_id in range(1, 1001):
-        store.cancel(order_id)
-    store.place(1100, Status.PENDING)
-    assert time.process_time() - began < 0.5
+    """A hundred times as many orders, and it takes as long: each the shortest of some tries, with room for chance."""
+
+    def took(orders: int) -> float:
+        store = OrderStore()
+        store.place(orders, Status.PENDING)
+        began = time.process_time()
+        for order_id in range(1, 501):
+            store.cancel(order_id)
+        store.place(500, Status.PENDING)
+        return time.process_time() - began
+
+    assert min(took(50_000) for _ in range(5)) < 10 * min(took(500) for _ in range(5))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from commands import PATIENCE
+from patience import PATIENCE
 from served import AUTHORIZED, KEY
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from commands import PATIENCE
+from patience import PATIENCE
 from served import IMPATIENT, KEY, port_of
 
 from reference_server.running import Running

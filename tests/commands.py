@@ -38,13 +38,17 @@ def inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
 
 
-def command(folder: Path, *words: str, busy: float = 0.0, **environment: str) -> Done:
-    """Run the command with these words in `folder`, with the inherited variables and those of `environment`. Fails the
-    test if that takes longer than PATIENCE. A machine that is `busy` for so many seconds is not taken for a
-    service that answers one request after the other."""
+#: For `command`: has the look take a machine that is busy for five seconds for no service that answers one request
+#: after the other.
+BUSY = "from conformance import preflight; preflight.SLACK += 5"
+
+
+def command(folder: Path, *words: str, first: str = "", **environment: str) -> Done:
+    """Run the command with these words in `folder`, with the inherited variables and those of `environment`, after the
+    Python statements `first`. Fails the test if that takes longer than PATIENCE."""
     with tempfile.TemporaryDirectory() as printed:
         out, err = Path(printed, "out"), Path(printed, "err")
-        process = _FORKS.Process(target=_run, args=(folder, words, busy, {**inherited(), **environment}, out, err))
+        process = _FORKS.Process(target=_run, args=(folder, words, first, {**inherited(), **environment}, out, err))
         process.start()
         process.join(PATIENCE)
         process.kill()
@@ -56,7 +60,7 @@ def command(folder: Path, *words: str, busy: float = 0.0, **environment: str) ->
 
 
 def _run(
-    folder: Path, words: tuple[str, ...], busy: float, environment: Mapping[str, str], out: Path, err: Path
+    folder: Path, words: tuple[str, ...], first: str, environment: Mapping[str, str], out: Path, err: Path
 ) -> None:
     for number, file in ((1, out), (2, err)):
         with file.open("wb") as opened:
@@ -66,7 +70,7 @@ def _run(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    from conformance import cli, preflight
+    exec(first, {})
+    from conformance import cli
 
-    preflight.SLACK += busy
     sys.exit(cli.main(words))

@@ -126,7 +126,7 @@ def test_a_key_that_is_a_word_of_the_answers_fails_nobody(tmp_path: Path) -> Non
 # --- what breaks
 
 
-#: Loaded by every Python that a run starts: has the suite break with the key at hand, in $BREAKS.
+#: Has the suite break with the key at hand, as $BREAKS says.
 BREAKING = """
 import os, signal, time
 
@@ -159,7 +159,6 @@ match os.environ.get("BREAKS"):
         from conformance.transport.evidence import Recorder
         Recorder.end = lambda self, exchange: broken(self.redactor, exchange)
 """
-RUN = ("-m", "conformance", "run")
 PYTEST = ("-m", "pytest", "-p", "conformance.plugin", "--pyargs", "conformance.checks", "-k", "key and absent or pet")
 WHERE = ("--conformance-report-dir", "reports", "--conformance-base-url", "{url}", "--conformance-api-key-env", "KEY")
 LOUD = ("-l", "-vv", "--tb", "long", "--full-trace", "--junitxml", "junit.xml", "-o", "log_cli_level=DEBUG", "-x")
@@ -178,19 +177,20 @@ LOUD = ("-l", "-vv", "--tb", "long", "--full-trace", "--junitxml", "junit.xml", 
     ],
 )
 def test_a_suite_that_breaks(breaks: str, how: str, tmp_path: Path, reference: ReferenceServer) -> None:
-    (tmp_path / "sitecustomize.py").write_text(BREAKING, encoding="utf-8")
     address = reference.address
-    words, *workers = how.split()
-    if words == "run":
-        asked = (*RUN, "--base-url", address.base_url, "--api-key-env", "KEY", "--only", "AUTH-2,PET")
-    else:
-        asked = (*(word.format(url=address.base_url) for word in (*PYTEST, *WHERE)), *LOUD)
-    environment = {**inherited(), "KEY": address.key, "BREAKS": breaks, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, *asked, *workers],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
+    environment = {"KEY": address.key, "BREAKS": breaks}
+    kind, *workers = how.split()
+    if kind == "run":
+        where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--only", "AUTH-2,PET")
+        said = command(tmp_path, "run", *where, *workers, first=BREAKING, **environment).said
+    else:  # each process of pytest loads it
+        (tmp_path / "sitecustomize.py").write_text(BREAKING, encoding="utf-8")
+        asked = [sys.executable, *(word.format(url=address.base_url) for word in (*PYTEST, *WHERE)), *LOUD, *workers]
+        done = subprocess.run(
+            asked, cwd=tmp_path, env={**inherited(), **environment, "PYTHONPATH": str(tmp_path)},
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
     told = said + "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("results.json"))
     assert ("was cut short" if breaks == "an interruption" else "broken") in told, said
     assert_nowhere(address.key, said, tmp_path)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import command, inherited
+from commands import BUSY, command, inherited
 from patience import PATIENCE
 from raw_service import Conversation, answer, serving
 
@@ -57,7 +57,7 @@ def line(address: Address, *words: str) -> tuple[str, ...]:
 def run(folder: Path, address: Address, *words: str) -> dict[str, Any]:
     """The results of a run that finds its target conformant."""
     folder.mkdir()
-    ran = command(folder, *line(address, *words), busy=5.0, KEY=address.key)
+    ran = command(folder, *line(address, *words), first=BUSY, KEY=address.key)
     assert ran.status == 0, ran.said
     return results(folder)
 

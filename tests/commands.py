@@ -38,6 +38,8 @@ def inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
 
 
+#: Words of a run that waits for a service on a busy machine.
+PATIENTLY = ("--timeout", "120")
 #: For `command`: has the look take a machine that is busy for five seconds for no service that answers one request
 #: after the other.
 BUSY = "from conformance import preflight; preflight.SLACK += 5"

@@ -17,12 +17,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from commands import command
+from commands import PATIENTLY, command
 from patience import PATIENCE
 
 from conformance.reference import ReferenceServer
 
-EVERYTHING = ("--budget", "quick", "--seed", "1")
+EVERYTHING = ("--budget", "quick", "--seed", "1", *PATIENTLY)
 SOME = ("--only", "LIST-1,CANCEL-1,CANCEL-2,AUTH-2,HTTP", *EVERYTHING)
 
 

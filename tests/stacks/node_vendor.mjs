@@ -284,7 +284,7 @@ const service = http.createServer({ keepAliveTimeout: form.keepAlive ?? 5000 }, 
     if (++inWindow > form.limit) return send(req, res, 429, '{"slow":"down"}', { "Retry-After": "1" });
   }
   if (form.hiccup && seen % form.hiccup === 0) return send(req, res, 503, "busy", { "Retry-After": "1", "Content-Type": "text/plain" });
-  if (fault("drops") && seen % 40 === 0) return req.socket.destroy();
+  if (fault("drops") && seen % 9 === 0) return req.socket.destroy();
   const url = new URL(req.url, "http://localhost");
   const path = url.pathname.startsWith(`${form.base}/v1/`) ? url.pathname.slice(form.base.length + 3) : null;
   const one = path === null ? null : /^\/store\/orders\/([^/]+)$/.exec(path);

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import command
+from commands import PATIENTLY, command
 from forms import CORRECT, WRONG, Correct, Wrong
 
 from conformance.contract import catalogue
@@ -86,7 +86,7 @@ def judge(form: Form, folder: Path) -> Judgement:
     with serving(form.vendor, settings, form.key) as (base_url, states_url):
         run = command(
             folder,
-            *("run", "-n", "1", "--budget", "quick", "--only", selected(form), "--report-dir", str(folder)),
+            *("run", "-n", "1", "--budget", "quick", "--only", selected(form), "--report-dir", str(folder), *PATIENTLY),
             *("--base-url", base_url, "--api-key-env", KEY_VARIABLE, "--states-url", states_url),
             **{KEY_VARIABLE: form.key},
         )

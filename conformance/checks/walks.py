@@ -53,7 +53,7 @@ def seed_for(target: str, seed: int) -> int:
     return generation.derived_seed(seed, target, "model")
 
 
-BUDGETS = {"quick": Budget(4, 8, 40), "standard": Budget(14, 14, 80), "thorough": Budget(120, 40, 200)}
+BUDGETS = {"quick": Budget(3, 8, 40), "standard": Budget(13, 14, 80), "thorough": Budget(120, 40, 200)}
 
 
 #: What sends requests that belong together, and is given the answers to them.
@@ -299,7 +299,7 @@ class Search:
         self._seed = seed
         self._static = static
         self._in_step = in_step
-        self._left = 1 if static else 1 + budget.walks
+        self._left = 1 if static else len(model.TOURS) + budget.walks
         self.wrong: Wrong | None = None  # the shortest sequence that went wrong
         self.ended: BaseException | None = None  # what kept the search from going on
         self.judged: set[str] = set()
@@ -309,11 +309,11 @@ class Search:
     def make(self) -> None:
         """Walk after walk until one goes wrong, then shorter ones until none does."""
         if self._static or not self._in_step:
-            self._one_by_one([model.TOUR])
+            self._one_by_one(model.TOURS)
             if self.wrong is None and self._goes_on:
                 self._one_by_one(self._made_up)
         else:
-            sequences = [model.TOUR, *self._made_up]
+            sequences = [*model.TOURS, *self._made_up]
             suspect = self._side_by_side(sequences)
             lasting = isinstance(suspect, Wrong) and suspect.lasting
             if suspect is not None and not lasting:

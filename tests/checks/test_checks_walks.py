@@ -287,7 +287,7 @@ def test_two_of_two_cancels_at_once() -> None:
 
 def test_hypothesis_shortens_what_the_tour_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tour that is a listing only leaves it all to Hypothesis."""
-    monkeypatch.setattr(model, "TOUR", (Step(Kind.LIST),))
+    monkeypatch.setattr(model, "TOURS", ((Step(Kind.LIST),),))
 
     class Tires(Service):
         def cancel(self, number: int) -> int:
@@ -341,7 +341,7 @@ def test_a_key_that_stays_locked_out_is_reported_as_first_seen() -> None:
 
 
 def test_a_fault_that_shows_once_is_reported_as_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "TOUR", ())
+    monkeypatch.setattr(model, "TOURS", ())
 
     class Once(Service):
         def cancel(self, number: int) -> int:

@@ -115,8 +115,9 @@ def _steps(text: str) -> tuple[Step, ...]:
     return tuple(Step(kinds[kind], tuple(orders)) for kind, *orders in words)
 
 
-#: Each search begins with these. The first has a bearing on every requirement that there is a check for, the second asks
-#: again and again. No longer than what is made up: where walks go in step, the longest takes as many rounds as steps.
+#: Each search begins with these. The first has a bearing on every requirement that there is a check for, the second
+#: asks again and again. No longer than what is made up: where walks go in step, the longest takes as many rounds as
+#: steps.
 TOURS = (
     _steps(
         "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, together A A, "

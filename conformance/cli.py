@@ -168,7 +168,7 @@ def parser() -> Parser:
     run = command("run", "judge one or more targets", _run, RUN_HELP)
     run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
     run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
-    workers = "checks at a time; auto: one per processor (default: 1). Both take 16 where the service is far away"
+    workers = "checks at a time; auto: one per processor (default: 1). Both take 20 where the service is far away"
     run.add_argument("-n", dest="workers", metavar="N|auto", help=workers)
     for flag, arguments in OPTIONS.items():
         run.add_argument(flag, **{**arguments, **({"default": "reports"} if flag == "--report-dir" else {})})

@@ -29,7 +29,7 @@ TRIES = 3
 #: other: where a fault spoils the orders of other checks, that tells best which requirement is broken.
 FAR = 0.05
 #: Where the service is far away: how many checks are under way at once, and how many independent requests of each.
-SIDE_BY_SIDE = 16
+SIDE_BY_SIDE = 20
 #: Seconds by which a busy machine may delay that many requests.
 SLACK = 0.1
 #: Ids of two orders, one placed after the other, that are no further apart than this come from a counter; others may

@@ -332,6 +332,7 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     versions: Counter[str] = Counter()
     codings: Counter[str] = Counter()
     codes: defaultdict[str, set[str]] = defaultdict(set)
+    known = frozenset(ORDER_FIELDS)
     order_fields: set[str] = set()
     error_fields: set[str] = set()
     seconds: defaultdict[str, list[float]] = defaultdict(list)
@@ -358,9 +359,7 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
             codes[str(exchange.status)].add(str(body.get("code", "without code")))
             error_fields |= body.keys() - set(ERROR_FIELDS)
         elif exchange.status == 200 and isinstance(body, list):
-            order_fields |= {
-                name for order in body if isinstance(order, dict) for name in order.keys() - set(ORDER_FIELDS)
-            }
+            order_fields |= {name for order in body if isinstance(order, dict) for name in order.keys() - known}
     return {
         "HTTP version": (dict(versions), []),
         "compression": (dict(codings), []),

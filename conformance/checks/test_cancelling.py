@@ -327,6 +327,7 @@ def test_absent_order_is_not_found(api: Api, target: Target) -> None:
 
 
 @requirement("CANCEL-5", mode=Mode.GUARDED)
+@pytest.mark.lengthy
 def test_absent_order_is_not_found_again(api: Api) -> None:
     """Cancels the same absent order several times over: asking does not make it exist. The last time, it asks as a
     client that accepts application/json."""

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from itertools import filterfalse
 from threading import Barrier
 
+import pytest
+
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
@@ -123,6 +125,7 @@ def statuses(answers: list[Answer]) -> str:
 
 
 @requirement("AUTH-6")
+@pytest.mark.lengthy
 def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> None:
     """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings, and unless
     the mode is observe cancels of an order that does not exist. None is answered by the credentials of another: what

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from itertools import islice
 from urllib.parse import urlsplit
 
+import pytest
+
 from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
@@ -154,6 +156,7 @@ PETS = ("/pets/1", "/pets/2", "/pets/10")
 
 
 @requirement("PET-1")
+@pytest.mark.lengthy
 def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
     """Looks pets up, one of them that of an order in the listing, without the key, with a wrong one, and with it in a
     wrong place: no 2xx."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from built import LIST, answered, broken, cancel
-from patience import AGES
+from patience import within
 
 from conformance import universal, verify
 from conformance.contract import catalogue
@@ -433,17 +432,14 @@ def test_facts_of_odd_bodies(body: bytes) -> None:
 )  # fmt: skip
 def test_no_text_keeps_its_judge_busy(text: str) -> None:
     """Nor does a header: each of them takes far less than a second, however it is made."""
-    started = time.process_time()
     body = (text * SEARCHED)[:SEARCHED].encode()
-    universal.error_reveals(answered(LIST, 500, body))
-    assert time.process_time() - started < AGES
+    assert within(60, lambda: universal.error_reveals(answered(LIST, 500, body)))
 
 
 @pytest.mark.parametrize("text", ['"\\', '"', ",", "Bearer ", "a=", 'a="x",', "a \t", "a  ="])
 def test_no_challenge_keeps_its_judge_busy(text: str) -> None:
-    started = time.process_time()
-    universal.challenge(answered(STRANGER, 401, error(), ("WWW-Authenticate", (text * 1_000_000)[:1_000_000])))
-    assert time.process_time() - started < AGES
+    answer = answered(STRANGER, 401, error(), ("WWW-Authenticate", (text * 100_000)[:100_000]))
+    assert within(60, lambda: universal.challenge(answer))
 
 
 def test_nesting_past_the_limit_is_held_against_nobody() -> None:

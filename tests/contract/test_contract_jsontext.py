@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patience import AGES
+from patience import within
 
 from conformance.contract import jsontext
 from conformance.contract.jsontext import (
@@ -146,10 +145,9 @@ def test_of_doubled_names_the_last_counts() -> None:
 
 def test_many_doubled_names_are_found_quickly() -> None:
     """In one pass over the names: a service that repeats one does not stop the suite."""
-    body = ("{" + ",".join(f'"n{i}":0' for i in range(200_000)) + ',"n0":0}').encode()
-    started = time.process_time()
+    body = ("{" + ",".join(f'"n{i}":0' for i in range(20_000)) + ',"n0":0}').encode()
     assert parse(body).doubled_names == ["n0"]
-    assert time.process_time() - started < AGES
+    assert within(40, lambda: parse(body))  # not quadratic
 
 
 @given(st.integers())
@@ -229,10 +227,13 @@ def test_nesting_is_read_to_its_limit_and_past_it_left_open() -> None:
 
 @pytest.mark.parametrize("bracket", [b"[]", b"{}"])
 def test_a_tower_of_brackets_takes_time_by_its_height(bracket: bytes) -> None:
-    started, height = time.process_time(), 400_000
-    with pytest.raises(NotJson):
-        parse(bracket[:1] * height + bracket[1:] * height)
-    assert time.process_time() - started < AGES
+    """Eight times as high, it takes about eight times as long, with room for three times more than that."""
+
+    def climb(height: int) -> None:
+        with pytest.raises(NotJson):
+            parse(bracket[:1] * height + bracket[1:] * height)
+
+    assert within(24, lambda: climb(400_000), lambda: climb(50_000))
 
 
 def test_values_are_found_however_deep() -> None:

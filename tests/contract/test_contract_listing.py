@@ -4,13 +4,12 @@ thorough way agree."""
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from patience import AGES
+from patience import within
 from test_contract_validators import NO_OBJECT, ORDERS
 
 from conformance.contract.jsontext import INT64, NotJson, parse
@@ -183,13 +182,15 @@ def test_unconventional_integers_and_doubled_names() -> None:
 
 def test_a_large_listing_is_judged_in_good_time() -> None:
     element = {"id": 1, "petId": 2, "quantity": 3, "shipDate": "2026-11-21T07:00:00Z", "complete": True}
-    body = json.dumps([{**element, "id": number} for number in range(100_000)]).encode()
-    started = time.process_time()
-    found = Listing.read(body)
-    assert found is not None
-    assert found.problems() == [] == found.doubled_ids()
-    assert len(found.by_id) == 100_000
-    assert time.process_time() - started < AGES
+    body = json.dumps([{**element, "id": number} for number in range(20_000)]).encode()
+
+    def judge() -> None:
+        found = Listing.read(body)
+        assert found is not None
+        assert found.problems() == [] == found.doubled_ids()
+        assert len(found.by_id) == 20_000
+
+    assert within(100, judge)
 
 
 def test_alike_is_what_agrees_in_the_fields_of_the_contract() -> None:

@@ -164,8 +164,8 @@ def test_a_run_ends_in_time_and_within_memory(ran: dict[str, Ran], when: str) ->
     assert "Traceback" not in ran[when].everything
     assert ran[when].peak < PEAK
     count = sum(way == when for way, _ in CASES)
-    # Most of it is time-outs: a second each, four before it stops asking. The rest is for a busy machine.
-    assert ran[when].seconds < count * 60
+    # Most of it is time-outs: a second each, four before it stops asking. The two minutes are for a busy machine.
+    assert ran[when].seconds < count * 10 + 120
 
 
 @pytest.mark.parametrize("when", ["", "after9", "cancels"])

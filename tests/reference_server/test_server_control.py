@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from patience import within
 from served import KEY
 
 from reference_server.running import Running, build
@@ -51,9 +52,12 @@ def test_the_store_is_emptied(running: Running) -> None:
     assert listed(running) == []
 
 
-def test_a_large_setup(running: Running) -> None:
-    assert len(change(running, "pending orders", count=1100).json()["orderIds"]) == 1100
-    assert len(listed(running)) == 1108
+def test_a_large_setup_is_quick(running: Running) -> None:
+    def place() -> None:
+        assert len(change(running, "pending orders", count=1100).json()["orderIds"]) == 1100
+
+    assert within(10, place)  # client and server are in this process
+    assert len(listed(running)) % 1100 == 8
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import json
 import re
 import shlex
 import subprocess
-import time
 from hashlib import sha256
 from urllib.parse import quote
 
@@ -16,7 +15,7 @@ import pytest
 from built import KEY, LIST, VALID, answered, cancel, recorder
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from patience import AGES
+from patience import within
 
 from conformance.checks import credentials
 from conformance.transport import evidence, redaction
@@ -157,11 +156,10 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
 
 def test_text_full_of_ellipses_is_cleaned_at_once() -> None:
     """They mark where a quotation was cut, perhaps in the middle of a secret; a service may send any number of them."""
-    redactor, started = Redactor("sk-Harness.Key_42"), time.process_time()
-    text = "…" * 1_000_000
+    redactor, text = Redactor("sk-Harness.Key_42"), "…" * 1_000_000
     assert redactor.clean(text) == text
     assert redactor.clean("a sk-Harness.K…") == f"a {KEY_LABEL}…"
-    assert time.process_time() - started < AGES
+    assert within(60, lambda: redactor.clean(text))
 
 
 def test_an_exchange_is_recorded() -> None:

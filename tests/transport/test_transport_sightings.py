@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
-from patience import AGES
+from patience import within
 
 from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import Listing
@@ -87,6 +85,5 @@ def test_more_than_can_be_looked_at() -> None:
 
 @pytest.mark.parametrize("text", ["a", "1", "…", "-", "\\u0031", "1 ", "0x", "1e", "+1"])
 def test_no_text_takes_long(text: str) -> None:
-    started = time.process_time()
-    sightings((text * 1_000_000)[:1_000_000].encode(), None)
-    assert time.process_time() - started < AGES
+    body = (text * 1_000_000)[:1_000_000].encode()
+    assert within(60, lambda: sightings(body, None))

@@ -163,7 +163,7 @@ class Orders:
             return None
         missing = [number for number in ids if number not in listing.by_id]
         if len(missing) > listing.without_id:
-            raise Inconclusive(f"order {missing[0]}, handed out by the state provider, is not in the listing", "LIST-3")
+            raise Inconclusive(f"order {missing[0]}, {self._leases.source} is not in the listing", "LIST-3")
         return listing
 
 

@@ -48,6 +48,13 @@ class Leases:
         }
         self._held: list[tuple[State, list[int]]] = []
 
+    @property
+    def source(self) -> str:
+        """Where an order comes from, to be said after its id."""
+        if self._provider is None:
+            return "of the static lists, whose ids serve one run each,"
+        return "handed out by the state provider,"
+
     def take(self, state: State, count: int) -> list[int]:
         """`count` orders in `state`. Raises ProviderError."""
         if count == 0:

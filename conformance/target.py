@@ -167,7 +167,7 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
     targets: list[Target | None] = []
     for name in dict.fromkeys(names):
         if name in tables or options.base_url:
-            targets.append(_target(name, tables.get(name, {}), path, options, looking))
+            targets.append(_target(name, tables, path, options, looking))
         elif name == REFERENCE:
             targets.append(None)
         else:
@@ -271,7 +271,8 @@ class _Table:
             raise self.error(key, f"unknown key; {advice}")
 
 
-def _target(name: str, table: dict[str, Any], path: Path | None, options: Options, looking: bool) -> Target:
+def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, options: Options, looking: bool) -> Target:
+    table = tables.get(name, {})
     reader = _Table(table, str(path or "targets.toml"), f"targets.{name}.")
     base_url = reader.take("base_url", str)
     base_url_env = reader.take("base_url_env", str)
@@ -285,7 +286,7 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
         raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
     key, key_variable, key_file = _key(reader, options)
     mode = reader.take("mode", str)
-    protected = reader.take("protected", bool, default=name == "production")
+    protected = reader.take("protected", bool)
     rate_limit = reader.take("rate_limit", str, mend=': "10/s" or "90/m"')
     bulk_orders = reader.take("bulk_orders", int, default=DEFAULT_BULK_ORDERS)
     if not 0 <= bulk_orders <= 1_000_000:
@@ -301,10 +302,13 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
     client_cert = reader.take("client_cert", str)
     proxy = reader.take("proxy", str)
     reader.finish()
+    base_url = _base_url(base_url, reader.where("base_url", options.base_url))
+    if protected is None:
+        protected = _is_production(name) or _address(base_url) in _protected_addresses(tables, options.environment)
 
     target = Target(
         name=name,
-        base_url=_base_url(base_url, reader.where("base_url", options.base_url)),
+        base_url=base_url,
         key=key,
         mode=_mode(options.mode, mode, reader, states),
         key_variable=key_variable,
@@ -323,6 +327,26 @@ def _target(name: str, table: dict[str, Any], path: Path | None, options: Option
     return _protect(target, table, reader, options, looking)
 
 
+def _is_production(name: str) -> bool:
+    return name.casefold() == "production"
+
+
+def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping[str, str]) -> set[object]:
+    """Where the protected targets are: under another name, or none, such an address is protected all the same."""
+    protected = [table for name, table in tables.items() if table.get("protected", _is_production(name)) is True]
+    urls = [table.get("base_url") or environment.get(str(table.get("base_url_env"))) for table in protected]
+    return {_address(url) for url in urls if isinstance(url, str)}
+
+
+def _address(url: str) -> object:
+    """What is the same for two spellings of a base URL."""
+    try:
+        parts = urlsplit(url.strip())
+        return parts.hostname, parts.port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
+    except ValueError:
+        return url  # of a target that is not in this run: no concern of it
+
+
 def _protect(target: Target, table: dict[str, Any], reader: _Table, options: Options, looking: bool) -> Target:
     """Both switches or neither: a protected target cancels orders only if its configuration and the command say so."""
     if not target.protected or target.mode is not Mode.FULL:
@@ -330,7 +354,8 @@ def _protect(target: Target, table: dict[str, Any], reader: _Table, options: Opt
     if table.get("mode") != "full":
         if options.mode == "full":
             raise ConfigError(
-                f"--mode: target {target.name!r} is protected: --mode full alone does not make it cancel orders. "
+                f"--mode: target {target.name!r}, or its address, is protected: --mode full alone does not make it "
+                "cancel orders. "
                 f'Set mode = "full" in [targets.{target.name}] of {reader.file} and add --confirm-cancel {target.name}'
             )
         return replace(target, mode=Mode.GUARDED)

@@ -13,6 +13,7 @@ import pytest
 from conformance.target import (
     DEFAULT_BULK_ORDERS,
     DEFAULT_TIMEOUT,
+    UNNAMED,
     ConfigError,
     Mode,
     Options,
@@ -173,6 +174,7 @@ def test_base_urls(url: str) -> None:
         ("production", '"full"', "pending = [1]", {"confirm_cancel": ("production",)}, Mode.FULL),
         ("production", None, "pending = [1]", {"confirm_cancel": ("production",)}, Mode.GUARDED),
         ("production", '"observe"', None, {}, Mode.OBSERVE),
+        ("Production", None, "pending = [1]", {}, Mode.GUARDED),
     ],
 )
 def test_modes(name: str, configured: str | None, states: str | None, options: dict[str, Any], mode: Mode) -> None:
@@ -184,12 +186,40 @@ def test_production_can_be_unprotected_and_others_protected() -> None:
     assert one(table(states="pending = [1]", protected="true")).mode is Mode.GUARDED
 
 
+@pytest.mark.parametrize(
+    ("production", "other"),
+    [
+        ({}, "https://api.example.com/v1"),
+        ({}, "HTTPS://API.example.com:443/v1/"),
+        ({"base_url": None, "base_url_env": '"URL"'}, "https://api.example.com/v1"),
+    ],
+)
+def test_an_address_is_protected_whatever_it_is_called(production: dict[str, str | None], other: str) -> None:
+    text = table("production", **production) + table("other", "pending = [1]", base_url=f'"{other}"')
+    assert one(text, "other").mode is Mode.GUARDED
+    assert one(text, "other", api_key_env="KEY", base_url="https://else.example.com/v1").mode is Mode.FULL
+    text = table("production", **production)
+    unnamed = {"base_url": other, "api_key_env": "KEY", "states_url": "http://127.0.0.1:9/_states"}
+    assert one(text, UNNAMED, **unnamed).mode is Mode.GUARDED
+    assert error(text, UNNAMED, mode="full", **unnamed).startswith("--mode: target 'target', or its address, is")
+    said = error(text + table("other", "pending = [1]", base_url=f'"{other}"', mode='"full"'), "other")
+    assert "Add --confirm-cancel other if that is meant" in said
+    open_ = table("other", "pending = [1]", base_url=f'"{other}"', protected="false")
+    assert one(table("production", **production) + open_, "other").mode is Mode.FULL
+
+
+def test_odd_addresses_of_other_targets_are_no_concern() -> None:
+    text = table("production", base_url='"http://[::1/v1"') + table("other", "pending = [1]")
+    assert one(text, "other").mode is Mode.FULL
+    assert one(table("production", base_url="3") + table("other", "pending = [1]"), "other").mode is Mode.FULL
+
+
 def test_both_switches_or_neither() -> None:
     said = error(table("production", "pending = [1]", mode='"full"'), "production")
     assert "conf.toml: targets.production.mode: is full, and the target is protected" in said
     assert "Add --confirm-cancel production if that is meant, or --mode guarded" in said
     said = error(table("production", "pending = [1]"), "production", mode="full", confirm_cancel=("production",))
-    assert said.startswith("--mode: target 'production' is protected")
+    assert said.startswith("--mode: target 'production', or its address, is protected")
     assert 'Set mode = "full" in [targets.production] of conf.toml and add --confirm-cancel production' in said
 
 

@@ -33,7 +33,7 @@ api_key_env = "KEY"
 pending = [101, 102]
 shipped = [201]
 [targets.production]
-base_url = "http://127.0.0.1:9/v1"
+base_url = "http://127.0.0.1:99/v1"
 api_key_env = "KEY"
 """
 KEY = "sk-Harness.Key_42"
@@ -246,7 +246,7 @@ def test_the_plan_for_lists_and_for_production(command: Command) -> None:
     assert said.status == 0
     lists, production = said.out.split("production: ")
     assert lists.startswith("lists: http://127.0.0.1:9/v1, mode full")
-    assert production.startswith("http://127.0.0.1:9/v1, mode guarded")
+    assert production.startswith("http://127.0.0.1:99/v1, mode guarded")
     assert "excluded  LIST-7" in lists
     assert "static lists of orders cannot provide this" in lists
     assert "the static lists of orders have too few ids left for this check" in lists

@@ -35,7 +35,7 @@ base_url = "{server.base_url}"
 api_key_file = "key"
 states = {{ url = "{server.states_url}" }}
 """
-        targets = {"staging": "", "production": "", "confirmed": 'protected = true\nmode = "full"'}
+        targets = {"staging": "protected = false", "production": "", "confirmed": 'protected = true\nmode = "full"'}
         tables = [f"[targets.{name}]{described}{more}" for name, more in targets.items()]
         (tmp_path / "targets.toml").write_text("\n".join(tables), encoding="utf-8")
         (tmp_path / "key").write_text(KEY, encoding="utf-8")

@@ -6,8 +6,8 @@ provider does not take back is kept in a list for the reader; it is never held a
 
 from __future__ import annotations
 
-import glob
 import json
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -135,7 +135,8 @@ def return_left(provider: Provider, folder: Path, target: str) -> list[str]:
     """Return what processes that are no more held of `target`, by their ledgers in `folder`. What could not be returned
     is said as `Leases.give_back` says it."""
     left_behind = []
-    for ledger in folder.glob(f"{glob.escape(target)}.*{LEDGER}"):
+    own = re.compile(rf"{re.escape(target)}\.[0-9]+{re.escape(LEDGER)}")  # not those of a target called TARGET.eu
+    for ledger in sorted(path for path in folder.iterdir() if own.fullmatch(path.name)):
         for state, ids in json.loads(ledger.read_text(encoding="ascii")):
             left_behind += _returned(provider, State(state), ids)
     return left_behind

@@ -177,6 +177,10 @@ def test_what_a_process_held_that_is_no_more_is_returned(tmp_path: Path) -> None
             held.give_back()
     assert return_left(store, tmp_path, "a") == []
     assert len(store.placed) == 3
+    other = Leases(store, Guard(Mode.FULL), None, tmp_path / "a.eu.1.held")
+    (left,) = other.take(State.PENDING, 1)
+    assert return_left(store, tmp_path, "a") == []
+    assert left in store.placed, "they are of another target, with another store"
     store.failing = {107}
     (tmp_path / "c.1.held").write_text('[["pending orders", [107, 108]]]', encoding="ascii")
     (said,) = return_left(store, tmp_path, "c")

@@ -39,7 +39,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
-    if workers is not None and workers != "auto" and not (workers.isdigit() and 1 <= int(workers) <= 64):
+    if workers is not None and workers != "auto" and not (workers.isdecimal() and 1 <= int(workers) <= 64):
         raise ConfigError(f"-n {workers}: a number of workers from 1 to 64, or auto")
     if chosen.waivers is not None:
         waivers.read(chosen.waivers, datetime.now(UTC).date())

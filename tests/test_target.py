@@ -243,6 +243,11 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (table(base_url='"https://h:99999/v1"'), "is no http or https URL"),
         (table(base_url='"https://h:x/v1"'), "is no http or https URL"),
         (table(base_url='"https://[::1/v1"'), "is no http or https URL"),
+        (table(base_url='"https://api..example.com/v1"'), "is no http or https URL"),
+        (table(base_url=f'"https://{"a" * 64}.example.com/v1"'), "is no http or https URL"),
+        (table(base_url='"https://例え.example/v1"'), "holds a character that no URL can carry"),
+        (table(base_url='"https://api.example.com/a b/v1"'), "holds a character that no URL can carry"),
+        (table(base_url='"https://api.example.com/ä/v1"'), "holds a character that no URL can carry"),
         (
             table(base_url='"https://a:b@h/v1"'),
             "targets.staging.base_url: credentials in a URL end up in logs; take them out",

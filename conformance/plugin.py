@@ -105,18 +105,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if of_function(metafunc.function) is not None:
-        names = cast(Plugin, metafunc.config.pluginmanager.get_plugin(PLUGIN)).targets
+        names = plugin_of(metafunc.config).targets
         metafunc.parametrize("session", list(names), indirect=True, scope="session")
 
 
-def runs(config: pytest.Config) -> list[Run]:
-    """The runs of an ended session, one for each target."""
-    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN)).runs
-
-
-def unwritten(config: pytest.Config) -> set[str]:
-    """The targets of an ended session whose results could not be written."""
-    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN)).unwritten
+def plugin_of(config: pytest.Config) -> Plugin:
+    """The suite's plugin in a session; once that has ended, `runs` and `unwritten` tell what came of it."""
+    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN))
 
 
 def run_collected(session: pytest.Session, own: Plugin) -> None:
@@ -149,7 +144,7 @@ class Plugin:
         self.is_worker = hasattr(config, "workerinput")
         self.sessions: dict[str, Session] = {}
         self.collections: dict[str, Collection] = {}
-        self.runs: list[Run] = []
+        self.runs: list[Run] = []  # one for each target, once they have ended
         self.unwritten: set[str] = set()  # the targets whose results could not be written
         self.interrupted = False
         self.crashed = False  # a worker ended unexpectedly

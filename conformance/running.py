@@ -234,7 +234,8 @@ class _Watch:
     def pytest_unconfigure(self) -> None:
         self._stop()
         if self._config is not None:
-            self.runs, self.unwritten = plugin.runs(self._config), plugin.unwritten(self._config)
+            own = plugin.plugin_of(self._config)
+            self.runs, self.unwritten = own.runs, own.unwritten
 
     def _stop(self) -> None:
         if self._bar is not None:

@@ -156,7 +156,6 @@ class Plugin:
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
         self.reports: dict[str, Report] = {}  # of the checks that are under way, by node id
-        self._under_way = ""  # the target of the check that is running
         self._redactors: dict[str, Redactor] = {}
 
     @classmethod
@@ -301,24 +300,23 @@ class Plugin:
         for own in self.sessions.values():
             own.close()
 
-    def unfinished(self) -> list[dict[str, Any]]:
+    def unfinished(self) -> list[Report]:
         """What the checks that an interruption cut short have to report."""
         for report in self.reports.values():
             report.cut_short()
-        return [{**report.to_json(), "target": self._under_way} for report in self.reports.values()]
+        return list(self.reports.values())
 
-    def collect(self, told: dict[str, Any]) -> None:
+    def collect(self, report: Report) -> None:
         """Take in what a check reported."""
-        collection = self.collections.get(told["target"])
-        if collection is not None:
-            collection.add(Report.from_json({name: value for name, value in told.items() if name != "target"}))
+        if report.target in self.collections:
+            self.collections[report.target].add(report)
 
     def lost(self, item: pytest.Item | None, process: str) -> None:
         """Note that a process has ended unexpectedly, while it ran `item`."""
         self.crashed = True
         check = check_of(item)
         if item is not None and check is not None:
-            self.collect({**Report.crashed(check.id, process).to_json(), "target": target_of(item)})
+            self.collect(Report.crashed(check.id, target_of(item), process))
 
     # --- one check
 
@@ -328,8 +326,7 @@ class Plugin:
             return (yield)
         with self._lock(item):
             self._count += 1
-            self.reports[item.nodeid] = Report(check.id, Status.PASSED, self._process, self._count)
-            self._under_way = target_of(item)
+            self.reports[item.nodeid] = Report(check.id, target_of(item), Status.PASSED, self._process, self._count)
             outcome = yield
         if self.is_worker and self.folder is not None and (self.folder / STOP).exists():
             item.session.shouldstop = "the run was cut short"
@@ -367,7 +364,7 @@ class Plugin:
             if session is not None:
                 report.warnings += map(self.clean, session.warnings)
                 session.warnings.clear()
-            told: Any = {**report.to_json(), "target": target_of(item)}
+            told = report.to_json()
             outcome.conformance = json.dumps(told) if self.is_worker else told  # type: ignore[attr-defined]
             del self.reports[item.nodeid]
         return outcome
@@ -429,7 +426,7 @@ class Plugin:
             return
         if isinstance(told, str):
             report.conformance = told = json.loads(told)  # type: ignore[attr-defined]
-        self.collect(told)
+        self.collect(Report.from_json(told))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
@@ -437,8 +434,7 @@ class Plugin:
         match = re.fullmatch(r".*test_(\w+)\.py::test_(\w+)\[(.*)\](@.*)?", crashitem)
         self.crashed = True
         if match is not None and match[3] in self.collections:
-            lost = Report.crashed(f"{match[1]}.{match[2]}", report.node.gateway.id)
-            report.conformance = {**lost.to_json(), "target": match[3]}
+            report.conformance = Report.crashed(f"{match[1]}.{match[2]}", match[3], report.node.gateway.id).to_json()
 
     @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:
@@ -478,10 +474,8 @@ class Plugin:
     def conclude(self, *, cut_short: bool) -> None:
         """Draw the verdict from what was reported, write the results, and stop what `begin` has started."""
         self._concluded = True
-        for report in self.reports.values():  # the check that an interruption cut short
-            report.cut_short()
-            if self._under_way in self.collections:
-                self.collections[self._under_way].add(report)
+        for report in self.unfinished():
+            self.collect(report)
         if not self.is_worker:
             self._gather()
         for name, own in self.sessions.items():

@@ -327,7 +327,7 @@ def _protect(target: Target, table: dict[str, Any], reader: _Table, options: Opt
     """Both switches or neither: a protected target cancels orders only if its configuration and the command say so."""
     if not target.protected or target.mode is not Mode.FULL:
         return target
-    if table.get("mode") != "full":
+    if str(table.get("mode")).lower() != "full":
         if options.mode == "full":
             raise ConfigError(
                 f"--mode: target {target.name!r} is protected: --mode full alone does not make it cancel orders. "

@@ -171,6 +171,7 @@ def test_base_urls(url: str) -> None:
         ("production", None, "pending = [1]", {}, Mode.GUARDED),
         ("production", '"full"', "pending = [1]", {"mode": "guarded"}, Mode.GUARDED),
         ("production", '"full"', "pending = [1]", {"confirm_cancel": ("production",)}, Mode.FULL),
+        ("production", '"FULL"', "pending = [1]", {"confirm_cancel": ("production",)}, Mode.FULL),
         ("production", None, "pending = [1]", {"confirm_cancel": ("production",)}, Mode.GUARDED),
         ("production", '"observe"', None, {}, Mode.OBSERVE),
     ],

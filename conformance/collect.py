@@ -29,10 +29,11 @@ TOOLS = ("hypothesis", "schemathesis")
 
 @dataclass
 class Report:
-    """What one check reported, with its exchanges; numbers in it count within the check. `process` ran it, as the one
-    numbered `place`."""
+    """What one check reported of a target, with its exchanges; numbers in it count within the check. `process` ran it,
+    as the one numbered `place`."""
 
     check: str
+    target: str
     status: Status
     process: str = OWN_PROCESS
     place: int = 0
@@ -52,9 +53,9 @@ class Report:
         self.owners, self.certain = [], False
 
     @classmethod
-    def crashed(cls, check: str, process: str) -> Report:
+    def crashed(cls, check: str, target: str, process: str) -> Report:
         """Of a check whose process was lost while it ran: there is nothing but that."""
-        lost = cls(check, Status.INCONCLUSIVE, process=process, place=sys.maxsize)
+        lost = cls(check, target, Status.INCONCLUSIVE, process=process, place=sys.maxsize)
         lost.cut_short(CRASHED)
         lost.warnings = [f"check {check}: {CRASHED}"]
         return lost

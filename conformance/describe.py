@@ -45,10 +45,9 @@ def explain(requirement: str) -> str:
             else "`store-orders-conformance requirements` lists them"
         )
         raise ConfigError(f"{requirement!r} is not a requirement; {hint}")
-    modal = "The service must" if row.level == "required" else "The service should"
     parts = [
         f"{row.id} ({row.level.value}; specification, section {row.section})",
-        f"{modal} {row.title}.",
+        f"{row.sentence[0].upper()}{row.sentence[1:]}.",
         _labelled("clause", row.clause),
         _labelled("why", row.why),
         "checked by",

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import cast
 
 import pytest
 
 from conformance import preflight, verify
 from conformance.api import Api, Observations, Orders
 from conformance.collect import Report
-from conformance.plugin import PLUGIN, Plugin, check_of, target_of
+from conformance.plugin import check_of, plugin_of, target_of
 from conformance.session import Session
 from conformance.target import Target
 from conformance.transport.client import Answer
@@ -24,7 +23,7 @@ from conformance.transport.wire import Wire
 @pytest.fixture(scope="session")
 def session(request: pytest.FixtureRequest) -> Session:
     """The session of the target that the check is parametrised by."""
-    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).session(request.param)
+    return plugin_of(request.config).session(request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +34,7 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
     if check is None:
         yield None
         return
-    plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
+    plugin = plugin_of(request.config)
     name = target_of(request.node)
     if name in plugin.shared.dead:
         raise verify.Inconclusive(plugin.shared.dead[name])
@@ -100,13 +99,13 @@ def crowded(session: Session) -> bool:
 @pytest.fixture(scope="session")
 def budget(request: pytest.FixtureRequest) -> str:
     """How hard generated checks search: quick, standard or thorough."""
-    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).settings.budget
+    return plugin_of(request.config).settings.budget
 
 
 @pytest.fixture(scope="session")
 def seed(request: pytest.FixtureRequest) -> int:
     """What the random choices of the run derive from."""
-    return cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN)).shared.seed
+    return plugin_of(request.config).shared.seed
 
 
 @pytest.fixture
@@ -136,7 +135,7 @@ def elsewhere(session: Session) -> Callable[[], list[Answer]]:
 @pytest.fixture
 def moment(request: pytest.FixtureRequest) -> Callable[[float], None]:
     """Lets so many seconds pass. The process that will write the reports has them for loading what that takes."""
-    plugin = cast(Plugin, request.config.pluginmanager.get_plugin(PLUGIN))
+    plugin = plugin_of(request.config)
 
     def wait(seconds: float) -> None:
         end = time.monotonic() + seconds

@@ -105,18 +105,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if of_function(metafunc.function) is not None:
-        names = cast(Plugin, metafunc.config.pluginmanager.get_plugin(PLUGIN)).targets
+        names = plugin_of(metafunc.config).targets
         metafunc.parametrize("session", list(names), indirect=True, scope="session")
 
 
-def runs(config: pytest.Config) -> list[Run]:
-    """The runs of an ended session, one for each target."""
-    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN)).runs
-
-
-def unwritten(config: pytest.Config) -> set[str]:
-    """The targets of an ended session whose results could not be written."""
-    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN)).unwritten
+def plugin_of(config: pytest.Config) -> Plugin:
+    """The suite's plugin in a session; once that has ended, `runs` and `unwritten` tell what came of it."""
+    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN))
 
 
 def run_collected(session: pytest.Session, own: Plugin) -> None:
@@ -149,7 +144,7 @@ class Plugin:
         self.is_worker = hasattr(config, "workerinput")
         self.sessions: dict[str, Session] = {}
         self.collections: dict[str, Collection] = {}
-        self.runs: list[Run] = []
+        self.runs: list[Run] = []  # one for each target, once they have ended
         self.unwritten: set[str] = set()  # the targets whose results could not be written
         self.interrupted = False
         self.crashed = False  # a worker ended unexpectedly
@@ -161,7 +156,6 @@ class Plugin:
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
         self.reports: dict[str, Report] = {}  # of the checks that are under way, by node id
-        self._under_way = ""  # the target of the check that is running
         self._redactors: dict[str, Redactor] = {}
 
     @classmethod
@@ -306,24 +300,23 @@ class Plugin:
         for own in self.sessions.values():
             own.close()
 
-    def unfinished(self) -> list[dict[str, Any]]:
+    def unfinished(self) -> list[Report]:
         """What the checks that an interruption cut short have to report."""
         for report in self.reports.values():
             report.cut_short()
-        return [{**report.to_json(), "target": self._under_way} for report in self.reports.values()]
+        return list(self.reports.values())
 
-    def collect(self, told: dict[str, Any]) -> None:
+    def collect(self, report: Report) -> None:
         """Take in what a check reported."""
-        collection = self.collections.get(told["target"])
-        if collection is not None:
-            collection.add(Report.from_json({name: value for name, value in told.items() if name != "target"}))
+        if report.target in self.collections:
+            self.collections[report.target].add(report)
 
     def lost(self, item: pytest.Item | None, process: str) -> None:
         """Note that a process has ended unexpectedly, while it ran `item`."""
         self.crashed = True
         check = check_of(item)
         if item is not None and check is not None:
-            self.collect({**Report.crashed(check.id, process).to_json(), "target": target_of(item)})
+            self.collect(Report.crashed(check.id, target_of(item), process))
 
     # --- one check
 
@@ -333,8 +326,7 @@ class Plugin:
             return (yield)
         with self._lock(item):
             self._count += 1
-            self.reports[item.nodeid] = Report(check.id, Status.PASSED, self._process, self._count)
-            self._under_way = target_of(item)
+            self.reports[item.nodeid] = Report(check.id, target_of(item), Status.PASSED, self._process, self._count)
             outcome = yield
         if self.is_worker and self.folder is not None and (self.folder / STOP).exists():
             item.session.shouldstop = "the run was cut short"
@@ -372,7 +364,7 @@ class Plugin:
             if session is not None:
                 report.warnings += map(self.clean, session.warnings)
                 session.warnings.clear()
-            told: Any = {**report.to_json(), "target": target_of(item)}
+            told = report.to_json()
             outcome.conformance = json.dumps(told) if self.is_worker else told  # type: ignore[attr-defined]
             del self.reports[item.nodeid]
         return outcome
@@ -434,7 +426,7 @@ class Plugin:
             return
         if isinstance(told, str):
             report.conformance = told = json.loads(told)  # type: ignore[attr-defined]
-        self.collect(told)
+        self.collect(Report.from_json(told))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
@@ -442,8 +434,7 @@ class Plugin:
         match = re.fullmatch(r".*test_(\w+)\.py::test_(\w+)\[(.*)\](@.*)?", crashitem)
         self.crashed = True
         if match is not None and match[3] in self.collections:
-            lost = Report.crashed(f"{match[1]}.{match[2]}", report.node.gateway.id)
-            report.conformance = {**lost.to_json(), "target": match[3]}
+            report.conformance = Report.crashed(f"{match[1]}.{match[2]}", match[3], report.node.gateway.id).to_json()
 
     @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:
@@ -483,10 +474,8 @@ class Plugin:
     def conclude(self, *, cut_short: bool) -> None:
         """Draw the verdict from what was reported, write the results, and stop what `begin` has started."""
         self._concluded = True
-        for report in self.reports.values():  # the check that an interruption cut short
-            report.cut_short()
-            if self._under_way in self.collections:
-                self.collections[self._under_way].add(report)
+        for report in self.unfinished():
+            self.collect(report)
         if not self.is_worker:
             self._gather()
         for name, own in self.sessions.items():

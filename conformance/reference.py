@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO
 
 from conformance.target import REFERENCE, Mode, Secret, States, Target
 
@@ -67,9 +66,5 @@ class ReferenceServer:
             self._process.kill()
             self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            _close(pipe)
-
-
-def _close(pipe: IO[bytes] | None) -> None:
-    if pipe is not None:
-        pipe.close()
+            if pipe is not None:
+                pipe.close()

@@ -39,7 +39,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
-    if workers is not None and workers != "auto" and not (workers.isdigit() and 1 <= int(workers) <= 64):
+    if workers is not None and workers != "auto" and not (workers.isdecimal() and 1 <= int(workers) <= 64):
         raise ConfigError(f"-n {workers}: a number of workers from 1 to 64, or auto")
     if chosen.waivers is not None:
         waivers.read(chosen.waivers, datetime.now(UTC).date())
@@ -234,7 +234,8 @@ class _Watch:
     def pytest_unconfigure(self) -> None:
         self._stop()
         if self._config is not None:
-            self.runs, self.unwritten = plugin.runs(self._config), plugin.unwritten(self._config)
+            own = plugin.plugin_of(self._config)
+            self.runs, self.unwritten = own.runs, own.unwritten
 
     def _stop(self) -> None:
         if self._bar is not None:

@@ -11,11 +11,10 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.api import Api, Observations, Orders
-from conformance.check import Check, Needs, all_checks, exclusions, shares
+from conformance.check import Check, Needs, Shares, all_checks, exclusions, shares
 from conformance.checks import credentials
 from conformance.contract import catalogue
 from conformance.states import leases
-from conformance.states.leases import Allotment
 from conformance.states.provider import Provider, Recorded, connect
 from conformance.target import Mode, States, Target
 from conformance.transport.client import Answer, Client, Observer
@@ -95,7 +94,7 @@ class Session:
     def orders(self, check: str, api: Api) -> tuple[leases.Leases, Orders]:
         """The orders of one check, and the leases to give back when it ends."""
         ledger = self.shared / f"{self.target.name}.{os.getpid()}{leases.LEDGER}" if self.shared else None
-        held = leases.Leases(self.provider, self.guard, self.allotments.get(check), ledger)
+        held = leases.Leases(self.provider, self.guard, self.shares.get(check, ((), ())), ledger)
         return held, Orders(held, api)
 
     @property
@@ -114,10 +113,9 @@ class Session:
         return [check.needs for check in self._checks if check.id not in self.exclusions]
 
     @cached_property
-    def allotments(self) -> dict[str, Allotment]:
+    def shares(self) -> Shares:
         """The static ids set aside for each check that gets any."""
-        shared = shares(self._checks, self.target)
-        return {check: Allotment(tuple(pending), tuple(shipped)) for check, (pending, shipped) in shared.items()}
+        return shares(self._checks, self.target)
 
     @property
     def _checks(self) -> list[Check]:

@@ -71,6 +71,9 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     selected = only - skip
     if not selected:
         raise ConfigError("--only and --skip together leave no requirement: nothing would be checked")
+    for flag in OPTIONS:
+        if values.get(flag[2:].replace("-", "_")) == "":  # else the run would do without: be of another target, say
+            raise ConfigError(f"{flag} is empty; give it a value, or leave it out (is a variable not set?)")
     timeout = values.get("timeout")
     if timeout is not None and not 0 < timeout <= 3600:
         raise ConfigError(f"--timeout {timeout:g}: a number of seconds above 0, up to 3600")

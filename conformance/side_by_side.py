@@ -55,7 +55,7 @@ class SideBySide:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Run all items, with as many processes as there are to be; None where there is to be but this one."""
-        own = cast(plugin.Plugin, session.config.pluginmanager.get_plugin(plugin.PLUGIN))
+        own = plugin.plugin_of(session.config)
         if self._workers in (None, "auto"):
             count = max(own.side_by_side, (os.cpu_count() or 1) if self._workers else 1)
         else:

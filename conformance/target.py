@@ -351,7 +351,7 @@ def _protect(target: Target, table: dict[str, Any], reader: _Table, options: Opt
     """Both switches or neither: a protected target cancels orders only if its configuration and the command say so."""
     if not target.protected or target.mode is not Mode.FULL:
         return target
-    if table.get("mode") != "full":
+    if str(table.get("mode")).lower() != "full":
         if options.mode == "full":
             raise ConfigError(
                 f"--mode: target {target.name!r}, or its address, is protected: --mode full alone does not make it "
@@ -523,10 +523,16 @@ def _http_url(text: str, where: str) -> str:
     try:
         parts = urlsplit(text)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")  # as whoever looks it up does, who raises this then
     except ValueError:
         valid = False
     if not valid:
         raise ConfigError(f"{where}: {text!r} is no http or https URL")
+    if not re.fullmatch(r"[!-~]+", text):
+        raise ConfigError(
+            f"{where}: {text!r} holds a character that no URL can carry (blank, control or non-ASCII); percent-encode "
+            "it, or in the name of a host write xn--…"
+        )
     if parts.username or parts.password:
         raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
     return text

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
+from typing import Any
 
 from conformance.contract.catalogue import Level, Requirement
 
@@ -154,12 +155,7 @@ def _attributed(result: RequirementResult, failed: set[str]) -> RequirementResul
     if result.status is not Status.FAILED or not causes or any(check.certain for check in result.checks):
         return result
     note = f"this rests on {' and '.join(causes)}, which failed; fix that first. Seen: "
-    checks = tuple(
-        replace(check, status=Status.INCONCLUSIVE, message=note + check.message, owners=tuple(causes))
-        if check.status is Status.FAILED
-        else check
-        for check in result.checks
-    )
+    checks = _noted(result.checks, Status.FAILED, note, status=Status.INCONCLUSIVE, owners=tuple(causes))
     return replace(result, status=Status.INCONCLUSIVE, checks=checks)
 
 
@@ -169,13 +165,16 @@ def _spared(result: RequirementResult, waived: set[str]) -> RequirementResult:
     open_checks = [check for check in result.checks if check.status is Status.INCONCLUSIVE]
     if result.status is not Status.INCONCLUSIVE or not all(waived & set(check.owners) for check in open_checks):
         return result
-    checks = tuple(
-        replace(check, status=Status.EXCLUDED, message=f"not decided while its cause is waived: {check.message}")
-        if check.status is Status.INCONCLUSIVE
-        else check
-        for check in result.checks
-    )
+    note = "not decided while its cause is waived: "
+    checks = _noted(result.checks, Status.INCONCLUSIVE, note, status=Status.EXCLUDED)
     return replace(result, status=worst(check.status for check in checks), checks=checks)
+
+
+def _noted(checks: Iterable[CheckResult], which: Status, note: str, **other: Any) -> tuple[CheckResult, ...]:
+    """`checks`, those that ended as `which` with `other` values and a note before their message."""
+    return tuple(
+        replace(check, message=note + check.message, **other) if check.status is which else check for check in checks
+    )
 
 
 def unneeded_waivers(results: Iterable[RequirementResult], waivers: Mapping[str, Waiver]) -> list[str]:

@@ -55,26 +55,26 @@ def shipped(order: Order) -> bool:
     return order.status is Status.SHIPPED
 
 
-def responses(service: Service, change: Callable[[Request, Response], Response | None]) -> None:
-    """Changes every response, 401 included; the change may alter what it is given, or give another."""
-    inner = service.respond
+Change = Callable[[Request, Response], Response | None]
+"""What a fault or variant makes of a response: it may alter what it is given, or give another."""
 
-    def respond(request: Request) -> Response:
-        response = inner(request)
+
+def _then(inner: Callable[..., Response], change: Change) -> Callable[..., Response]:
+    def changed(request: Request, *more: object) -> Response:
+        response = inner(request, *more)
         return change(request, response) or response
 
-    service.respond = respond
+    return changed
 
 
-def granted(service: Service, change: Callable[[Request, Response], Response | None]) -> None:
+def responses(service: Service, change: Change) -> None:
+    """Changes every response, 401 included."""
+    service.respond = _then(service.respond, change)
+
+
+def granted(service: Service, change: Change) -> None:
     """Changes every response to a request that carried the key."""
-    inner = service.dispatch
-
-    def dispatch(request: Request) -> Response:
-        response = inner(request)
-        return change(request, response) or response
-
-    service.dispatch = dispatch
+    service.dispatch = _then(service.dispatch, change)
 
 
 def instead(service: Service, answer: Callable[[Request], Response | None]) -> None:
@@ -83,15 +83,9 @@ def instead(service: Service, answer: Callable[[Request], Response | None]) -> N
     service.dispatch = lambda request: answer(request) or inner(request)
 
 
-def refusals(service: Service, change: Callable[[Request, Response], Response | None]) -> None:
+def refusals(service: Service, change: Change) -> None:
     """Changes every 401."""
-    inner = service.refuse
-
-    def refuse(request: Request, credentials: Credentials) -> Response:
-        response = inner(request, credentials)
-        return change(request, response) or response
-
-    service.refuse = refuse
+    service.refuse = _then(service.refuse, change)
 
 
 def credentials(service: Service, judge: Callable[[Request, Credentials], Credentials]) -> None:

@@ -15,6 +15,8 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from pipelines import PROJECT, Runner
 
+from conformance.reference import ReferenceServer
+
 settings.register_profile(
     "harness",
     deadline=None,
@@ -30,6 +32,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Announce the markers of the suite's checks, which are imported here without its plugin."""
     config.addinivalue_line("markers", "alone: runs while no other check does")
     config.addinivalue_line("markers", "lengthy: begins early, where several checks run at once")
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ReferenceServer]:
+    """A reference server in a process of its own."""
+    server = ReferenceServer()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -178,6 +178,7 @@ def test_version(command: Command) -> None:
         (("run", "--config", "none.toml"), ("none.toml: cannot be read",)),
         (("run", "-n", "0"), ("-n 0: a number of workers",)),
         (("run", "-n", "many"), ("-n many: a number of workers",)),
+        (("run", "-n", "²"), ("-n ²: a number of workers",)),
         (("run", "--waivers", "none.toml"), ("none.toml: cannot be read",)),
         (("run", "--confirm-cancel", "production"), ("--confirm-cancel production: no target of that name",)),
         (("run", "--base-url", "http://127.0.0.1:9/v2", "--api-key-env", "KEY"), ("does not end with /v1",)),

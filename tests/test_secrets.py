@@ -9,7 +9,7 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -194,11 +194,3 @@ def test_a_suite_that_breaks(breaks: str, how: str, tmp_path: Path, reference: R
     told = said + "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("results.json"))
     assert ("was cut short" if breaks == "an interruption" else "broken") in told, said
     assert_nowhere(address.key, said, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceServer]:
-    """A reference server with a key that the tests know."""
-    server = ReferenceServer()
-    yield server
-    server.stop()

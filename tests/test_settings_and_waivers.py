@@ -84,6 +84,16 @@ def test_only_and_skip(only: set[str], skip: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "flag", [flag for flag, how in settings.OPTIONS.items() if "metavar" in how and not {"type", "action"} & how.keys()]
+)
+def test_an_empty_value_is_not_taken_for_none(flag: str) -> None:
+    """`--base-url "$URL"` with no such variable would judge the reference server, and pass."""
+    name = flag[2:].replace("-", "_")
+    with pytest.raises(ConfigError, match=f"{flag} .*(is empty|names nothing)"):
+        settings.read((), {name: ""})
+
+
+@pytest.mark.parametrize(
     ("values", "said"),
     [
         (

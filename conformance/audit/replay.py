@@ -143,11 +143,11 @@ class Replay(plugin.Plugin):
         told: dict[str, Any] | None = getattr(report, "conformance", None)
         if told is None:
             return
-        process = told.pop("target")
+        process = told["target"]  # which is a target of its own here
         made = Report.from_json({**told, "process": process, "seconds": self._seconds.get(told["check"], 0.0)})
         if made.check in self.record.unfinished:
             if made.check in self._crashed:
-                made = Report.crashed(made.check, process)
+                made = Report.crashed(made.check, process, process)
             else:
                 made.cut_short()
         self.collections[process].add(made)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -74,6 +74,10 @@ def parse(body: bytes) -> JsonText:
         raise NotJson(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
     if _too_deep(body):
         raise TooDeep(f"it is nested deeper than {MAX_DEPTH} levels, the limit of this reader (RFC 8259 section 9)")
+    return _read(text)
+
+
+def _read(text: str, parse_int: Callable[[str], Any] = int) -> JsonText:
     doubled: list[str] = []
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -82,13 +86,9 @@ def parse(body: bytes) -> JsonText:
             doubled.extend(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         return named
 
-    def read(**how: Any) -> JsonText:
-        doubled.clear()
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=Number, object_pairs_hook=members, **how)
-        return JsonText(value, doubled)
-
+    hooks: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": Number, "object_pairs_hook": members}
     try:
-        return read()
+        return JsonText(json.loads(text, parse_int=parse_int, **hooks), doubled)
     except NotJson:
         raise
     except json.JSONDecodeError as error:
@@ -98,7 +98,7 @@ def parse(body: bytes) -> JsonText:
     except RecursionError:  # brackets that are never closed are nested too deep for the parser
         raise NotJson("its brackets do not match") from None
     except ValueError:  # an integer with more digits than Python converts
-        return read(parse_int=_integer)
+        return _read(text, _integer)
 
 
 def integer(value: object) -> int | None:

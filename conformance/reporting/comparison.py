@@ -194,7 +194,7 @@ def html(compared: Comparison) -> str:
     """A comparison as a self-contained HTML page."""
     body = [
         _tag("p", compared.verdict, kind="verdict"),
-        _table("The two runs", ("Run", "Result"), [(_named(r), outline.headline(r)) for r in _runs(compared)]),
+        _table("The two runs", ("Run", "Result"), [(_named(r), outline.headline(r)) for r in (compared.a, compared.b)]),
     ]
     for title, changes in _parts(compared):
         rows = [
@@ -345,10 +345,6 @@ def _parts(compared: Comparison) -> list[tuple[str, tuple[Change, ...]]]:
         ("Otherwise different", compared.others),
     ]
     return [(title, changes) for title, changes in parts if changes]
-
-
-def _runs(compared: Comparison) -> tuple[Run, Run]:
-    return compared.a, compared.b
 
 
 def _named(run: Run) -> str:

@@ -131,7 +131,7 @@ def read(text: str | bytes) -> Evidence:
         raise HarError(f"not JSON: {error}") from error
     except KeyError as error:
         raise HarError(f"not written by this suite: no {error.args[0]!r}") from error
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, OverflowError, OSError, msgspec.ValidationError) as error:
         raise HarError(f"not a HAR file: {error}") from error
 
 
@@ -211,17 +211,20 @@ def _exchange(entry: dict[str, Any]) -> Exchange:
     body = content.get("text", "")
     if content.get("encoding") == "base64":
         body = base64.b64decode(body, validate=True).decode("utf-8", "surrogateescape")
-    return Exchange(
+    data = {
         **{name: entry[f"_{name}"] for name in _OWN},
         **{name: entry[f"_{name}"] for name in _SPARE if f"_{name}" in entry},
-        method=request["method"],
-        url=request["url"],
-        request_headers=[(record["name"], record["value"]) for record in request["headers"]],
-        request_body=None if posted is None else posted["text"],
-        status=response["status"] or None,
-        reason=response["statusText"],
-        http_version=response["httpVersion"],
-        headers=[(record["name"], record["value"]) for record in response["headers"]],
-        body=body,
-        body_size=content["size"],
-    )
+        "method": request["method"],
+        "url": request["url"],
+        "request_headers": [(record["name"], record["value"]) for record in request["headers"]],
+        "request_body": None if posted is None else posted["text"],
+        "status": response["status"] or None,
+        "reason": response["statusText"],
+        "http_version": response["httpVersion"],
+        "headers": [(record["name"], record["value"]) for record in response["headers"]],
+        "body": body,
+        "body_size": content["size"],
+    }
+    exchange = msgspec.convert(data, Exchange)  # whose types the writers rely on
+    datetime.fromtimestamp(exchange.started, UTC)
+    return exchange

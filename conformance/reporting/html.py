@@ -278,20 +278,8 @@ def _timings(run: Run) -> list[Timing]:
     rows = []
     for operation, exchanges in _by_operation(run).items():
         times = sorted(1000 * exchange.seconds for exchange in exchanges if exchange.status is not None)
-        if times:
-            high = times[min(len(times) - 1, int(0.95 * len(times)))]
-            rows.append(
-                Timing(
-                    operation,
-                    len(times),
-                    len(exchanges) - len(times),
-                    statistics.median(times),
-                    high,
-                    times[-1],
-                )
-            )
-        else:
-            rows.append(Timing(operation, 0, len(exchanges), 0.0, 0.0, 0.0))
+        told = (statistics.median(times), times[int(0.95 * len(times))], times[-1]) if times else (0.0, 0.0, 0.0)
+        rows.append(Timing(operation, len(times), len(exchanges) - len(times), *told))
     return rows
 
 

@@ -19,7 +19,6 @@ from conformance.verdict import NO_CHECK, CheckResult, RequirementResult, Status
 
 #: What a state provider was asked, as messages quote it: it differs from check to check where the cause is the same.
 _ASKED = re.compile(r'\{"state": .*?(?:\}\}|…)')
-_KEY_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def score(run: Run) -> str:
@@ -187,9 +186,7 @@ def described(number: int, exchange: Exchange | None) -> str:
 
 def key_variable(run: Run) -> str:
     """The environment variable that stands for the key in the run's `curl` lines."""
-    lines = (check.failure.curl for result in run.requirements for check in result.checks if check.failure)
-    names = (match[1] for line in lines if line and (match := _KEY_VARIABLE.search(line)))
-    return next(names, "API_KEY")
+    return run.circumstances.key_variable if run.circumstances else "API_KEY"
 
 
 def meaning(run: Run) -> str:

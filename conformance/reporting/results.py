@@ -10,10 +10,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from datetime import datetime
 from functools import cache
 from importlib.resources import files as package_files
 from typing import Any
 
+from conformance.contract import dates
 from conformance.contract.catalogue import Level, Requirement
 from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.transport.evidence import Exchange
@@ -114,6 +116,9 @@ def from_json(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[
         place = "/".join(map(str, error.absolute_path)) or "the document"
         raise ResultsError(f"{place}: {error.message[:300]}")
     suite, run, target = data["suite"], data["run"], data["target"]
+    for name in ("started", "finished"):
+        if not (dates.is_rfc3339(run[name]) and isinstance(dates.instant(run[name]), datetime)):
+            raise ResultsError(f"run/{name}: {run[name][:300]!r} is no moment in time")
     return Run(
         target=target["name"],
         base_url=target["base_url"],

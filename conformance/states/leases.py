@@ -6,13 +6,12 @@ provider does not take back is kept in a list for the reader; it is never held a
 
 from __future__ import annotations
 
-import glob
 import json
+import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +23,23 @@ from conformance.transport.guard import Guard
 LEDGER = ".held"
 
 
-@dataclass(frozen=True)
-class Allotment:
-    """The static ids set aside for one check."""
-
-    pending: tuple[int, ...] = ()
-    shipped: tuple[int, ...] = ()
-
-
 class Leases:
-    """The orders that one check holds. With static lists there is no provider, and the allotment is all there is."""
+    """The orders that one check holds. With static lists there is no provider, and a share of them is all there is."""
 
     def __init__(
-        self, provider: Provider | None, guard: Guard, allotment: Allotment | None = None, ledger: Path | None = None
+        self,
+        provider: Provider | None,
+        guard: Guard,
+        share: tuple[Sequence[int], Sequence[int]] = ((), ()),
+        ledger: Path | None = None,
     ) -> None:
-        """`ledger` is a file that says what is held, for `return_left` if this process does not live to return it."""
+        """`share` are the pending and the shipped static ids set aside for the check; `ledger` is a file that says
+        what is held, for `return_left` if this process does not live to return it."""
         self._provider = provider
         self._ledger = ledger
         self._guard = guard
-        self._static = {
-            State.PENDING: list(allotment.pending if allotment else ()),
-            State.SHIPPED: list(allotment.shipped if allotment else ()),
-        }
-        self._held: list[tuple[State, list[int]]] = []
+        self._static = dict(zip((State.PENDING, State.SHIPPED), map(list, share), strict=True))
+        self._held: dict[State, list[int]] = {}
 
     @property
     def source(self) -> str:
@@ -83,8 +76,7 @@ class Leases:
         """Return everything that is held; a sentence for each set of orders that could not be returned."""
         left_behind = []
         with undisturbed():
-            for state in dict.fromkeys(state for state, _ in self._held):
-                ids = [number for held, taken in self._held if held is state for number in taken]
+            for state, ids in self._held.items():
                 if self._provider is not None:
                     left_behind += _returned(self._provider, state, ids)
                 self._guard.take_back(ids)
@@ -105,7 +97,7 @@ class Leases:
         return ids
 
     def _hold(self, state: State, ids: list[int]) -> None:
-        self._held.append((state, ids))
+        self._held.setdefault(state, []).extend(ids)
         self._write_down()
 
     def _write_down(self) -> None:
@@ -142,8 +134,9 @@ def return_left(provider: Provider, folder: Path, target: str) -> list[str]:
     """Return what processes that are no more held of `target`, by their ledgers in `folder`. What could not be returned
     is said as `Leases.give_back` says it."""
     left_behind = []
-    for ledger in folder.glob(f"{glob.escape(target)}.*{LEDGER}"):
-        for state, ids in json.loads(ledger.read_text(encoding="ascii")):
+    own = re.compile(rf"{re.escape(target)}\.[0-9]+{re.escape(LEDGER)}")  # not those of a target called TARGET.eu
+    for ledger in sorted(path for path in folder.iterdir() if own.fullmatch(path.name)):
+        for state, ids in json.loads(ledger.read_text(encoding="ascii")).items():
             left_behind += _returned(provider, State(state), ids)
     return left_behind
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 import string
 from collections import Counter
 from collections.abc import Collection, Mapping
-from itertools import chain, pairwise
+from itertools import chain
 from urllib.parse import quote
 
 #: A part of the key of this length or more is as secret as the key.
@@ -106,24 +107,14 @@ class Redactor:
         lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
         if not _present(self._blocks, lowered):
             return text
-        covered: list[tuple[int, int]] = []
+        covered = bytearray(len(text))  # 1 for each character that belongs to a part
         for part in self._parts:
             start = lowered.find(part)
             while start >= 0:
-                covered.append((start, start + len(part)))
+                covered[start : start + SECRET_PART] = b"\1" * SECRET_PART
                 start = lowered.find(part, start + 1)
-        if not covered:
-            return text
-        covered.sort()
-        merged = [covered[0]]
-        for start, end in covered[1:]:
-            if start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
-        edges = [0, *(edge for span in merged for edge in span), len(text)]
-        kept = [text[a:b] for a, b in list(pairwise(edges))[::2]]
-        return "<part of the key>".join(kept)
+        edges = [0, *(edge for run in re.finditer(b"\1+", covered) for edge in run.span()), len(text)]
+        return "<part of the key>".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
 
 
 def _anchors(forms: list[str]) -> dict[str, set[str]]:

@@ -155,6 +155,12 @@ def test_integers_are_exact(number: int) -> None:
     assert integer(parse(str(number).encode()).value) == number
 
 
+@pytest.mark.parametrize("rest", [b",]", b", NaN]", b', "\n"]', b"", b', {"a": ' * 199])
+def test_what_follows_a_long_integer_is_looked_at_all_the_same(rest: bytes) -> None:
+    with pytest.raises(NotJson):
+        parse(b"[" + b"9" * 5_000 + rest)
+
+
 @pytest.mark.parametrize("digits", [5_000, 200_000])
 def test_integers_of_any_length_are_read(digits: int) -> None:
     """Python refuses to convert more than 4,300 digits; the JSON text is one all the same."""

@@ -98,13 +98,6 @@ def run(folder: Path, targets: dict[str, str], key: str, *words: str) -> Ran:
 
 
 @pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceServer]:
-    server = ReferenceServer()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
 def hostile(reference: ReferenceServer) -> Iterator[HostileService]:
     service = HostileService(reference.address.base_url)
     yield service

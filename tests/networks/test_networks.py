@@ -27,13 +27,6 @@ SOME = ("--only", "LIST-1,CANCEL-1,CANCEL-2,AUTH-2,HTTP", *EVERYTHING)
 
 
 @pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceServer]:
-    server = ReferenceServer()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
 def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a private authority, a server's certificate for loopback, and a client's with its key."""
     folder = tmp_path_factory.mktemp("pki")

@@ -48,7 +48,7 @@ class _Keep:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        self.runs = plugin.runs(self.config)
+        self.runs = plugin.plugin_of(self.config).runs
 
 
 def judge(seed: int) -> Found:

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.collect import CRASHED
 from conformance.contract.catalogue import Level, Requirement, load
-from conformance.reporting.run import Observed, Run
+from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, verdict
 
@@ -86,6 +86,7 @@ def run(
         "complete": complete,
         "requests": len(exchanges),
         "command": "store-orders-conformance run staging",
+        "circumstances": Circumstances((), (), (), KEY, "url", (), (), 0, False, ()),
         "exchanges": exchanges,
     }
     return Run(**{**values, **more})

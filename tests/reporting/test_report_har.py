@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -101,6 +102,22 @@ def test_exchanges_come_in_the_order_of_their_numbers() -> None:
 def test_says_that_something_is_not_ours(text: str | bytes) -> None:
     with pytest.raises(har.HarError):
         har.read(text)
+
+
+@pytest.mark.parametrize("odd", [True, 1e300, ["x"], {"a": 1}], ids=repr)
+def test_what_has_another_type_is_refused_where_it_is_read(odd: Any) -> None:
+    """The writers rely on the types, and would end with a trace."""
+    document = json.loads(har.render(failing()))
+    entry = document["log"]["entries"][0]
+    for place, name in (
+        (entry, "_check"), (entry, "_credential"), (entry, "_operation"), (entry, "_started"),
+        (entry["request"], "url"), (entry["response"]["content"], "text"), (entry["response"]["headers"][0], "name"),
+    ):  # fmt: skip
+        kept, place[name] = place[name], odd
+        with pytest.raises(har.HarError):
+            har.read(json.dumps(document))
+        place[name] = kept
+    assert har.read(json.dumps(document)).exchanges == list(failing().exchanges)
 
 
 def test_a_browsers_har_is_not_ours() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from reporting_runs import EVERY, conformant, exchange, failing, guarded, interrupted, passing, run, undecided
+from reporting_runs import EVERY, KEY, conformant, exchange, failing, guarded, interrupted, passing, run, undecided
 
 from conformance.contract.catalogue import load
 from conformance.reporting import html
@@ -96,6 +96,11 @@ def test_a_failure_shows_clause_evidence_and_curl() -> None:
         "/store/orders/102",
     ):
         assert word in article
+
+
+def test_curl_lines_name_the_key_of_the_target_where_nothing_failed() -> None:
+    checks = [CheckResult("c", "LIST-1", Status.INCONCLUSIVE, "503", 1, (0,))]
+    assert f"Bearer ${{{KEY}}}" in html.render(run(checks, (exchange(0, status=503),)))
 
 
 def test_a_normal_run_is_less_than_a_mebibyte() -> None:

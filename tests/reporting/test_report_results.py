@@ -75,6 +75,15 @@ def test_says_why_something_cannot_be_read(text: str | bytes, said: str) -> None
         results.read(text)
 
 
+@pytest.mark.parametrize("told", ["", "yesterday", "2026-11-21", "2026-11-21T06:00:00", "2026-11-21T06:00:60Z"])
+def test_a_run_begins_and_ends_at_some_time(told: str) -> None:
+    for name in ("started", "finished"):
+        data = results.to_json(conformant(), {})
+        data["run"][name] = told
+        with pytest.raises(results.ResultsError, match=f"run/{name}: .* is no moment in time"):
+            results.from_json(data)
+
+
 def test_names_the_place_of_a_mistake() -> None:
     data = results.to_json(conformant(), {})
     data["requirements"][3]["status"] = "great"

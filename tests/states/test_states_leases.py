@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot, shares
 from conformance.contract import catalogue
-from conformance.states.leases import Allotment, Leases, return_left
+from conformance.states.leases import Leases, return_left
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode, States
 from conformance.transport.guard import Guard
@@ -51,9 +52,11 @@ class Store:
         pass
 
 
-def leases(store: Store | None = None, allotment: Allotment | None = None) -> tuple[Leases, Guard]:
+def leases(
+    store: Store | None = None, pending: Sequence[int] = (), shipped: Sequence[int] = ()
+) -> tuple[Leases, Guard]:
     guard = Guard(Mode.FULL)
-    return Leases(store, guard, allotment), guard
+    return Leases(store, guard, (pending, shipped)), guard
 
 
 def test_what_is_taken_may_be_cancelled_until_it_is_given_back() -> None:
@@ -170,15 +173,19 @@ def test_an_interruption_waits_for_the_answer() -> None:
 def test_what_a_process_held_that_is_no_more_is_returned(tmp_path: Path) -> None:
     store = Store()
     for name, ended in (("a.1.held", True), ("a.2.held", False), ("b.1.held", True)):
-        held = Leases(store, Guard(Mode.FULL), None, tmp_path / name)
+        held = Leases(store, Guard(Mode.FULL), ledger=tmp_path / name)
         held.take(State.PENDING, 2)
         held.take(State.SHIPPED, 1)
         if not ended:
             held.give_back()
     assert return_left(store, tmp_path, "a") == []
     assert len(store.placed) == 3
+    other = Leases(store, Guard(Mode.FULL), ledger=tmp_path / "a.eu.1.held")
+    (left,) = other.take(State.PENDING, 1)
+    assert return_left(store, tmp_path, "a") == []
+    assert left in store.placed, "they are of another target, with another store"
     store.failing = {107}
-    (tmp_path / "c.1.held").write_text('[["pending orders", [107, 108]]]', encoding="ascii")
+    (tmp_path / "c.1.held").write_text('{"pending orders": [107, 108]}', encoding="ascii")
     (said,) = return_left(store, tmp_path, "c")
     assert said.startswith("orders left behind (pending orders): 107, 108: ")
 
@@ -187,7 +194,7 @@ def test_what_a_process_held_that_is_no_more_is_returned(tmp_path: Path) -> None
 
 
 def test_each_static_id_is_used_once() -> None:
-    held, guard = leases(None, Allotment((1, 2, 3), (9,)))
+    held, guard = leases(None, (1, 2, 3), (9,))
     assert held.take(State.PENDING, 2) == [1, 2]
     assert held.take(State.PENDING, 1) == [3]
     assert held.take(State.SHIPPED, 1) == [9]

@@ -24,6 +24,17 @@ ROWS = {
     "CANCEL-3": "the order was placed as shipped, and nothing was done to it since",
     "CANCEL-5": "no such order exists",
 }
+#: What may be wrong instead: where one of these failed, the doubt is likely to be its consequence.
+CAUSES = {
+    "AUTH-1": ("AUTH-6",),
+    "AUTH-2": ("AUTH-6",),
+    "AUTH-3": ("AUTH-6",),
+    "AUTH-4": ("AUTH-2", "AUTH-3", "AUTH-6"),
+    "LIST-3": ("AUTH-5", "LIST-2", "LIST-5", "LIST-8", "LIST-9", "CANCEL-8", "CANCEL-9"),
+    "CANCEL-1": ("AUTH-5", "LIST-9", "CANCEL-8", "CANCEL-9", "CANCEL-10"),
+    "CANCEL-3": ("LIST-9", "CANCEL-8", "CANCEL-9", "CANCEL-10"),
+    "CANCEL-5": ("CANCEL-9", "CANCEL-10"),
+}
 #: What a cancel with the key is answered, by what the order is, and the requirement that says so.
 CANCELLING = {"pending": (204, "CANCEL-1"), "shipped": (409, "CANCEL-3"), "absent": (404, "CANCEL-5")}
 
@@ -43,7 +54,7 @@ def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
     if row is not None:
         yield row, f"{answer.exchange.line} answered {answer.exchange.received}, although {ROWS[row]}"
     if answer.lacking:
-        yield "LIST-3", f"order {answer.lacking[0]} is not in the listing that was answered, although {ROWS['LIST-3']}"
+        yield "LIST-3", f"order {answer.lacking[0]} is not in the listing, although {ROWS['LIST-3']}"
 
 
 def _credentials(answer: Answer) -> str | None:

@@ -32,7 +32,7 @@ from conformance.reporting.run import Run
 from conformance.session import Session
 from conformance.settings import Settings
 from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
-from conformance.verdict import Status
+from conformance.verdict import EVERY_EXCHANGE, Status
 from reference_server.api import Service
 from reference_server.faults import FAULTS
 from reference_server.running import Running, build
@@ -144,13 +144,13 @@ def by_status(run: Run) -> dict[Status, tuple[str, ...]]:
 
 def _named(check: str, requirement: str) -> str:
     """The name of a check in proofs: its id, for the judges of every exchange with the requirement."""
-    return f"{check} for {requirement}" if check == universal.EVERY_EXCHANGE else check
+    return f"{check} for {requirement}" if check == EVERY_EXCHANGE else check
 
 
 def every_check() -> tuple[str, ...]:
     """The names of all checks, of requirements that a server can break."""
     own = [check.id for check in all_checks() if check.requirement not in matrix.NO_FAULT]
-    return (*own, *(_named(universal.EVERY_EXCHANGE, requirement) for requirement in universal.JUDGES))
+    return (*own, *(_named(EVERY_EXCHANGE, requirement) for requirement in universal.JUDGES))
 
 
 def proofs() -> matrix.Proofs:

@@ -17,10 +17,10 @@ from urllib.parse import unquote, urlsplit
 
 from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
-from conformance.doubts import doubts
+from conformance.doubts import CAUSES, doubts
 from conformance.transport.client import Answer, pause, turned_away
 from conformance.transport.evidence import STATUSES, Allowed, Exchange, Operation, Trouble
-from conformance.verdict import CheckResult, Failure, Status
+from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 from conformance.verify import GATEWAY
 
 
@@ -296,10 +296,6 @@ class Judge:
         exchange.undecided |= dict(doubts(answer))
 
 
-#: The id of the check that stands for the judges in results.
-EVERY_EXCHANGE = "every_exchange"
-
-
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:
     """What the exchanges of a run say of one requirement; None where none has a bearing on it."""
     judged = [
@@ -323,7 +319,14 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
         )
     if undecided:
         message = undecided[0].undecided[requirement]
-        return CheckResult(EVERY_EXCHANGE, requirement, Status.INCONCLUSIVE, message, exchanges=(undecided[0].number,))
+        return CheckResult(
+            EVERY_EXCHANGE,
+            requirement,
+            Status.INCONCLUSIVE,
+            message,
+            exchanges=(undecided[0].number,),
+            owners=CAUSES.get(requirement, ()),
+        )
     return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {len(judged)} exchanges")
 
 

@@ -30,6 +30,8 @@ class Status(StrEnum):
 WORST_FIRST = tuple(Status)
 #: The id that stands for a check where a requirement has none.
 NO_CHECK = "none"
+#: The id of the check that stands for the judges of every exchange.
+EVERY_EXCHANGE = "every_exchange"
 #: The statuses that say something about the service.
 EXERCISED = frozenset({Status.PASSED, Status.FAILED, Status.WAIVED})
 
@@ -73,7 +75,7 @@ class CheckResult:
     seconds: float = 0.0
     exchanges: tuple[int, ...] = ()
     failure: Failure | None = None
-    owners: tuple[str, ...] = ()  # of an inconclusive one: the requirements that own what went wrong
+    owners: tuple[str, ...] = ()  # of an inconclusive one: the requirements that own, or may own, what went wrong
     certain: bool = False  # of a failed one: it cannot be the consequence of another failure
 
 
@@ -98,9 +100,12 @@ class RequirementResult:
 
     @property
     def reason(self) -> str:
-        """The message of the first check that has the requirement's own status."""
+        """The message of the first check that has the requirement's own status; one that does not point back to this
+        requirement says more."""
         status = Status.FAILED if self.status is Status.WAIVED else self.status
-        return next((check.message for check in self.checks if check.status is status and check.message), "")
+        telling = [check for check in self.checks if check.status is status and check.message]
+        telling.sort(key=lambda check: check.owners == (self.requirement.id,))
+        return telling[0].message if telling else ""
 
 
 @dataclass(frozen=True)
@@ -144,30 +149,62 @@ def fold(
         if waiver and result.status is Status.FAILED:
             result = replace(result, status=Status.WAIVED, waiver=waiver)
         results.append(result)
-    failed = {result.requirement.id for result in results if result.status in (Status.FAILED, Status.WAIVED)}
-    waived = {result.requirement.id for result in results if result.status is Status.WAIVED}
-    return [_spared(_attributed(result, failed), waived) for result in results]
+    return _spared(_attributed(results))
 
 
-def _attributed(result: RequirementResult, failed: set[str]) -> RequirementResult:
-    """A failure of a requirement that rests on a failed one is INCONCLUSIVE: its cause is what failed."""
-    causes = [id_ for id_ in result.requirement.rests_on if id_ in failed]
-    if result.status is not Status.FAILED or not causes or any(check.certain for check in result.checks):
-        return result
-    note = f"this rests on {' and '.join(causes)}, which failed; fix that first. Seen: "
-    checks = _noted(result.checks, Status.FAILED, note, status=Status.INCONCLUSIVE, owners=tuple(causes))
-    return replace(result, status=Status.INCONCLUSIVE, checks=checks)
+def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
+    """A failure of a requirement that rests on a failed one is INCONCLUSIVE: its cause is what failed. A doubt names
+    what failed of the requirements that may be its cause."""
+    failed = {row.requirement.id: row for row in results if row.status in (Status.FAILED, Status.WAIVED)}
+
+    def causes(row: RequirementResult) -> list[str]:
+        if row.status is not Status.FAILED or any(check.certain for check in row.checks):
+            return []
+        return list(dict.fromkeys(root for id_ in row.requirement.rests_on if id_ in failed for root in roots(id_)))
+
+    def roots(id_: str) -> list[str]:
+        return causes(failed[id_]) or [id_]
+
+    own = {id_ for id_, row in failed.items() if not causes(row)}
+    attributed = []
+    for row in results:
+        if found := causes(row):
+            note = f"this rests on {' and '.join(found)}, which failed; fix that first. Seen: "
+            checks = _noted(row.checks, Status.FAILED, note, status=Status.INCONCLUSIVE, owners=tuple(found))
+            attributed.append(replace(row, status=Status.INCONCLUSIVE, checks=checks))
+        else:
+            attributed.append(replace(row, checks=tuple(_explained(check, own) for check in row.checks)))
+    return attributed
 
 
-def _spared(result: RequirementResult, waived: set[str]) -> RequirementResult:
-    """What could not be decided on account of a waived failure alone is EXCLUDED: whoever waived the cause has accepted
-    that its consequences stay open."""
-    open_checks = [check for check in result.checks if check.status is Status.INCONCLUSIVE]
-    if result.status is not Status.INCONCLUSIVE or not all(waived & set(check.owners) for check in open_checks):
-        return result
+def _explained(check: CheckResult, failed: set[str]) -> CheckResult:
+    found = " and ".join(owner for owner in check.owners if owner in failed)
+    if check.id != EVERY_EXCHANGE or not found:
+        return check
+    return replace(check, message=f"{check.message} (see {found}, which failed; fix that first)")
+
+
+def _spared(results: list[RequirementResult]) -> list[RequirementResult]:
+    """What could not be decided on account of a waived failure alone is EXCLUDED, and so is what could not be decided
+    on account of that: whoever waived the cause has accepted that its consequences stay open."""
+    accepted = {row.requirement.id for row in results if row.status is Status.WAIVED}
+    while True:
+        spared = [_without_consequences(row, accepted) for row in results]
+        more = {row.requirement.id for row, before in zip(spared, results, strict=True) if row != before}
+        if not more:
+            return spared
+        results, accepted = spared, accepted | more
+
+
+def _without_consequences(row: RequirementResult, accepted: set[str]) -> RequirementResult:
+    own = row.requirement.id
+    # One that points back to its own requirement leaves it to the other checks to tell.
+    telling = [check for check in row.checks if check.status is Status.INCONCLUSIVE and check.owners != (own,)]
+    if row.status is not Status.INCONCLUSIVE or not telling or not all(accepted & {*check.owners} for check in telling):
+        return row
     note = "not decided while its cause is waived: "
-    checks = _noted(result.checks, Status.INCONCLUSIVE, note, status=Status.EXCLUDED)
-    return replace(result, status=worst(check.status for check in checks), checks=checks)
+    checks = _noted(row.checks, Status.INCONCLUSIVE, note, status=Status.EXCLUDED)
+    return replace(row, status=worst(check.status for check in checks), checks=checks)
 
 
 def _noted(checks: Iterable[CheckResult], which: Status, note: str, **other: Any) -> tuple[CheckResult, ...]:

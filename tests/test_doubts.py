@@ -85,9 +85,7 @@ def test_repeated_and_malformed_cancels_are_open() -> None:
 def test_an_order_that_a_listing_lacks() -> None:
     answer = answered(LIST, 200, b"[]")
     answer.lacking = (7,)
-    assert list(doubts(answer)) == [
-        ("LIST-3", f"order 7 is not in the listing that was answered, although {ROWS['LIST-3']}")
-    ]
+    assert list(doubts(answer)) == [("LIST-3", f"order 7 is not in the listing, although {ROWS['LIST-3']}")]
 
 
 def test_the_guard_knows_an_order_until_something_is_done_to_it() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from conformance.contract.catalogue import Level, Requirement
 from conformance.verdict import (
+    EVERY_EXCHANGE,
     CheckResult,
     Coverage,
     Exit,
@@ -174,6 +175,53 @@ def test_a_consequence_is_not_held_against_the_service() -> None:
     assert verdict(results) is Verdict.NON_CONFORMANT
     alone = fold(rows, [both[1], CheckResult("c", "A-1", Status.PASSED)])
     assert statuses(alone)["A-2"] is Status.FAILED
+
+
+def test_the_cause_that_is_named_is_what_failed_in_the_end() -> None:
+    rows = [row("A-1"), row("A-2", rests_on=("A-1",)), row("A-3", rests_on=("A-1", "A-2"))]
+    results = fold(rows, [CheckResult("c", one.id, Status.FAILED, "wrong") for one in rows])
+    assert results[2].reason == "this rests on A-1, which failed; fix that first. Seen: wrong"
+    certain = [CheckResult("c", one.id, Status.FAILED, "wrong", certain=one.id == "A-2") for one in rows]
+    assert fold(rows, certain)[2].reason.startswith("this rests on A-1 and A-2, which failed")
+
+
+def test_a_doubt_names_its_cause_where_one_failed() -> None:
+    doubt = CheckResult(EVERY_EXCHANGE, "A-2", Status.INCONCLUSIVE, "gone", owners=("A-1", "B-2"))
+    failed = CheckResult("c", "A-1", Status.FAILED, "no")
+    assert fold(ROWS, [doubt, failed])[1].reason == "gone (see A-1, which failed; fix that first)"
+    assert fold(ROWS, [doubt])[1].reason == "gone"
+
+
+def test_the_reason_is_one_that_tells_more_than_see_above() -> None:
+    checks = [
+        CheckResult("a", "A-1", Status.INCONCLUSIVE, "not listed (see A-1)", owners=("A-1",)),
+        CheckResult("b", "A-1", Status.INCONCLUSIVE, "the provider may be at fault"),
+    ]
+    assert fold(ROWS, checks)[0].reason == "the provider may be at fault"
+    assert fold(ROWS, checks[:1])[0].reason == "not listed (see A-1)"
+
+
+def test_who_waives_a_cause_waives_what_stays_open_for_it() -> None:
+    """And what stays open for that in turn; nothing that has another cause."""
+    waivers = {"A-1": Waiver("A-1", "known", "2027-01-01")}
+    checks = [
+        CheckResult("c", "A-1", Status.FAILED, "no"),
+        CheckResult(EVERY_EXCHANGE, "A-2", Status.INCONCLUSIVE, "gone", owners=("B-1", "A-1")),
+        CheckResult("c", "A-2", Status.PASSED),
+        CheckResult("d", "A-2", Status.INCONCLUSIVE, "not listed (see A-2)", owners=("A-2",)),
+        CheckResult("c", "B-2", Status.INCONCLUSIVE, "not listed (see A-2)", owners=("A-2",)),
+        CheckResult("d", "B-2", Status.INCONCLUSIVE, "not listed (see A-2)", owners=("A-2",)),
+    ]
+    results = fold(ROWS, checks, waivers)
+    assert list(statuses(results).values())[:2] == [Status.WAIVED, Status.PASSED]
+    assert statuses(results)["B-2"] is Status.EXCLUDED
+    assert results[3].reason == "not decided while its cause is waived: not listed (see A-2)"
+    assert verdict(results) is Verdict.CONFORMANT
+    silent = CheckResult("e", "B-2", Status.INCONCLUSIVE, "no answer")
+    assert statuses(fold(ROWS, [*checks, silent], waivers))["B-2"] is Status.INCONCLUSIVE
+    assert statuses(fold(ROWS, checks[1:], waivers))["A-2"] is Status.INCONCLUSIVE, "A-1 did not fail"
+    alone = fold(ROWS, [checks[0], checks[3]], waivers)
+    assert statuses(alone)["A-2"] is Status.INCONCLUSIVE, "nothing says that A-1 is the cause"
 
 
 @given(st.lists(REPORTED, min_size=3, max_size=3), WAIVERS)

@@ -352,7 +352,7 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
             else:
                 return answers, kept
     raise verify.Inconclusive(
-        f"{answers[-1].exchange.line}: each of {TRIES} connections was closed in place of an answer to a further request",
+        f"{answers[-1].exchange.line}: each of {TRIES} connections was closed, and a further request not answered",
         "HTTP-2",
     )
 

@@ -41,7 +41,6 @@ from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import curl
 from conformance.transport.guard import Refused
-from conformance.transport.redaction import Redactor
 from conformance.verdict import Exit, Outcome, Status, Waiver
 
 if TYPE_CHECKING:
@@ -156,7 +155,6 @@ class Plugin:
         self._count = 0  # of the checks that this process has begun
         self._server: ReferenceServer | None = None
         self.reports: dict[str, Report] = {}  # of the checks that are under way, by node id
-        self._redactors: dict[str, Redactor] = {}
 
     @classmethod
     def of(cls, config: pytest.Config) -> Plugin:
@@ -402,11 +400,9 @@ class Plugin:
 
     def clean(self, text: str) -> str:
         """`text` without the secrets of any target."""
-        for name, target in self.targets.items():
+        for target in self.targets.values():
             if target is not None:
-                if name not in self._redactors:
-                    self._redactors[name] = redactor_of(target)
-                text = self._redactors[name].clean(text)
+                text = redactor_of(target).clean(text)
         return text
 
     def _veil(self, shown: TerminalRepr) -> None:

@@ -6,7 +6,7 @@ import os
 import random
 import ssl
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -144,6 +144,7 @@ class Session:
             self._provider.close()
 
 
+@lru_cache(maxsize=8)  # it remembers what it has cleaned
 def redactor_of(target: Target) -> Redactor:
     """Takes everything that is secret about `target` out of text."""
     key = target.key.reveal()

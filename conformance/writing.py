@@ -9,6 +9,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from conformance.files import stage
@@ -64,8 +65,9 @@ def _sweep(folder: Path) -> None:
     """Remove what runs that were killed as they wrote have left behind; what is young may be another run's."""
     for name in (*WRITERS, "results.json"):
         for left in folder.glob(f".{name}.*"):
-            if time.time() - left.stat().st_mtime > ABANDONED:
-                left.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # that run has just put it in its place
+                if time.time() - left.stat().st_mtime > ABANDONED:
+                    left.unlink()
 
 
 def _encoded(text: str | Iterable[str], note: Callable[[bytes], object]) -> Iterator[bytes]:

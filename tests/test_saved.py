@@ -36,6 +36,11 @@ def test_report_renders_everything_anew(folder: Path, tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
 
 
+def test_what_another_run_has_just_put_in_its_place_is_no_obstacle(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / ".junit.xml.taken").symlink_to("nowhere")  # listed, and not there
+    assert saved.report(folder, tmp_path) == 0
+
+
 @pytest.mark.parametrize("elsewhere", [True, False], ids=["another folder", "the folder of the result"])
 def test_report_without_the_evidence(
     folder: Path, tmp_path: Path, elsewhere: bool, capsys: pytest.CaptureFixture[str]

@@ -189,7 +189,7 @@ def serve(
         key = environ.get(api_key_env)
         if key is None:
             key, key_file = _new_key()
-        service = build(key.encode(), orders, base_path, faults, variants)
+        service = build(os.fsencode(key), orders, base_path, faults, variants)
         service.verbose = verbose
         token = _token(states_token_env, environ)
         with Running(service, host, port, states_port, token) as running:
@@ -224,7 +224,7 @@ def _token(variable: str | None, environ: Mapping[str, str]) -> bytes | None:
     token = environ.get(variable)
     if not token:
         raise UnusableError(f"the variable {variable} for the state control token is not set")
-    return token.encode()
+    return os.fsencode(token)
 
 
 def _announce(running: Running, ready_json: bool, api_key_env: str, key_file: Path | None) -> None:

@@ -117,7 +117,7 @@ def test_what_cannot_be_started_is_told_in_one_line(options: tuple[str, ...]) ->
     assert errors.count("\n") == 1
 
 
-@pytest.mark.parametrize("key", ["", "with space", "schlüssel"])
+@pytest.mark.parametrize("key", ["", "with space", "schlüssel", "\udcff"])
 def test_a_key_that_no_header_can_carry_is_refused(key: str) -> None:
     process = start(key=key)
     _, errors = process.communicate(timeout=PATIENCE)

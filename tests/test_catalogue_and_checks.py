@@ -98,7 +98,7 @@ def test_the_level_in_a_result_is_that_of_the_catalogue() -> None:
     for row in ROWS.values():
         check = next(check for check in CHECKS if check.requirement == row.id)
         failure = {"expected": "that", "received": "this", "exchange": None, "curl": None}
-        reports = {check.id: Report(check.id, Status.FAILED, "this", failure=failure)}
+        reports = {check.id: Report(check.id, "staging", Status.FAILED, failure=failure)}
         collection = Collection(target(), now, reports)
         run = collect.build(collection, CHECKS, chosen, {}, finished=now, complete=True, command="run")
         (result,) = [result for result in run.requirements if result.requirement.id == row.id]

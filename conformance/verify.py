@@ -178,12 +178,15 @@ def unchanged(
 ) -> None:
     """Demand that each of `orders` is listed in `after` as it was in `before`; `shown_by` is what came between."""
     found = listing(after)
+    orders = list(orders)
+    gone = [order for order in orders if order not in found.by_id]
     for order in orders:
         if order not in before.by_id:
             raise Inconclusive(f"order {order} was not in the listing to begin with", "LIST-3")
-        if order not in found.by_id and found.without_id > before.without_id:
-            raise Inconclusive(f"{found.without_id} elements of the listing have no id", "LIST-2")
-        if order not in found.by_id:
+        if order in gone and len(gone) <= found.without_id:
+            elements = f"{found.without_id} elements have no id, which no order needs to have (section 2)"
+            raise Inconclusive(f"order {order} is not listed by id any more, but {elements}")
+        if order in gone:
             raise Failed(
                 f"order {order} listed as before, since {since}", "it is no longer in the listing", *shown_by, after
             )

@@ -282,6 +282,9 @@ PATHS = [
     "see /go/src/orders",
     "/workspaces/orders/x.rb",
     "file:///app/orders.js",
+    "in /app/orders/store.c",
+    "in /app/orders.c",
+    "in /home/deploy/orders",
     "File:///C:/orders.js",
 ]
 HARMLESS = [
@@ -297,6 +300,9 @@ HARMLESS = [
     "#0 (42), #1 (43)",
     "order 42:9",
     "Unknown Source, Native Method",
+    "Read at /help:12:30, or ask at helpdesk(ext:12:3)",
+    "no panic: it was there before",
+    {"type": "/code/UNAUTHORIZED", "links": {"help": "/app/help", "self": "/home/index", "more": "/opt/in"}},
     "panicked at 10:42",
     "/data, /mnt/ and /builds",
     "under /data/ or /go/help/errors",

@@ -16,11 +16,12 @@ SEARCHED = 256 * 1024
 #: Repetitions have bounds, and quoted text an end: else a hostile text is gone through once for each of its characters.
 _STACK_TRACE = re.compile(
     r"Traceback \(most recent call last\)|File [\"'][^\"'\n]{1,500}[\"'], line \d+"  # Python
-    r"|\bat [\w$.<>/]{1,300}\([^)\n]{0,200}:\d{1,9}(?::\d{1,9})?\)"  # Java
+    r"|\bat [\w$.<>/]{1,300}\([^)\n]{0,200}\.\w{1,10}:\d{1,9}(?::\d{1,9})?\)"  # Java
     r"|\w\((?:Unknown Source|Native Method|\w{1,200}\.(?:java|kt|scala|groovy))\)|\.(?:java|kts?|scala|groovy):\d"
     r"|Caused by: (?:[\w$]{1,100}\.){1,20}[\w$]{0,100}(?:Exception|Error)\b"
-    r"|\bat (?:[\w.<>]{1,500} )?\(?(?:file://|node:|/)[^\s)]{1,500}:\d{1,9}:\d|\w\.[cm]?[jt]sx?:\d{1,9}:\d"  # Node
-    r"|goroutine \d+ \[|panic: |\.go:\d+"  # Go
+    r"|\bat (?:[\w.<>]{1,500} )?\(?(?:(?:file://|node:)[^\s)]{1,500}|/[^\s)]{1,500}\.\w{1,10}):\d{1,9}:\d"  # Node
+    r"|\w\.[cm]?[jt]sx?:\d{1,9}:\d"
+    r"|goroutine \d+ \[|^panic: |\.go:\d+"  # Go
     r"|\bpanicked at [^\n]{1,500}:\d{1,9}:\d|\w\.rs:\d{1,9}:\d"  # Rust
     r"|\.rb:\d+:in |\.exs?:\d"  # Ruby, Elixir
     r"|#\d{1,9} [^\s()]{1,500}\.php\(\d|\w\.(?:php|phtml|inc)(?:</b>)? on line (?:<b>)?\d|Stack trace:"  # PHP
@@ -30,9 +31,9 @@ _STACK_TRACE = re.compile(
     re.MULTILINE,
 )
 _FILE_PATH = re.compile(
-    r"(?<![\w/.:])/(?:home|usr|var|opt|srv|app|etc|root|tmp|code|workspace|Users)/[\w.-]+"
+    r"(?<![\w/.:])/(?:usr|var|srv|etc|root|tmp|Users)/[\w.-]+"
     # Directories with names that begin paths of URLs, too, and JSON pointers: two more parts, or one with an extension.
-    r"|(?<![\w/.:])/(?:mnt|builds|nix|workspaces|go(?=/(?:src|pkg|bin)/)"
+    r"|(?<![\w/.:])/(?:home|opt|app|code|workspace|mnt|builds|nix|workspaces|go(?=/(?:src|pkg|bin)/)"
     r"|data(?!/(?:attributes|relationships|meta|\d+)(?![\w.-])))/"
     r"[\w.-]{1,500}(?:/[\w.-]|(?<=\.)[A-Za-z]\w{0,9}\b)"
     r"|(?i:\bfile:///)[\w.%-]+"

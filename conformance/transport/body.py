@@ -33,7 +33,7 @@ class Body:
         """`coding` is the value of Content-Encoding, empty where there is none. Raises Unreadable."""
         self._coding = coding.strip().lower()
         if self._coding not in CODINGS:
-            raise Unreadable(f"the body has Content-Encoding {coding!r}, which the request did not ask for")
+            raise Unreadable(f"the body has Content-Encoding {coding!r}; requests ask for gzip or deflate, one of them")
         self._limit = limit
         self._received = 0
         self._content = bytearray()

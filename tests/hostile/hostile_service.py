@@ -112,7 +112,7 @@ def key_everywhere(talk: Conversation) -> None:
 
 #: What each comes to in the eyes of a run: the words that some check says of it.
 LATE, LARGE, LONG, DEEP = "(--timeout)", "(--max-body)", "longer than 102400 bytes", "deeper than 200 levels"
-BROKEN, UNASKED, JUDGED = "no complete HTTP response", "which the request did not ask for", ""
+BROKEN, UNASKED, JUDGED = "no complete HTTP response", "requests ask for gzip or deflate", ""
 
 
 class Hostile(NamedTuple):

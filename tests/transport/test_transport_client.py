@@ -333,7 +333,7 @@ def test_an_answer_that_is_too_large() -> None:
 def test_a_coding_that_was_not_asked_for() -> None:
     found = once(answer("200 OK", LISTING, "Content-Encoding: br"))
     assert found.status is None
-    assert "'br', which the request did not ask for" in found.exchange.detail
+    assert "'br'; requests ask for gzip or deflate" in found.exchange.detail
 
 
 # --- answers that ask to wait

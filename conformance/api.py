@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +12,9 @@ from conformance.contract.listing import Listing
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.transport.client import Answer, Client
-from conformance.transport.evidence import Allowed, Credential, Headers, Request
+from conformance.transport.evidence import Allowed, Credential, Headers, Request, Trouble
 from conformance.transport.guard import Refused
+from conformance.transport.wire import Wire
 from conformance.verify import Excluded, Inconclusive
 from conformance.verify import listing as readable
 
@@ -104,6 +106,47 @@ class Api:
             return self._client.guard.absent_ids(count, self.rng)
         except Refused as refusal:
             raise Inconclusive(str(refusal)) from None
+
+
+class Severed(Exception):
+    """A connection carries no further request, as is the service's right (RFC 9112 section 9.5)."""
+
+
+class OneConnection(Api):
+    """The two operations over one connection, one request at a time; a request that meets it closed goes over a new
+    one."""
+
+    def __init__(self, api: Api, wire: Wire) -> None:
+        super().__init__(api._client, api.key, api.rng)
+        self._connection = wire.connect()
+        self._since = 0.0
+
+    def set_off(self, request: Request) -> None:
+        """Send a request, and leave the answer for `conclude`."""
+        self._since = time.monotonic()
+        self._connection.prepare(request)
+        self._connection.release()
+
+    def conclude(self) -> Answer:
+        """The answer to what was set off. Raises Severed where there is none, by no fault of the service."""
+        answer = self._connection.conclude(self._since)
+        if answer.exchange.trouble in _SEVERED:
+            raise Severed
+        return answer
+
+    def send(self, request: Request) -> Answer:
+        """Send any one request. Raises Severed."""
+        self.set_off(request)
+        return self.conclude()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+#: A connection closed between two requests; or none to begin with, through a proxy that opens no tunnel, or to a
+#: service that speaks HTTP/2 only: others tell of that.
+_SEVERED = (Trouble.CLOSED, Trouble.UNSENT, Trouble.UNREACHABLE, Trouble.UNSPOKEN)
 
 
 @dataclass(frozen=True)

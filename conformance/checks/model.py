@@ -128,6 +128,12 @@ TOURS = (
         "cancel Z, cancel S, cancel B"
     ),
 )
+#: The steps of one more, all of whose requests go over one kept-alive connection, after a listing on it from before its
+#: orders were placed.
+TOUR_OF_ONE_CONNECTION = _steps(
+    "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, cancel D, cancel A, "
+    "cancel T, list"
+)
 
 
 def shortened(steps: Sequence[Step], still_wrong: Callable[[Sequence[Step]], Sequence[Step] | None]) -> Sequence[Step]:

@@ -14,10 +14,10 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks.model import TOURS
-from conformance.checks.walks import BUDGETS, PENDING, SHIPPED, Budget, Search, Wrong, seed_for
+from conformance.checks.walks import BUDGETS, PENDING, SHIPPED, TOURS, Budget, Search, Wrong, seed_for
 from conformance.target import Mode, Target
 from conformance.transport.evidence import curl
+from conformance.transport.wire import Wire
 
 #: What shares a search is for one process.
 pytestmark = pytest.mark.xdist_group("model")
@@ -49,6 +49,7 @@ class Walks:
     budget: Budget
     seed: int
     in_step: bool = False
+    wire: Wire | None = None
 
     def decide(self, owner: str) -> None:
         """Demand that no walk of the search broke the requirement `owner`."""
@@ -69,13 +70,15 @@ class Walks:
     def _search(self, budget: Budget) -> Search:
         states = self.target.states
         static = states is not None and states.static
-        return Search(self.api, self.orders, budget, seed=self.seed, static=static, in_step=self.in_step)
+        return Search(
+            self.api, self.orders, budget, seed=self.seed, static=static, in_step=self.in_step, wire=self.wire
+        )
 
     def _replayed(self, wrong: Wrong) -> Wrong:
         """The same fault, seen by this check; where it does not show again, as it was seen first."""
-        search = self._search(Budget(REPLAYS - len(TOURS), 0, 0))
+        search = self._search(Budget(REPLAYS - TOURS, 0, 0))
         for _ in range(REPLAYS):
-            search.walk(wrong.steps)
+            search.walk(wrong.steps, kept=wrong.kept)
             if search.wrong is not None and search.wrong.owner == wrong.owner:
                 return search.wrong
         return wrong
@@ -85,14 +88,17 @@ class Walks:
         for number, (label, answer) in enumerate(wrong.trail, 1):
             lines.append(f"  {number}. {label}: {answer.exchange.received}")
             lines.append(f"     {curl(answer.exchange, self.target.key_variable)}")
-        received = "\n".join([f"{wrong.received}, after these steps on orders placed for them:", *lines])
+        where = ", all on one connection" if wrong.kept else ""
+        received = "\n".join([f"{wrong.received}, after these steps on orders placed for them{where}:", *lines])
         raise verify.Failed(wrong.expected, received, *(answer for _, answer in reversed(wrong.trail)))
 
 
 @pytest.fixture
-def walks(run: Run, api: Api, orders: Orders, target: Target, budget: str, seed: int, crowded: bool) -> Walks:
+def walks(
+    run: Run, api: Api, wire: Wire, orders: Orders, target: Target, budget: str, seed: int, crowded: bool
+) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
-    return Walks(run, api, orders, target, BUDGETS[budget], seed_for(target.name, seed), crowded)
+    return Walks(run, api, orders, target, BUDGETS[budget], seed_for(target.name, seed), crowded, wire)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on

@@ -3,7 +3,10 @@
 A walk is a sequence of steps on orders of its own; the first answer that the model does not have ends it. The
 requirement to blame follows from the shortest sequence that shows the fault (`model`).
 
-    tour, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame
+    tours, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame
+
+One tour is made over a single connection, as clients with a pool of them have it: what a service keeps with one (a
+transaction, what it has read, who was there) shows there only.
 
 Where checks run side by side, since the service is far away, so do walks, in step: the first steps of all are sent
 together, then the second ones. Where one goes wrong, another may be the cause: they are all taken again one by one.
@@ -14,13 +17,13 @@ Budgets bound walks and steps. With static lists of orders there is one walk, on
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from conformance import verify
-from conformance.api import Api, Orders
+from conformance.api import Api, OneConnection, Orders, Severed
 from conformance.checks import generation, model
 from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
 from conformance.contract.listing import alike
@@ -28,9 +31,12 @@ from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Request
 from conformance.transport.guard import Refused
+from conformance.transport.wire import Wire
 
 #: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
 PENDING, SHIPPED = 3, 1
+#: How many walks a search takes besides those of its budget.
+TOURS = len(model.TOURS) + 1
 #: How many orders are looked at to see whether it is only this one that is not what it should be.
 CONTROLS = 3
 
@@ -66,6 +72,7 @@ class Wrong(AssertionError):
     def __init__(self, owner: str, expected: str, received: str, walk: Walk, *, lasting: bool = False) -> None:
         super().__init__(f"{owner}: expected {expected}; received {received}")
         self.owner = owner
+        self.kept = walk.connection is not None  # all on one connection
         self.lasting = lasting  # no later walk can go right either, so a shorter one would show nothing
         self.expected = expected
         self.received = received
@@ -76,10 +83,19 @@ class Wrong(AssertionError):
 class Walk:
     """One sequence of steps, played against the service and the model together."""
 
-    def __init__(self, api: Api, orders: Orders, ids: dict[str, int], kinds: set[Kind]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        orders: Orders,
+        ids: dict[str, int],
+        kinds: set[Kind],
+        connection: OneConnection | None = None,
+    ) -> None:
         """`ids` are of fresh orders, by name: what earlier walks did cannot have touched them. `kinds` are those of all
-        steps of the search so far."""
-        self._api = api
+        steps of the search so far. With a `connection`, all requests go over that, and the walk ends with it."""
+        self.connection = connection
+        self.over = False
+        self._api = connection or api
         self._orders = orders
         self._kinds = kinds
         self.ids = ids
@@ -96,7 +112,7 @@ class Walk:
     def play(self, step: Step) -> Playing:
         """Take one step. Raises Wrong, and what keeps the suite from going on. A step about an order that this walk
         does not have is left out."""
-        if any(name not in self.ids for name in step.orders):
+        if self.over or any(name not in self.ids for name in step.orders):
             return
         before = tuple(self.steps)
         self.steps.append(step)
@@ -276,6 +292,11 @@ class Walk:
         owner = model.refusal_of_the_key(spent) if again.status == 401 else "AUTH-1"
         raise Wrong(owner, "the valid key accepted", verify.describe(answer), self, lasting=lasting)
 
+    def close(self) -> None:
+        """Close the connection of its own, if there is one."""
+        if self.connection is not None:
+            self.connection.close()
+
     def _named(self, name: str) -> str:
         return f"order {name} ({self.ids[name]})"
 
@@ -292,14 +313,17 @@ class Search:
         seed: int = 0,
         static: bool = False,
         in_step: bool = False,
+        wire: Wire | None = None,
     ) -> None:
+        """With a `wire`, one walk is made over a single connection."""
         self._api = api
         self._orders = orders
         self._budget = budget
         self._seed = seed
         self._static = static
         self._in_step = in_step
-        self._left = 1 if static else len(model.TOURS) + budget.walks
+        self._wire = None if static else wire
+        self._left = 1 if static else TOURS + budget.walks
         self.wrong: Wrong | None = None  # the shortest sequence that went wrong
         self.ended: BaseException | None = None  # what kept the search from going on
         self.judged: set[str] = set()
@@ -309,51 +333,59 @@ class Search:
     def make(self) -> None:
         """Walk after walk until one goes wrong, then shorter ones until none does."""
         if self._static or not self._in_step:
-            self._one_by_one(model.TOURS)
-            if self.wrong is None and self._goes_on:
-                self._one_by_one(self._made_up)
+            self._one_by_one()
         else:
-            sequences = [*model.TOURS, *self._made_up]
-            suspect = self._side_by_side(sequences)
+            suspect = self._side_by_side([*model.TOURS, *self._made_up, *self._over_one_connection])
             lasting = isinstance(suspect, Wrong) and suspect.lasting
             if suspect is not None and not lasting:
                 self.judged.clear()
                 self._absent = []
-                self._one_by_one(sequences)
+                self._one_by_one()
             if self.wrong is None and isinstance(suspect, Wrong):
                 self.wrong = suspect
         if self.wrong is not None and not self.wrong.lasting:
             self._left = 0 if self._static else self._budget.shortening
-            model.shortened(self.wrong.steps, self.walk)
+            model.shortened(self.wrong.steps, partial(self.walk, kept=self.wrong.kept))
 
     @property
     def _made_up(self) -> Sequence[Sequence[Step]]:
         return generation.sequences(*self._budget.arguments(self._seed))
 
-    def _one_by_one(self, sequences: Sequence[Sequence[Step]]) -> None:
-        """Play sequences until one goes wrong."""
-        for steps in sequences:
+    @property
+    def _over_one_connection(self) -> Sequence[Sequence[Step]]:
+        return () if self._wire is None else (model.TOUR_OF_ONE_CONNECTION,)
+
+    def _one_by_one(self) -> None:
+        """Play sequences until one goes wrong. What is made up is asked for once it is due."""
+        for steps in model.TOURS:
             if self.walk(steps) is not None:
+                return
+        for made_up in self._over_one_connection:
+            if self.walk(made_up, kept=True) is not None:
+                return
+        for made_up in self._made_up if self._goes_on else ():
+            if self.walk(made_up) is not None:
                 return
 
     @property
     def _goes_on(self) -> bool:
         return self._left > 0 and self.ended is None
 
-    def begin(self) -> Walk | None:
+    def begin(self, *, kept: bool = False) -> Walk | None:
         """A new walk; None where there can be none."""
         if not self._goes_on:
             return None
         self._left -= 1
         try:
-            (walk,) = self._walks(1)
+            (walk,) = self._walks(1, kept=kept)
             return walk
         except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
             self.ended = error
             return None
 
-    def _walks(self, count: int) -> list[Walk]:
-        """`count` walks with fresh orders: the first one, which is the most thorough, has the newest."""
+    def _walks(self, count: int, *, kept: bool = False) -> list[Walk]:
+        """`count` walks with fresh orders: the first one, which is the most thorough, has the newest. With `kept` the
+        last one has a connection of its own."""
         if not self._absent:
             self._absent = self._api.absent(count)
         pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
@@ -365,38 +397,50 @@ class Search:
                 **dict(zip(model.SHIPPED_NAMES, taken.shipped[number * shipped :][:shipped], strict=False)),
                 model.ABSENT_NAME: self._absent[number],
             }
-            walks.append(Walk(self._api, self._orders, ids, self._kinds))
+            connection = OneConnection(self._api, self._wire) if kept and self._wire and number == 0 else None
+            walks.append(Walk(self._api, self._orders, ids, self._kinds, connection))
         return walks
 
     def _side_by_side(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:
         """Play all sequences in step; what ended it, if anything did."""
         walks: list[Walk] = []
         try:
-            walks = self._walks(len(sequences))
+            walks = self._walks(len(sequences), kept=True)
             for steps in zip_longest(*sequences):
-                due = [(walk.play(step), step) for walk, step in zip(walks, steps, strict=True) if step is not None]
-                self._send_together(due)
+                self._send_together([(w, step) for w, step in zip(walks, steps, strict=True) if step is not None])
         except (Wrong, verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
             return error
         finally:
+            for walk in walks:
+                walk.close()
             self.judged.update(*(walk.judged for walk in walks))
         return None
 
-    def _send_together(self, due: Sequence[tuple[Playing, Step]]) -> None:
+    def _send_together(self, due: Sequence[tuple[Walk, Step]]) -> None:
         """Have one step of each of several walks taken."""
-        asked = [(playing, requests) for playing, _ in due if (requests := next(playing, None)) is not None]
+        started = [(walk, walk.play(step)) for walk, step in due]
+        asked = [(walk, playing, requests) for walk, playing in started if (requests := next(playing, None))]
+        for walk, _, requests in asked:
+            if walk.connection is not None:
+                walk.connection.set_off(*requests)
         overlap = any(step.kind is Kind.TOGETHER for _, step in due)
-        answers = iter(self._api.send_all([one for _, each in asked for one in each], at_once=overlap))
-        for playing, requests in asked:
-            with suppress(StopIteration):
-                playing.send([next(answers) for _ in requests])
+        others = [one for walk, _, requests in asked if walk.connection is None for one in requests]
+        answers = iter(self._api.send_all(others, at_once=overlap) if others else ())
+        for walk, playing, requests in asked:
+            try:
+                own = [walk.connection.conclude()] if walk.connection else [next(answers) for _ in requests]
+                playing.send(own)
+            except StopIteration:
+                pass
+            except Severed:
+                walk.over = True
 
     def take(self, walk: Walk, step: Step) -> Wrong | None:
         """One step of a walk: what went wrong with it, if anything did."""
         if self.ended is not None:
             return None
         try:
-            self._send_together([(walk.play(step), step)])
+            self._send_together([(walk, step)])
         except Wrong as wrong:
             if self.wrong is None or wrong.lasting:
                 self._left = 0 if self._static or wrong.lasting else self._budget.shortening
@@ -408,10 +452,13 @@ class Search:
         self.judged |= walk.judged
         return None
 
-    def walk(self, steps: Sequence[Step]) -> Sequence[Step] | None:
-        """Play a whole sequence; the steps up to the one that went wrong, None where none did."""
-        walk = self.begin()
+    def walk(self, steps: Sequence[Step], *, kept: bool = False) -> Sequence[Step] | None:
+        """Play a whole sequence, `kept` on one connection; the steps up to the one that went wrong, None where none
+        did."""
+        walk = self.begin(kept=kept)
         if walk is None:
             return None
         found = (self.take(walk, step) for step in steps)
-        return next((wrong.steps for wrong in found if wrong is not None), None)
+        wrong = next((wrong.steps for wrong in found if wrong is not None), None)
+        walk.close()
+        return wrong

@@ -166,14 +166,21 @@ class Connection:
         sent before: only then it is sure that nobody received it.
         """
         since = time.monotonic()
+        self.prepare(request, last=last, minimal=minimal)
+        self.release()
+        return self.conclude(since, last=last, minimal=minimal)
+
+    def conclude(self, since: float, *, last: bool = False, minimal: bool = False) -> Answer:
+        """The answer to the request that was released, and first sent at `since` (monotonic seconds): the rest of
+        `exchange`."""
         while True:
-            self.prepare(request, last=last, minimal=minimal)
-            self.release()
             answer = self.receive()
-            if answer.exchange.trouble == Trouble.UNSENT and request.method == "GET":
-                continue  # on a new connection, where it cannot happen again
-            if not self._waits(answer, since):
+            # On a new connection a GET is not left unsent again.
+            unsent = answer.exchange.trouble == Trouble.UNSENT and answer.request.method == "GET"
+            if not unsent and not self._waits(answer, since):
                 return answer
+            self.prepare(answer.request, last=last, minimal=minimal)
+            self.release()
 
     def _waits(self, answer: Answer, since: float) -> bool:
         """Whether the request, first sent at `since`, is to be sent again as `answer` has it."""

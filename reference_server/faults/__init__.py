@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from . import (  # noqa: F401 - each registers its faults
     cancelling,
+    connections,
     credentials,
     errors,
     listing,

@@ -1,0 +1,118 @@
+"""Faults that show only on a connection that carried other requests before: what belongs to one request is kept with
+the connection, as where each has a transaction, a session or a worker of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from .. import amend
+from ..api import Service
+from ..messages import Request, Response
+from ..orders import Order
+from .registry import fault
+
+
+def _later(service: Service, answer: Callable[[Order], Response | None]) -> None:
+    """Changes what cancels of orders are answered that are not the first request of their connection."""
+    seen: Counter[object] = Counter()
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        seen[request.connection] += 1
+        return inner(request)
+
+    def instead(request: Request) -> Response | None:
+        if not amend.is_cancel(request) or seen[request.connection] < 2:
+            return None
+        order = amend.order_of(service, request)
+        return answer(order) if order is not None else None
+
+    service.respond = respond
+    amend.instead(service, instead)
+
+
+@fault("CANCEL-1")
+def finds_no_order_on_a_used_connection(service: Service) -> None:
+    """Answers 404 to a cancel of a pending order that is not the first request of its connection."""
+    missing = service.error(404, "There is no such order.")
+    _later(service, lambda order: missing if amend.pending(order) else None)
+
+
+@fault("CANCEL-1")
+def refuses_all_after_one_refusal_on_a_connection(service: Service) -> None:
+    """Once it has answered 409 on a connection, answers so to every later cancel on it."""
+    refused: set[object] = set()
+
+    def change(request: Request, response: Response) -> Response | None:
+        if not amend.is_cancel(request):
+            return None
+        if request.connection in refused and response.status == 204:
+            return service.error(409, "The order has already shipped.")
+        if response.status == 409:
+            refused.add(request.connection)
+        return None
+
+    amend.granted(service, change)
+
+
+@fault("CANCEL-6")
+def forgets_cancels_on_a_used_connection(service: Service) -> None:
+    """Answers 204 to a cancel that is not the first request of its connection, and never ends the transaction."""
+    _later(service, lambda order: Response(204) if amend.pending(order) else None)
+
+
+@fault("CANCEL-6")
+def cancels_again_on_the_same_connection(service: Service) -> None:
+    """Answers 204 again to a cancel that is repeated on the connection of the first one."""
+    done: set[tuple[object, str]] = set()
+
+    def change(request: Request, response: Response) -> Response | None:
+        if not amend.is_cancel(request):
+            return None
+        if response.status == 204:
+            done.add((request.connection, request.path))
+        elif response.status == 404 and (request.connection, request.path) in done:
+            return Response(204)
+        return None
+
+    amend.granted(service, change)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_on_a_used_connection(service: Service) -> None:
+    """Cancels a shipped order where the cancel is not the first request of its connection."""
+
+    def answer(order: Order) -> Response | None:
+        if not amend.shipped(order):
+            return None
+        service.store.remove([order.id])
+        return Response(204)
+
+    _later(service, answer)
+
+
+@fault("CANCEL-8")
+def cancels_the_next_order_too_on_a_used_connection(service: Service) -> None:
+    """A cancel that is not the first request of its connection takes the order with the next id along."""
+
+    def answer(order: Order) -> Response | None:
+        if amend.pending(order):
+            service.store.remove([order.id + 1])
+        return None
+
+    _later(service, answer)
+
+
+@fault("AUTH-5")
+def cancels_for_strangers_on_a_used_connection(service: Service) -> None:
+    """Refuses a cancel without the key that is not the first request of its connection, and carries it out."""
+    seen: set[object] = set()
+
+    def change(request: Request, response: Response) -> None:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        if response.status == 401 and request.connection in seen and order is not None and amend.pending(order):
+            service.store.remove([order.id])
+        seen.add(request.connection)
+
+    amend.responses(service, change)

@@ -79,6 +79,19 @@ def cancels_again_on_the_same_connection(service: Service) -> None:
     amend.granted(service, change)
 
 
+@fault("CANCEL-2")
+def sends_null_after_204_on_a_used_connection(service: Service) -> None:
+    """Sends a body after a 204 that is not the first response on its connection."""
+    seen: set[object] = set()
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        late = request.connection in seen
+        seen.add(request.connection)
+        return data + b"null" if late and response.status == 204 else data
+
+    amend.wire(service, change)
+
+
 @fault("CANCEL-3")
 def cancels_shipped_orders_on_a_used_connection(service: Service) -> None:
     """Cancels a shipped order where the cancel is not the first request of its connection."""

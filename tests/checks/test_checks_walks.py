@@ -21,7 +21,7 @@ from conformance.checks.walks import BUDGETS, Budget, Search
 from conformance.target import Mode, States
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import Request
+from conformance.transport.evidence import Request, Trouble
 from conformance.transport.guard import Guard
 
 
@@ -39,6 +39,7 @@ class Service:
         self.lists = 0
         self.taken = 0
         self.supply = 10**9
+        self.used = False  # whether a request comes on a connection that carried others
 
     # --- as a client
 
@@ -99,7 +100,7 @@ def api(service: Service) -> Api:
     return Api(cast(Any, service), VALID, random.Random(1))
 
 
-def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1, **how: bool) -> Search:
+def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1, **how: Any) -> Search:
     made = Search(api(service), cast(Orders, service), budget, seed=seed, **how)
     made.make()
     return made
@@ -108,6 +109,44 @@ def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1
 def walks(service: Service, run: Run, **further: Any) -> Walks:
     budget = BUDGETS["standard"]
     return Walks(run, api(service), cast(Orders, service), target(mode=Mode.FULL, **further), budget, 1)
+
+
+class Lines:
+    """Connections to a service in memory, one request at a time; the service is told of each. `carries` is how many
+    requests each carries before it is closed."""
+
+    def __init__(self, service: Service, carries: int = 10**9) -> None:
+        self.service = service
+        self.carries = carries
+        self.opened = 0
+        self.left = 0
+        self.request: Request | None = None
+
+    def connect(self) -> Lines:
+        self.opened += 1
+        self.left = self.carries
+        return self
+
+    def prepare(self, request: Request) -> None:
+        assert self.request is None, "one request at a time"
+        self.request = request
+
+    def release(self) -> None:
+        assert self.request is not None
+
+    def conclude(self, since: float) -> Answer:
+        assert self.request is not None
+        request, self.request = self.request, None
+        self.left -= 1
+        if self.left < 0:
+            return answered(request, None, trouble=Trouble.CLOSED)
+        self.service.used = self.left < self.carries - 1
+        answer = self.service.send(request)
+        self.service.used = False
+        return answer
+
+    def close(self) -> None:
+        self.left = -1
 
 
 OWNERS = (
@@ -357,6 +396,43 @@ def test_a_fault_that_shows_once_is_reported_as_it_was_seen(monkeypatch: pytest.
     # Another check whose requirement is to blame plays it again, in vain, and says what was seen.
     with pytest.raises(verify.Failed, match="which is cancelled"):
         walks(Service(), run).decide("CANCEL-6")
+
+
+# --- one walk over one connection
+
+
+class ForgetsOnUsedConnections(Service):
+    def cancel(self, number: int) -> int:
+        return 204 if self.used and self.states.get(number) == "pending" else super().cancel(number)
+
+
+@pytest.mark.parametrize("in_step", [False, True])
+def test_what_shows_on_a_used_connection_only(in_step: bool) -> None:
+    service = ForgetsOnUsedConnections()
+    assert search(service, in_step=in_step).wrong is None
+    found = search(service, in_step=in_step, wire=Lines(service))
+    assert found.wrong is not None
+    assert found.wrong.owner == "CANCEL-6"
+    assert found.wrong.kept
+    assert len(found.wrong.steps) == 3
+
+
+@pytest.mark.parametrize("in_step", [False, True])
+@pytest.mark.parametrize("carries", [0, 1, 5, 10**9])
+def test_a_connection_may_end_at_any_time(in_step: bool, carries: int) -> None:
+    service = Service()
+    lines = Lines(service, carries)
+    found = search(service, in_step=in_step, wire=lines)
+    assert (found.wrong, found.ended, lines.opened, lines.left) == (None, None, 1, -1)
+    assert found.judged >= set(OWNERS)
+
+
+def test_the_reader_is_told_of_the_connection() -> None:
+    service, run = ForgetsOnUsedConnections(), Run()
+    made = replace(walks(service, run), wire=cast(Any, Lines(service)))
+    made.decide("AUTH-1")
+    with pytest.raises(verify.Failed, match="on orders placed for them, all on one connection:"):
+        made.decide("CANCEL-6")
 
 
 # --- what the checks make of it

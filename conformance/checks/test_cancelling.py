@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -367,19 +367,25 @@ def test_second_cancel_does_not_succeed(
 
 # --- CANCEL-8: no other order
 
+#: How many more orders are placed beside those of a check, to see whether they stay in the listing.
+CROWD = 20
+
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=7, shipped=2)
-def test_other_orders_are_untouched(api: Api, orders: Orders) -> None:
+def test_other_orders_are_untouched(api: Api, orders: Orders, target: Target) -> None:
     """Cancels one of several orders placed side by side, neither the first nor the last, and if it can one whose pet
-    has another order there: the others are listed as before, the pending ones among them can still be cancelled, the
-    shipped ones are still refused."""
-    taken = orders.take(pending=7, shipped=2)
-    known = taken.listing.by_id if taken.listing else {}
+    has another order there: the others, and a crowd placed after them, are listed as before, the pending ones among
+    them can still be cancelled, the shipped ones are still refused."""
+    taken = orders.take(pending=7, shipped=2, looked_for=False)
+    static = target.states is None or target.states.static
+    crowd = orders.take(pending=0 if static else CROWD)
+    known = crowd.listing.by_id if crowd.listing else {}
     pets = {order: known[order].get("petId") for order in taken.pending if order in known}
     inner = taken.pending[1:-1]
     shared = [order for order in inner if order in pets and list(pets.values()).count(pets[order]) > 1]
     chosen = (shared or inner)[0]
-    untouched(api, chosen, [order for order in taken.pending if order != chosen], taken.shipped, taken.listing)
+    others = [order for order in taken.pending if order != chosen]
+    untouched(api, chosen, others, taken.shipped, crowd.listing, crowd.pending)
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=3, shipped=2)
@@ -411,13 +417,16 @@ def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None
     untouched(api, base, [order for order in placed.pending if order != base], [], placed.listing)
 
 
-def untouched(api: Api, order: int, pending: list[int], shipped: list[int], before: Listing | None) -> None:
-    """Cancel `order` and demand that the others are as they were: that cancel, having worked, is the control."""
+def untouched(
+    api: Api, order: int, pending: list[int], shipped: list[int], before: Listing | None, listed: Sequence[int] = ()
+) -> None:
+    """Cancel `order` and demand that the others are as they were: that cancel, having worked, is the control. Those
+    that are only to be `listed` as before are not cancelled."""
     answer = api.cancel(order)
     verify.step(answer, 204, "CANCEL-1")
     since = f"only order {order} was cancelled"
     if before is not None:
-        verify.unchanged([*pending, *shipped], before, api.list(), since=since, shown_by=[answer])
+        verify.unchanged([*pending, *shipped, *listed], before, api.list(), since=since, shown_by=[answer])
     further = api.send_all(api.ask_cancel(other) for other in (*shipped, *pending))
     for other, refusal in zip(shipped, further, strict=False):
         if verify.settled(refusal).status != 409:

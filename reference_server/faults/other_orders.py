@@ -121,6 +121,12 @@ def cancels_the_previous_order_too(service: Service) -> None:
 
 
 @fault("CANCEL-8")
+def cancels_the_tenth_next_order_too(service: Service) -> None:
+    """Cancels the order whose id is ten higher as well, if pending."""
+    _takes_along(service, lambda order, other: other.id == order.id + 10 and amend.pending(other))
+
+
+@fault("CANCEL-8")
 def cancels_all_orders_of_the_pet(service: Service) -> None:
     """Cancels every pending order of the same pet."""
     _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.pending(other))

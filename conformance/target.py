@@ -520,6 +520,8 @@ def _proxy(option: str | None, configured: str | None, reader: _Table) -> str | 
 
 
 def _http_url(text: str, where: str) -> str:
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
     try:
         parts = urlsplit(text)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -533,8 +535,6 @@ def _http_url(text: str, where: str) -> str:
             f"{where}: {text!r} holds a character that no URL can carry (blank, control or non-ASCII); percent-encode "
             "it, or in the name of a host write xn--…"
         )
-    if parts.username or parts.password:
-        raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
     return text
 
 

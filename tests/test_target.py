@@ -279,9 +279,9 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (table(base_url='"https://例え.example/v1"'), "holds a character that no URL can carry"),
         (table(base_url='"https://api.example.com/a b/v1"'), "holds a character that no URL can carry"),
         (table(base_url='"https://api.example.com/ä/v1"'), "holds a character that no URL can carry"),
-        (
-            table(base_url='"https://a:b@h/v1"'),
-            "targets.staging.base_url: credentials in a URL end up in logs; take them out",
+        *(
+            (table(base_url=f'"{url}"'), "targets.staging.base_url: credentials in a URL end up in logs; take them out")
+            for url in ("https://a:b@h/v1", "https://a@h/v1", "ftp://a:b@h/v1", "https://a:b@[::1/v1")
         ),
         (
             table(api_key=f'"{KEY}"'),

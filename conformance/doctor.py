@@ -71,8 +71,7 @@ def _report(target: Target) -> int:
 def findings(session: Session) -> Iterator[Finding]:
     """What is found, step by step; ends early where the rest would be pointless."""
     target, endpoint = session.target, session.endpoint
-    curl = f"${target.key_variable}"
-    where = f"{target.key_file}; curl lines in reports take it from {curl}" if target.key_file else curl
+    where = target.key_file or f"${target.key_variable}"
     yield OK, f"configuration: the key is in {where}"
     if target.proxy is not None:
         try:

@@ -51,7 +51,7 @@ def test_every_message_that_a_run_would_send(folder: Path, service: Service) -> 
     assert done.status == 0, done.said
     for message in ("pending orders, any ids", "shipped orders, any ids", "pending orders, chosen id", "no orders"):
         assert f"ok    state provider: {message}\n" in done.said
-    assert "the key is in key;" in done.said
+    assert "the key is in key\n" in done.said
     assert "ready for a run" in done.said
 
 

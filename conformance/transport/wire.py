@@ -26,6 +26,7 @@ from conformance.transport.client import (
     Client,
     broken,
     fields,
+    in_plain_words,
     pause,
 )
 from conformance.transport.endpoint import Endpoint
@@ -359,7 +360,7 @@ class Connection:
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         else:
             exchange.trouble = broken(exchange, heard=self._heard)
-            exchange.detail = str(error) or type(error).__name__
+            exchange.detail = in_plain_words(error) or type(error).__name__
         exchange.status = None
 
 

@@ -102,8 +102,8 @@ def findings(session: Session) -> Iterator[Finding]:
         elif "SSL" in detail:
             yield WRONG, f"TLS: {detail}; check base_url, and client_cert if the service asks for one"
         else:
-            through = f" through the proxy {target.proxy}" if target.proxy else ""
-            yield WRONG, f"connection{through}: {detail}; check base_url{' and' if through else ', network and'} proxy"
+            between = " and" if target.proxy else ", network and"
+            yield WRONG, f"connection: {detail}; check base_url{between} proxy"
         return
     yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
     reason = preflight.look(session)

@@ -179,4 +179,5 @@ def test_a_service_that_a_proxy_cannot_reach(tell: Callable[..., str]) -> None:
     with serving(answer("502 Bad Gateway", b"")) as proxy:
         address = proxy.base_url.removesuffix("/v1")
         found = tell("https://service.example/v1", f'proxy = "{address}"')
-    assert found.startswith(f"connection through the proxy {address}: 502 Bad Gateway; check base_url")
+    where = f"the proxy {address.removeprefix('http://')} opens no tunnel to service.example"
+    assert found.startswith(f"connection: {where}: 502 Bad Gateway; check base_url")

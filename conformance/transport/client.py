@@ -428,6 +428,10 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
     text = in_plain_words(cause) or in_plain_words(error) or type(cause).__name__
     if "WRONG_VERSION_NUMBER" in text:
         text += " (what answers there does not speak TLS: http:// in base_url?)"
+    if isinstance(error, httpx.ProxyError):
+        return f"the proxy {endpoint.proxy} opens no tunnel to {endpoint.authority}: {text}"
+    if isinstance(error, httpx.ConnectError) and endpoint.proxy and not isinstance(cause, ssl.SSLError):
+        return f"no connection to the proxy {endpoint.proxy}: {text}"
     if isinstance(error, httpx.ConnectError):
         return f"no connection to {endpoint.authority}: {text}"
     return text

@@ -297,6 +297,31 @@ def test_broken_answers(reply: Reply | bytes) -> None:
     assert broken(found.exchange) == {"HTTP-2"}
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_is_not_there_is_named(scheme: str) -> None:
+    """It is the proxy that cannot be reached; nobody knows of the service behind it."""
+    service = f"{scheme}://service.invalid/v1"
+    with session(service, proxy="http://127.0.0.1:9") as opened, opened.wire.connect() as connection:
+        answers = [opened.client.send(LIST), connection.exchange(LIST)]
+    for found in answers:
+        assert found.exchange.trouble == Trouble.UNREACHABLE
+        assert found.exchange.detail.startswith("no connection to the proxy 127.0.0.1:9: ")
+        assert "refused" in found.exchange.detail
+
+
+def test_a_proxy_that_opens_no_tunnel_is_named() -> None:
+    with (
+        serving(answer("403 No way", b"")) as proxy,
+        session("https://service.invalid/v1", proxy=f"http://127.0.0.1:{proxy.port}") as opened,
+        opened.wire.connect() as connection,
+    ):
+        answers = [opened.client.send(LIST), connection.exchange(LIST)]
+    for found in answers:
+        assert found.exchange.trouble == Trouble.UNREACHABLE
+        assert found.exchange.detail.startswith(f"the proxy 127.0.0.1:{proxy.port} opens no tunnel to service.invalid")
+        assert found.exchange.detail.endswith("403 No way")
+
+
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

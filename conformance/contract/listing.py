@@ -123,6 +123,13 @@ class Listing:
         return self._ids.count(None)
 
     @cached_property
+    def odd_ids(self) -> int:
+        """How many of those have an id that is no integer."""
+        return sum(
+            "id" in element for element in self.unidentified if isinstance(element, dict) and _id(element) is None
+        )
+
+    @cached_property
     def ids(self) -> frozenset[int]:
         """Every id in the listing."""
         return frozenset(self.by_id)

@@ -152,7 +152,9 @@ def test_ids_are_compared_by_value_and_exactly() -> None:
     assert listing('[{"id": 3}, {"id": 3.0}, {"id": 3e0}]').doubled_ids() == [3]
     assert listing([{"id": 2**53}, {"id": 2**53 + 1}]).doubled_ids() == []
     assert listing([{"id": True}, {"id": 1}]).doubled_ids() == []
-    assert listing([{"id": "1"}, 1, None, [], {"id": None}]).without_id == 5
+    found = listing([{"id": "1"}, 1, None, [], {"id": None}, {}, {"id": 7}])
+    assert (found.without_id, found.odd_ids) == (6, 2)
+    assert listing([{}, {"id": 7}]).odd_ids == 0
 
 
 @pytest.mark.parametrize("body", ["{}", '{"orders": []}', "null", "3", '"[]"'])

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
 from conformance.contract.catalogue import load
-from conformance.contract.listing import Listing, alike
+from conformance.contract.listing import Listing, alike, changes
 from conformance.transport.client import Answer, retry_after
 from conformance.transport.evidence import STATUSES, Allowed, Operation, Trouble
 
@@ -202,7 +202,7 @@ def unchanged(
         if not alike(found.by_id[order], before.by_id[order]):
             raise Failed(
                 f"order {order} listed as before, since {since}",
-                f"{found.by_id[order]} where {before.by_id[order]} was",
+                changes(found.by_id[order], before.by_id[order]),
                 *shown_by,
                 after,
             )

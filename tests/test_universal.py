@@ -166,7 +166,7 @@ CASES: list[tuple[str, Answer, str]] = [
     ("HTTP-2", answered(LIST, 200, b"[]"), "met"),
     ("HTTP-2", answered(LIST, None, trouble=Trouble.BROKEN, detail="cut"), "no complete HTTP response: cut"),
     ("HTTP-2", answered(cancel(1), None, trouble=Trouble.BROKEN, detail="cut"), "no complete HTTP response: cut"),
-    ("HTTP-2", answered(LIST, 200, b"[]", extra=b"xx"), "2 bytes after the end of the 200: b'xx'"),
+    ("HTTP-2", answered(LIST, 200, b"[]", extra=b"xx"), "2 bytes after the end of the 200: 'xx'"),
     ("HTTP-2", answered(cancel(1), 204, extra=b"xx"), "met"),  # CANCEL-2 has that
     ("HTTP-2", answered(LIST, 200, b"[]", CHUNKED, http_version="HTTP/1.1"), "met"),
     ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, http_version="HTTP/1.0"), "met"),

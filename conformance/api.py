@@ -15,7 +15,7 @@ from conformance.transport.client import Answer, Client
 from conformance.transport.evidence import Allowed, Credential, Headers, Request, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.wire import Wire
-from conformance.verify import Excluded, Inconclusive
+from conformance.verify import Excluded, Inconclusive, not_shown
 from conformance.verify import listing as readable
 
 #: What clients of JSON interfaces accept.
@@ -206,7 +206,7 @@ class Orders:
             return None
         missing = [number for number in ids if number not in listing.by_id]
         if len(missing) > listing.without_id:
-            raise Inconclusive(f"order {missing[0]}, {self._leases.source} is not in the listing", "LIST-3")
+            raise not_shown(f"order {missing[0]}, {self._leases.source} is not in the listing", listing)
         return listing
 
 

@@ -78,7 +78,8 @@ FAULTS_HELP = """\
 examples:
   store-orders-conformance faults                           a line for each
   store-orders-conformance faults --json
-  store-orders-conformance serve --fault NAME               serves one of them
+  store-orders-conformance serve --fault NAME               serves a fault
+  store-orders-conformance serve --variant NAME             serves a variant, which the list calls correct
 
 exit status: 0 listed · 2 command line wrong
 """
@@ -208,7 +209,7 @@ def parser() -> Parser:
     ):
         doctor.add_argument(flag, **OPTIONS[flag])
 
-    known = "list the known faults of the reference server and the requirement that each breaks"
+    known = "list the faults of the reference server, each with what it breaks, and its correct variants"
     faults = command("faults", known, _faults, FAULTS_HELP)
     faults.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
 

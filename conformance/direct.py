@@ -16,7 +16,7 @@ from conformance.session import Session
 from conformance.states.provider import CannotDo, Provider, ProviderError
 from conformance.target import States
 from conformance.transport.body import Unreadable
-from conformance.transport.client import Answer, Client, Observer, broken
+from conformance.transport.client import Answer, Client, Observer, broken, in_plain_words
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import Recorder, Request, Trouble
 from conformance.transport.guard import Guard
@@ -62,7 +62,7 @@ class DirectClient(Client):
         except Unreadable as error:
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         except BROKEN as error:
-            exchange.trouble, exchange.detail = broken(exchange, heard=bool(received)), str(error)
+            exchange.trouble, exchange.detail = broken(exchange, heard=bool(received)), in_plain_words(error)
         self.note(answer)
         return answer
 

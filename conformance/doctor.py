@@ -71,8 +71,7 @@ def _report(target: Target) -> int:
 def findings(session: Session) -> Iterator[Finding]:
     """What is found, step by step; ends early where the rest would be pointless."""
     target, endpoint = session.target, session.endpoint
-    curl = f"${target.key_variable}"
-    where = f"{target.key_file}; curl lines in reports take it from {curl}" if target.key_file else curl
+    where = target.key_file or f"${target.key_variable}"
     yield OK, f"configuration: the key is in {where}"
     if target.proxy is not None:
         try:
@@ -103,8 +102,8 @@ def findings(session: Session) -> Iterator[Finding]:
         elif "SSL" in detail:
             yield WRONG, f"TLS: {detail}; check base_url, and client_cert if the service asks for one"
         else:
-            through = f" through the proxy {target.proxy}" if target.proxy else ""
-            yield WRONG, f"connection{through}: {detail}; check base_url{' and' if through else ', network and'} proxy"
+            between = " and" if target.proxy else ", network and"
+            yield WRONG, f"connection: {detail}; check base_url{between} proxy"
         return
     yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
     reason = preflight.look(session)

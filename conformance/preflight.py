@@ -73,7 +73,7 @@ def _pointless(session: Session) -> str | None:
     if answer.status == 401 and not _takes_key_otherwise(session):
         return (
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
-            f"in ${target.key_variable}). Check that the key belongs to this deployment."
+            f"in {target.key_file or f'${target.key_variable}'}). Check that the key belongs to this deployment."
         )
     if _is_sign(answer) and answer.status not in GATEWAY:
         return None

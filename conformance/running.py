@@ -94,7 +94,8 @@ def _made_up(chosen: Settings, targets: list[Target | None], checks: list[Check]
 def seclude() -> None:
     """See to it that a project's own pytest settings and plugins have no part in this, here and in the workers."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    os.environ.pop("PYTEST_ADDOPTS", None)
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        os.environ.pop(name, None)
 
 
 def pytest_arguments(*options: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from urllib.parse import urlsplit
 REFERENCE = "reference"
 #: The name of a target that is given on the command line only.
 UNNAMED = "target"
-#: How a curl line names a key that comes from a file.
+#: How a curl line names a key of which nothing else is told.
 DEFAULT_KEY_VARIABLE = "STORE_ORDERS_KEY"
 DEFAULT_BULK_ORDERS = 1100
 DEFAULT_TIMEOUT = 10.0
@@ -116,7 +117,7 @@ class Target:
     base_url: str
     key: Secret
     mode: Mode
-    key_variable: str = DEFAULT_KEY_VARIABLE  # how a curl line names the key
+    key_variable: str = DEFAULT_KEY_VARIABLE  # where a curl line finds the key: a variable, or $(cat FILE)
     states: States | None = None
     protected: bool = False
     rate_limit: RateLimit | None = None
@@ -377,7 +378,8 @@ def _from_environment(where: str, variable: str, environment: Mapping[str, str])
 
 
 def _key(reader: _Table, options: Options) -> tuple[Secret, str, str | None]:
-    """The API key, the name of the variable that a curl line would take it from, and its file if it has one."""
+    """The API key, the name of the variable or the command that a curl line would take it from, and its file if it has
+    one."""
     if "api_key" in reader.left:
         raise reader.error("api_key", "a key is never written into this file; use api_key_env or api_key_file")
     variable = reader.take("api_key_env", str)
@@ -402,7 +404,13 @@ def _key(reader: _Table, options: Options) -> tuple[Secret, str, str | None]:
         raise reader.error("api_key_env", 'is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"')
     if not re.fullmatch(r"[\x21-\x7e]+", value):
         raise ConfigError(f"{source} holds a character that no header can carry (blank, control or non-ASCII)")
-    return Secret(value), variable or DEFAULT_KEY_VARIABLE, file
+    return Secret(value), _printing(file) if file else variable or DEFAULT_KEY_VARIABLE, file
+
+
+def _printing(file: str) -> str:
+    """What a shell runs to print the key in `file`."""
+    home, rest = ("~/", file[2:]) if file.startswith("~/") else ("", file)
+    return f"$(cat {'-- ' if file.startswith('-') else ''}{home}{shlex.quote(rest)})"
 
 
 def _key_in_file(reader: _Table, file: str) -> str:

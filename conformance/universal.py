@@ -56,7 +56,10 @@ def _well_formed(answer: Answer) -> bool:
 
 def _body_is_json(answer: Answer) -> str | None:
     if answer.media_type != "application/json":
-        return f"its media type is {shown(answer.header('content-type') or 'missing')}, not application/json"
+        given = answer.header("content-type")
+        if given is None:
+            return f"it has no Content-Type{'' if answer.body else ' and no body'}, where application/json is due"
+        return f"its media type is {shown(given)}, not application/json"
     if answer.request.operation is Operation.LIST and answer.listing is not None:
         return None
     try:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
 from conformance.contract.catalogue import load
-from conformance.contract.listing import Listing, alike
+from conformance.contract.listing import Listing, alike, changes
 from conformance.transport.client import Answer, retry_after
 from conformance.transport.evidence import STATUSES, Allowed, Operation, Trouble
 
@@ -173,6 +173,18 @@ def listing(answer: Answer) -> Listing:
     return found
 
 
+def without_ids(found: Listing) -> str:
+    """How many elements of a listing may be any order."""
+    if found.odd_ids:
+        return f"{found.odd_ids} elements of the listing have an id that is no integer"
+    return f"{found.without_id} elements of the listing have no id"
+
+
+def not_shown(reason: str, found: Listing) -> Inconclusive:
+    """That a check needs an order which `found` does not show: for `reason`, unless no id there can be relied on."""
+    return Inconclusive(without_ids(found), "LIST-2") if found.odd_ids else Inconclusive(reason, "LIST-3")
+
+
 def unchanged(
     orders: Iterable[int], before: Listing, after: Answer, *, since: str, shown_by: Sequence[Answer] = ()
 ) -> None:
@@ -182,10 +194,10 @@ def unchanged(
     gone = [order for order in orders if order not in found.by_id]
     for order in orders:
         if order not in before.by_id:
-            raise Inconclusive(f"order {order} was not in the listing to begin with", "LIST-3")
+            raise not_shown(f"order {order} was not in the listing to begin with", before)
         if order in gone and len(gone) <= found.without_id:
-            elements = f"{found.without_id} elements have no id, which no order needs to have (section 2)"
-            raise Inconclusive(f"order {order} is not listed by id any more, but {elements}")
+            owner = "LIST-2" if found.odd_ids else None
+            raise Inconclusive(f"order {order} is not listed by id any more, but {without_ids(found)}", owner)
         if order in gone:
             raise Failed(
                 f"order {order} listed as before, since {since}", "it is no longer in the listing", *shown_by, after
@@ -193,7 +205,7 @@ def unchanged(
         if not alike(found.by_id[order], before.by_id[order]):
             raise Failed(
                 f"order {order} listed as before, since {since}",
-                f"{found.by_id[order]} where {before.by_id[order]} was",
+                changes(found.by_id[order], before.by_id[order]),
                 *shown_by,
                 after,
             )
@@ -201,8 +213,10 @@ def unchanged(
 
 def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
     """The ids in both of two listings: what is asked for in between has to show them (LIST-6). Raises Excluded for
-    fewer than two."""
+    fewer than two, Inconclusive where that is for ids that are none."""
     steady = before.ids & after.ids
+    if len(steady) < 2 and after.odd_ids:
+        raise Inconclusive(f"{without_ids(after)}, so nothing could be seen to be left out", "LIST-2")
     if len(steady) < 2:
         raise Excluded("the listing holds fewer than two orders with ids, so nothing could be seen to be left out")
     return steady

@@ -103,17 +103,16 @@ def build(
 
 def install(service: Service, faults: Iterable[str] = (), variants: Iterable[str] = ()) -> None:
     """Puts variants, then faults, into a service by name. Raises `UnusableError` for unknown names."""
-    try:
-        for name in variants:
+    for kind, names in (("variant", variants), ("fault", faults)):
+        for name in names:
+            from .faults import FAULTS
             from .variants import VARIANTS
 
-            VARIANTS[name].install(service)
-        for name in faults:
-            from .faults import FAULTS
-
-            FAULTS[name].install(service)
-    except KeyError as problem:
-        raise UnusableError(f"there is no fault or variant named {problem.args[0]}") from None
+            known, others, other = (FAULTS, VARIANTS, "variant") if kind == "fault" else (VARIANTS, FAULTS, "fault")
+            if name not in known:
+                also = f"; it is a {other}: --{other} {name}" if name in others else ""
+                raise UnusableError(f"there is no {kind} named {name}{also}")
+            known[name].install(service)
 
 
 def add_options(parser: ArgumentParser) -> None:

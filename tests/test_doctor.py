@@ -51,7 +51,7 @@ def test_every_message_that_a_run_would_send(folder: Path, service: Service) -> 
     assert done.status == 0, done.said
     for message in ("pending orders, any ids", "shipped orders, any ids", "pending orders, chosen id", "no orders"):
         assert f"ok    state provider: {message}\n" in done.said
-    assert "the key is in key;" in done.said
+    assert "the key is in key\n" in done.said
     assert "ready for a run" in done.said
 
 
@@ -179,4 +179,5 @@ def test_a_service_that_a_proxy_cannot_reach(tell: Callable[..., str]) -> None:
     with serving(answer("502 Bad Gateway", b"")) as proxy:
         address = proxy.base_url.removesuffix("/v1")
         found = tell("https://service.example/v1", f'proxy = "{address}"')
-    assert found.startswith(f"connection through the proxy {address}: 502 Bad Gateway; check base_url")
+    where = f"the proxy {address.removeprefix('http://')} opens no tunnel to service.example"
+    assert found.startswith(f"connection: {where}: 502 Bad Gateway; check base_url")

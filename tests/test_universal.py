@@ -70,7 +70,7 @@ CASES: list[tuple[str, Answer, str]] = [
     ("LIST-1", answered(LIST, 200, b"[]"), "met"),
     ("LIST-1", answered(LIST, 200, b"[]", media="APPLICATION/json;charset=utf-8"), "met"),
     ("LIST-1", answered(LIST, 200, b"[]", media="text/json"), "its media type is 'text/json', not application/json"),
-    ("LIST-1", answered(LIST, 200, b"[]", media=None), "its media type is 'missing'"),
+    ("LIST-1", answered(LIST, 200, b"[]", media=None), "it has no Content-Type, where application/json is due"),
     ("LIST-1", answered(LIST, 200, b"[", media="application/json"), "a listing: the body is not a JSON text: "),
     ("LIST-1", answered(LIST, 200, b"{}"), "a listing: the body is {}, not an array"),
     ("LIST-1", answered(LIST, 401, error()), "not about"),
@@ -102,7 +102,7 @@ CASES: list[tuple[str, Answer, str]] = [
     # ERR-1
     ("ERR-1", answered(STRANGER, 401, error()), "met"),
     ("ERR-1", answered(cancel(1), 404, error(404, further=None)), "met"),
-    ("ERR-1", answered(cancel(1), 404), "a 404: its media type is 'missing', not application/json"),
+    ("ERR-1", answered(cancel(1), 404), "a 404: it has no Content-Type and no body, where application/json is due"),
     ("ERR-1", answered(cancel(1), 404, b"{}"), "a 404: code is missing; message is missing; status is missing"),
     ("ERR-1", answered(STRANGER, 401, error(), media="text/plain"), "not application/json"),
     ("ERR-1", answered(AGAIN, 404, b"{}"), "code is missing"),
@@ -166,7 +166,7 @@ CASES: list[tuple[str, Answer, str]] = [
     ("HTTP-2", answered(LIST, 200, b"[]"), "met"),
     ("HTTP-2", answered(LIST, None, trouble=Trouble.BROKEN, detail="cut"), "no complete HTTP response: cut"),
     ("HTTP-2", answered(cancel(1), None, trouble=Trouble.BROKEN, detail="cut"), "no complete HTTP response: cut"),
-    ("HTTP-2", answered(LIST, 200, b"[]", extra=b"xx"), "2 bytes after the end of the 200: b'xx'"),
+    ("HTTP-2", answered(LIST, 200, b"[]", extra=b"xx"), "2 bytes after the end of the 200: 'xx'"),
     ("HTTP-2", answered(cancel(1), 204, extra=b"xx"), "met"),  # CANCEL-2 has that
     ("HTTP-2", answered(LIST, 200, b"[]", CHUNKED, http_version="HTTP/1.1"), "met"),
     ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, http_version="HTTP/1.0"), "met"),

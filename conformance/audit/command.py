@@ -162,8 +162,10 @@ def _say(stated: Run, problems: list[str]) -> None:
         print(f"Borne out: {checks} run again on {recorded} come to every status and figure of results.json.")
         return
     print(f"{visible(stated.target)}: stated as {outline.headline(stated)}")
-    print(f"Not borne out by the evidence, in {plural(len(problems), 'place')}:")
+    first = f" (the first {_MOST} of them here; one exchange that is missing puts all later ones out of step)"
+    told = f"{plural(len(problems), 'difference')} between what is stated and what is on record"
+    print(f"Not borne out by the evidence: {told}{first if problems[_MOST:] else ''}:")
     for problem in problems[:_MOST]:
         print(f"- {visible(problem)}")
     if problems[_MOST:]:
-        print(f"- and {len(problems) - _MOST} more")
+        print(f"- and {plural(len(problems) - _MOST, 'more difference')}")

@@ -60,15 +60,23 @@ NEAR_MISSES = (
     NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
     NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
     NearMiss("the key with another character in the middle", _middle),
-    NearMiss("the key in the other case", str.swapcase, "$(printf %s ${KEY} | tr a-zA-Z A-Za-z)"),
-    NearMiss("the key in upper case", str.upper, "$(printf %s ${KEY} | tr a-z A-Z)"),
-    NearMiss("the key in lower case", str.lower, "$(printf %s ${KEY} | tr A-Z a-z)"),
-    NearMiss("the key backwards", lambda key: key[::-1]),
+    NearMiss("the key in the other case", str.swapcase, '$(printf %s "$KEY" | tr a-zA-Z A-Za-z)'),
+    NearMiss("the key in upper case", str.upper, '$(printf %s "$KEY" | tr a-z A-Z)'),
+    NearMiss("the key in lower case", str.lower, '$(printf %s "$KEY" | tr A-Z a-z)'),
+    NearMiss("the key backwards", lambda key: key[::-1], '$(printf %s "$KEY" | rev)'),
     NearMiss("the key twice", lambda key: key + key, "${KEY}${KEY}", bulky=True),
-    NearMiss("the first half of the key", lambda key: key[: len(key) // 2]),
-    NearMiss("the second half of the key", lambda key: key[len(key) // 2 :]),
-    NearMiss("the key in base64", lambda key: base64.b64encode(key.encode()).decode()),
-    NearMiss("the characters of the key in order", lambda key: "".join(sorted(key))),
+    NearMiss("the first half of the key", lambda key: key[: len(key) // 2], "${KEY:0:${#KEY}/2}"),
+    NearMiss("the second half of the key", lambda key: key[len(key) // 2 :], "${KEY:${#KEY}/2}"),
+    NearMiss(
+        "the key in base64",
+        lambda key: base64.b64encode(key.encode()).decode(),
+        """$(printf %s "$KEY" | base64 | tr -d '\\n')""",
+    ),
+    NearMiss(
+        "the characters of the key in order",
+        lambda key: "".join(sorted(key)),
+        """$(printf %s "$KEY" | fold -w 1 | LC_ALL=C sort | tr -d '\\n')""",
+    ),
     NearMiss("another key with the first 4 characters of the key", _cut(4)),
     NearMiss("another key with the first 8 characters of the key", _cut(8)),
     NearMiss("another key with the first 16 characters of the key", _cut(16)),
@@ -192,18 +200,19 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
     """The right key, shown in any way but the right one (AUTH-4). Behind a forward proxy, which takes its own
     credentials from it, Proxy-Authorization is left alone."""
 
-    def basic(label: str, text: str, *, bulky: bool = False) -> Credential:
+    def basic(label: str, template: str, *, bulky: bool = False) -> Credential:
+        text, shell = (template.replace("{key}", word) for word in (key, "${KEY}"))
         value = "Basic " + base64.b64encode(text.encode()).decode()
-        return Credential(label, (("Authorization", value),), bulky=bulky)
+        return Credential(label, (("Authorization", value),), bulky=bulky, shell_user=shell)
 
     bearers = [name for name in BEARER_HEADERS if not (proxied and name == "Proxy-Authorization")]
     cookies = "; ".join(f"{name}={{key}}" for name in RARE_COOKIES)
     return [
         _with_key(key, "the bare key, without a scheme", "{key}"),
-        basic("the key as the user of Basic", f"{key}:"),
-        basic("the key as the password of Basic", f":{key}"),
-        basic("the key as user and password of Basic", f"{key}:{key}", bulky=True),
-        basic("the key as the password of Basic for the user api", f"api:{key}"),
+        basic("the key as the user of Basic", "{key}:"),
+        basic("the key as the password of Basic", ":{key}"),
+        basic("the key as user and password of Basic", "{key}:{key}", bulky=True),
+        basic("the key as the password of Basic for the user api", "api:{key}"),
         _with_key(key, "the key behind the schemes Basic and Bearer", "Basic Bearer {key}"),
         *(_with_key(key, f"the key under the scheme {scheme}", f"{scheme} {{key}}") for scheme in OTHER_SCHEMES),
         # Servers that know of programs which take `_` for `-` refuse such a field with 400.
@@ -213,7 +222,7 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
         ),
         *(_with_key(key, f"the key as a bearer token in the header {name}", "Bearer {key}", name) for name in bearers),
         *(_with_key(key, f"the key in the cookie {name}", f"{name}={{key}}", "Cookie") for name in COOKIES),
-        basic("the key as the password of Basic for the user x-access-token", f"x-access-token:{key}"),
+        basic("the key as the password of Basic for the user x-access-token", "x-access-token:{key}"),
         _with_key(key, "the key in headers of several names", "{key}", *RARE_HEADERS, bulky=True),
         _with_key(key, "the key in cookies of several names", cookies, "Cookie", bulky=True),
     ]
@@ -233,11 +242,15 @@ LONGEST_QUERY = 6000
 def in_query(key: str) -> list[Credential]:
     """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400."""
     quoted = quote(key, safe="")
+    plain = quoted == key
     fitting = RARE_PARAMETERS[: max(1, LONGEST_QUERY // len(quoted))]
     several = "&".join(f"{name}={quoted}" for name in fitting)
     return [
-        *(Credential(f"the key in the query parameter {name}", query=f"{name}={quoted}") for name in PARAMETERS),
-        Credential("the key in query parameters of several names", query=several),
+        *(
+            Credential(f"the key in the query parameter {name}", query=f"{name}={quoted}", plain=plain)
+            for name in PARAMETERS
+        ),
+        Credential("the key in query parameters of several names", query=several, plain=plain),
     ]
 
 
@@ -258,7 +271,7 @@ def malformed(key: str) -> list[Credential]:
         wrong("the key right behind the scheme", "Bearer{key}"),
         Credential("the key with a character percent-encoded", (("Authorization", encoded),), malformed=True),
         wrong("the key in quotes", 'Bearer "{key}"'),
-        Credential("an empty credential", (("Authorization", ""),), malformed=True),  # curl would send no such field
+        wrong("an empty credential", ""),
         wrong("the key and another word, with a comma", "Bearer {key},x"),
         wrong("the key and another word, with a semicolon", "Bearer {key};x"),
         wrong("a number, a bar and the key", "Bearer 1|{key}"),

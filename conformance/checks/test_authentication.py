@@ -14,6 +14,7 @@ from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.contract.jsontext import NotJson, integer
+from conformance.contract.validators import as_json, shown
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer, turned_away
 from conformance.transport.evidence import NOBODY, Allowed, Credential, Request, Trouble
@@ -481,9 +482,16 @@ def told(answer: Answer) -> tuple[object, ...]:
         body = answer.json.value
     except NotJson:
         return (answer.status, answer.body)
-    return (
-        (answer.status, body.get("code"), body.get("message")) if isinstance(body, dict) else (answer.status, str(body))
-    )
+    if not isinstance(body, dict):
+        return (answer.status, as_json(body))
+    return (answer.status, body.get("code"), body.get("message"))
+
+
+def in_words(told: tuple[object, ...]) -> str:
+    status, *words = told
+    if len(words) == 2:
+        return f"{status} with {as_json(dict(zip(('code', 'message'), words, strict=True)))}"
+    return f"{status} with the body {shown(words[0])}"
 
 
 @requirement("AUTH-9", mode=Mode.FULL, pending=1, shipped=1)
@@ -502,7 +510,7 @@ def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders
             if list(compress(words[state], kept)) != list(compress(words["absent"], kept)):
                 raise verify.Failed(
                     "the same status, code and message whether the order exists or not",
-                    f"{words[state]} for a {state} order and {words['absent']} for an absent one",
+                    f"{in_words(words[state])} for a {state} order; {in_words(words['absent'])} for an absent one",
                     answers[state],
                     answers["absent"],
                 )

@@ -15,7 +15,7 @@ from conformance.check import requirement
 from conformance.checks import ids
 from conformance.contract.jsontext import INT64, NotJson
 from conformance.contract.listing import Listing, alike
-from conformance.contract.validators import error_problems
+from conformance.contract.validators import error_problems, shown
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Allowed, Headers, Trouble
@@ -198,7 +198,7 @@ def test_no_bytes_between_204_and_the_next_answer(api: Api, orders: Orders, wire
 def no_bytes(answer: Answer) -> None:
     if answer.extra:
         raise verify.Failed(
-            "nothing after the header section of the 204", f"{len(answer.extra)} bytes: {answer.extra[:60]!r}", answer
+            "nothing after the header section of the 204", f"{len(answer.extra)} bytes: {shown(answer.extra)}", answer
         )
 
 

@@ -128,7 +128,8 @@ def missing(api: Api, target: Target, ids: list[int], answer: Answer, shipped: b
         return
     state = "shipped" if shipped else "pending"
     if len(absent) <= found.without_id:
-        raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {found.without_id} elements have no id")
+        owner = "LIST-2" if found.odd_ids else None
+        raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {verify.without_ids(found)}", owner)
     if target.mode is Mode.FULL:
         probe = api.cancel(absent[0])
         verify.settled(probe)
@@ -350,11 +351,9 @@ def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
             order = there[0]
             raise verify.Failed(f"order {order} with exactly this id", f"{stand_ins[order]} in its place", answer)
         if len(lost) <= found.without_id:
-            raise verify.Inconclusive(f"{found.without_id} elements of the listing have no id", "LIST-2")
+            raise verify.Inconclusive(verify.without_ids(found), "LIST-2")
         if not beyond:
-            raise verify.Inconclusive(
-                f"order {lost[0]} is not in the listing, for no reason that its id shows", "LIST-3"
-            )
+            raise verify.not_shown(f"order {lost[0]} is not in the listing, for no reason that its id shows", found)
         raise verify.Failed(
             f"order {lost[0]} in the listing", f"no order with an id as far from zero as {min(lost, key=abs)}", answer
         )

@@ -26,7 +26,7 @@ from conformance import verify
 from conformance.api import Api, OneConnection, Orders, Severed
 from conformance.checks import generation, model
 from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
-from conformance.contract.listing import alike
+from conformance.contract.listing import alike, changes
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Request
@@ -149,7 +149,7 @@ class Walk:
             between = (*before[place:], Step(Kind.LIST))
             owner = model.cause(between, name, self.states[name])
             if not alike(element, first):
-                raise Wrong(owner, f"{self._named(name)} listed as before", f"{element} where {first} was", self)
+                raise Wrong(owner, f"{self._named(name)} listed as before", changes(element, first), self)
             self.judged |= {"LIST-3", owner} if place < len(self.steps) else {"LIST-3"}
 
     def _keyless(self, step: Step, before: Sequence[Step]) -> Playing:

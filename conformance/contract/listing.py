@@ -7,11 +7,11 @@ take, or might take wrongly, goes the thorough way through `jsontext`; both ways
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
 from typing import Annotated, Any, cast
 
 import msgspec
@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from conformance.contract import dates
 from conformance.contract.jsontext import INT64, JsonText, NotJson, Number, integer, parse
-from conformance.contract.validators import order_problems, shown
+from conformance.contract.validators import as_json, order_problems, shown
 
 #: How many problems of one kind a message spells out.
 SHOWN = 3
@@ -123,6 +123,13 @@ class Listing:
         return self._ids.count(None)
 
     @cached_property
+    def odd_ids(self) -> int:
+        """How many of those have an id that is no integer."""
+        return sum(
+            "id" in element for element in self.unidentified if isinstance(element, dict) and _id(element) is None
+        )
+
+    @cached_property
     def ids(self) -> frozenset[int]:
         """Every id in the listing."""
         return frozenset(self.by_id)
@@ -195,7 +202,7 @@ class Listing:
     def _ids(self) -> list[int | None]:
         """The id of each element, None where it has none that is an integer."""
         if self._plain:
-            found = list(map(attrgetter("id"), self.elements))
+            found = list(map(operator.attrgetter("id"), self.elements))
             if UNSET not in found:
                 return found
         return [_id(element) for element in self.elements]
@@ -270,7 +277,7 @@ def _merely_extended(elements: list[Any]) -> bool:
 
 def _usual_dates(orders: Sequence[Order]) -> bool:
     """Whether the dates of orders are those of RFC 3339."""
-    return dates.all_rfc3339([text for text in map(attrgetter("ship_date"), orders) if text is not UNSET])
+    return dates.all_rfc3339([text for text in map(operator.attrgetter("ship_date"), orders) if text is not UNSET])
 
 
 def _several(found: Iterator[tuple[str, str]]) -> list[str]:
@@ -292,5 +299,18 @@ def alike(one: Any, other: Any) -> bool:
     reckoned from now. What else an element holds, an age or a signed link, may change at any time."""
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return bool(one == other)
+    return not _differing(one, other)
+
+
+def changes(now: Any, before: Any) -> str:
+    """How an element differs from what it was, in words: the fields by which it is not `alike`, as JSON."""
+    if isinstance(now, dict) and isinstance(before, dict):
+        names = _differing(now, before)
+        now, before = ({name: element[name] for name in names} for element in (now, before))
+    return f"{as_json(now)} where {as_json(before)} was"
+
+
+def _differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     both = [name for name in FIELDS.values() if name in one and name in other]
-    return all(dates.close(one[name], other[name]) if name == "shipDate" else one[name] == other[name] for name in both)
+    same = {"shipDate": dates.close}
+    return [name for name in both if not same.get(name, operator.eq)(one[name], other[name])]

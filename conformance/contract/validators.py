@@ -6,6 +6,7 @@ what the specification shows: no field of an Order is required, further fields a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from conformance.contract import dates
@@ -13,12 +14,26 @@ from conformance.contract.jsontext import INT64, Number, integer, type_name
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """`value` as a message quotes it, cut to `limit` characters: a number as it was written, else a Python literal."""
+    """`value` as a message quotes it, cut to `limit` characters: a number as it was written, bytes as the text that
+    they are, else a Python literal."""
     words = {True: "true", False: "false"}
-    if isinstance(value, str | bytes) and len(value) > limit:  # spelt out no further than needed: it may be megabytes
-        return f"{value[:limit]!r}"[:limit] + f"… ({len(value)} {'characters' if isinstance(value, str) else 'bytes'})"
+    if isinstance(value, bytes):
+        text = repr(value[:limit].decode("utf-8", "backslashreplace"))
+        return text if len(value) <= limit else f"{text[:limit]}… ({len(value)} bytes)"
+    if isinstance(value, str) and len(value) > limit:  # spelt out no further than needed: it may be megabytes
+        return f"{value[:limit]!r}"[:limit] + f"… ({len(value)} characters)"
     text = words[value] if isinstance(value, bool) else value.text if isinstance(value, Number) else repr(value)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def as_json(value: object) -> str:
+    """A JSON value as JSON, its numbers as they were written."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{as_json(name)}: {as_json(item)}' for name, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(as_json, value))}]"
+    text = value.text if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace").decode()  # lone surrogates
 
 
 def _int64(value: object) -> str | None:

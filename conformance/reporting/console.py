@@ -33,8 +33,7 @@ def summary(run: Run, console: Console) -> None:
     """Print `run` on `console`: verdict and coverage, then whatever a person would want to act on."""
     paper = _Paper(console)
     paper.line((f"{run.target}: ", "bold"), (outline.headline(run), _STYLES[run.verdict]))
-    for result in outline.with_status(run, Status.FAILED):
-        _failure(paper, run, result)
+    pasted = [line for result in outline.with_status(run, Status.FAILED) for line in _failure(paper, run, result)]
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
             _block(paper, result, "waived", f"until {result.waiver.expires}: {result.waiver.reason}")
@@ -57,6 +56,9 @@ def summary(run: Run, console: Console) -> None:
         paper.line()
     for warning in run.warnings:
         paper.field("warning", warning, "yellow")
+    if known := outline.before_pasting(run, pasted):
+        paper.line()
+        paper.line(known)
 
 
 def hint(run: Run) -> str | None:
@@ -94,7 +96,8 @@ def github_annotations(run: Run) -> list[str]:
     return commands[:_ANNOTATIONS]
 
 
-def _failure(paper: _Paper, run: Run, result: RequirementResult) -> None:
+def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[str]:
+    """Write what failed; the `curl` lines that it shows."""
     found = outline.evidence(run, result)
     _head(paper, result)
     paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
@@ -107,6 +110,7 @@ def _failure(paper: _Paper, run: Run, result: RequirementResult) -> None:
             paper.whole(line)
     if found[1:]:
         paper.field("also", f"{plural(len(found) - 1, 'more check')} of it failed")
+    return [line for shown in found[:1] for line in shown.curl.splitlines()]
 
 
 def _block(paper: _Paper, result: RequirementResult, label: str, text: str) -> None:

@@ -12,7 +12,7 @@ import base64
 import hashlib
 import re
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -80,6 +80,7 @@ def render(run: Run) -> str:
         bars=[_bar(run, level) for level in Level],
         families=_families(run),
         findings=findings,
+        known=outline.before_pasting(run, _lines(findings)),
         together=together,
         carded={finding.result.requirement.id for finding in findings},
         groups=outline.excluded(run),
@@ -94,6 +95,14 @@ def render(run: Run) -> str:
         slowest=_slowest(run),
         unanswered=sum(exchange.status is None for exchange in run.exchanges),
     )
+
+
+def _lines(findings: list[Finding]) -> Iterator[str]:
+    """The `curl` lines that findings show."""
+    for finding in findings:
+        for case in finding.cases:
+            yield case.evidence.curl if case.evidence else ""
+            yield from (shown.curl for shown in case.exchanges if not shown.telling)
 
 
 @dataclass(frozen=True)

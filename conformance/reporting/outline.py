@@ -184,8 +184,20 @@ def described(number: int, exchange: Exchange | None) -> str:
     return f"{exchange.line} -> {exchange.received} (exchange {number})"
 
 
+#: Why a `curl` line that cancels may be answered otherwise than it was in the run.
+GIVEN_BACK = (
+    "The orders that a run is given are returned at its end. Before you paste a line that cancels one, place an order "
+    "like it (mostly a pending one) and put its id there."
+)
+
+
+def before_pasting(run: Run, lines: Iterable[str]) -> str:
+    """What to know before pasting these `curl` lines; empty if there is nothing."""
+    return GIVEN_BACK if run.mode == "full" and any(" -X DELETE " in line for line in lines) else ""
+
+
 def key_variable(run: Run) -> str:
-    """The environment variable that stands for the key in the run's `curl` lines."""
+    """Where the run's `curl` lines find the key: the name of a variable, or `$(cat FILE)`."""
     return run.circumstances.key_variable if run.circumstances else "API_KEY"
 
 

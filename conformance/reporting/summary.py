@@ -89,7 +89,7 @@ def _failures(run: Run) -> list[str]:
     failed = outline.with_status(run, Status.FAILED)
     if not failed:
         return []
-    lines = [f"### {plural(len(failed), 'requirement')} not kept", ""]
+    lines, pasted = [f"### {plural(len(failed), 'requirement')} not kept", ""], []
     for result in failed[:_IN_FULL]:
         row = result.requirement
         lines += [f"{_heading(result)}", "", f"> Section {prose(row.section)}: {prose(row.clause)}", ""]
@@ -102,6 +102,9 @@ def _failures(run: Run) -> list[str]:
             lines += [""]
             if shown.curl and len(shown.curl) <= _CURL:
                 lines += [*fence(shown.curl, "sh"), ""]
+                pasted.append(shown.curl)
+    if known := outline.before_pasting(run, pasted):
+        lines += [prose(known), ""]
     lines += _list("Also not kept", [_heading(result) for result in failed[_IN_FULL:]])
     return lines
 

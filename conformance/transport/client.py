@@ -39,6 +39,36 @@ HEAD_TOO_LONG = "Receive buffer too long"
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
 #: What httpcore says of a connection that ended before an answer.
 UNHEARD = "Server disconnected without sending a response"
+#: What h11, httpcore and sockets say of answers that are none, and the same without their terms.
+_PLAIN_WORDS = tuple(
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        (
+            f"(?:{UNHEARD}|can't handle event type ConnectionClosed |peer unexpectedly closed connection).*",
+            "the connection was closed before the head of an answer was complete",
+        ),
+        (
+            r"peer closed connection .* \(received (\d+) bytes, expected (\d+)\)",
+            r"the connection was closed after \1 of the \2 bytes that Content-Length announces",
+        ),
+        (
+            r"peer closed connection .* \(incomplete chunked read\)",
+            "the connection was closed before the last chunk of the body",
+        ),
+        (r"\[Errno \d+\] Connection reset by peer", "the connection was reset"),
+        (r"\[Errno \d+\] Broken pipe", "the connection was closed before the request was sent"),
+        ("illegal status line: (.*)", r"the answer begins with no status line of HTTP: \1"),
+        ("no response line received", "the answer begins with no status line of HTTP"),
+        ("illegal header line: (.*)", r"a header line is malformed: \1"),
+        ("continuation line at start of headers", "the first header line begins with a blank"),
+        ("Illegal header (name|value) (.*)", r"the \1 of a header field is malformed: \2"),
+        ("bad Content-Length", "Content-Length is no number"),
+        ("conflicting Content-Length headers", "there are several fields Content-Length, which differ"),
+        ("multiple Transfer-Encoding headers", "there are several fields Transfer-Encoding"),
+        ("illegal chunk header: (.*)", r"the size of a chunk of the body is malformed: \1"),
+        (r"malformed chunk footer: (.*) \(expected .*\)", r"a chunk of the body does not end where its size says: \1"),
+    )
+)
 #: Bytes up to which a body, and what was read in it, is kept for later answers that bring the same, and how many are:
 #: most services give the same few answers again and again. Longer ones are only shared while a check holds them.
 KEPT, MOST_KEPT = 256 * 1024, 32
@@ -395,12 +425,25 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
     cause: BaseException = error
     while cause.__cause__ is not None or cause.__context__ is not None:
         cause = cause.__cause__ or cause.__context__ or cause
-    text = str(cause) or str(error) or type(cause).__name__
+    text = in_plain_words(cause) or in_plain_words(error) or type(cause).__name__
     if "WRONG_VERSION_NUMBER" in text:
         text += " (what answers there does not speak TLS: http:// in base_url?)"
+    if isinstance(error, httpx.ProxyError):
+        return f"the proxy {endpoint.proxy} opens no tunnel to {endpoint.authority}: {text}"
+    if isinstance(error, httpx.ConnectError) and endpoint.proxy and not isinstance(cause, ssl.SSLError):
+        return f"no connection to the proxy {endpoint.proxy}: {text}"
     if isinstance(error, httpx.ConnectError):
         return f"no connection to {endpoint.authority}: {text}"
     return text
+
+
+def in_plain_words(error: BaseException) -> str:
+    """What is wrong with an answer, without the terms of the library that says so; as it says it, where that is
+    seldom."""
+    for pattern, plain in _PLAIN_WORDS:
+        if found := pattern.fullmatch(str(error)):
+            return re.sub(r"""(?:bytearray\()?\bb('.*'|".*")\)?""", r"\1", found.expand(plain))
+    return str(error)
 
 
 def _transport(endpoint: Endpoint) -> httpx.BaseTransport:

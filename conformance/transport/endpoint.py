@@ -107,6 +107,15 @@ class Endpoint:
         self._answered = False  # whether there was ever an answer
 
     @cached_property
+    def proxy(self) -> str:
+        """Host and port of the proxy in front of the service; empty where there is none."""
+        if not self.target.proxy:
+            return ""
+        parts = urlsplit(self.target.proxy)
+        host = parts.hostname or ""
+        return f"{f'[{host}]' if ':' in host else host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+    @cached_property
     def ssl_context(self) -> ssl.SSLContext:
         """The TLS settings of the target: the system's authorities or its own bundle, and its client certificate."""
         try:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
-from conformance.transport.redaction import Redactor
+from conformance.transport.redaction import KEY_LABEL, Redactor
 
 #: Bytes of a body that the evidence keeps whole: a listing of some 10,000 orders. Of a longer one it keeps the
 #: beginning, the length and the digest.
@@ -52,7 +52,8 @@ LONG = 4096
 class Credential:
     """What a request shows for authentication: header fields and a label that is safe to print.
 
-    `shell` writes the value for a `curl` line in terms of `$KEY`, where that is possible.
+    For a `curl` line, where that is possible, `shell` writes the value of the header fields in terms of `$KEY`, and
+    `shell_user` user and password of Basic; `plain` says that the key stands in the query as it is.
     """
 
     label: str
@@ -62,6 +63,8 @@ class Credential:
     malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
     bulky: bool = False  # makes the request long: limits of size are not shown (section 8)
     shell: str | None = None
+    shell_user: str = ""
+    plain: bool = False
 
     @property
     def long(self) -> bool:
@@ -153,6 +156,8 @@ class Exchange:
     order_id: str | None = None
     request_body: str | None = None
     shell_headers: list[str] = field(default_factory=list)
+    shell_user: str = ""  # for `curl -u`, in place of the header fields
+    key_in_url: bool = False  # whether the label of the key in `url` stands for nothing but the key as it is
     started: float = 0.0  # seconds since the epoch
     seconds: float = 0.0
     via: str = "client"  # or "wire": a raw socket, on a connection of its own
@@ -220,20 +225,22 @@ class Recorder:
 
     def begin(self, request: Request, url: str, headers: Headers, via: str) -> Exchange:
         """A new exchange for `request`, with the clock started; `headers` are all that will be sent."""
-        clean = self.redactor.clean
+        clean, credential = self.redactor.clean, request.credential
         return Exchange(
             method=request.method,
             url=clean(url),
-            request_headers=[(name, request.credential.shown(name, value) or clean(value)) for name, value in headers],
-            credential=request.credential.label,
+            request_headers=[(name, credential.shown(name, value) or clean(value)) for name, value in headers],
+            credential=credential.label,
             operation=request.operation.value,
             allowed=request.allowed.name,
             order_id=None if request.order_id is None else clean(request.order_id),
             request_body=None if request.body is None else clean(request.body.decode("utf-8", "replace")),
             shell_headers=[
-                f"{name}: {request.credential.shell or request.credential.shown(name, value)}"
-                for name, value in request.credential.headers
+                f"{name}: {credential.shown(name, value) if credential.shell is None else credential.shell}"
+                for name, value in credential.headers
             ],
+            shell_user=credential.shell_user,
+            key_in_url=credential.plain,
             started=time.time(),
             via=via,
             check=self.check,
@@ -305,19 +312,43 @@ CURLS = frozenset({"host", "accept-encoding", "connection", "content-length", "u
 UNASKED = ("User-Agent", "Accept")
 
 
-def curl(exchange: Exchange, key_variable: str) -> str:
-    """A command line that repeats `exchange`, with the key as `$key_variable`."""
+#: The key in what a credential writes for the shell, and where that takes more than its value.
+_KEY, _PART_OF_KEY = re.compile(r"\$(?:KEY\b|\{KEY\})"), re.compile(r"\$\{(#?)KEY\b")
+
+
+def curl(exchange: Exchange, key: str) -> str:
+    """A command line that repeats `exchange`. The shell finds the key where `key` says: in the variable of that name,
+    or in what a command prints, `$(cat PATH)`."""
     words = ["curl -sS -i"]
     if exchange.method != "GET":
         words.append(f"-X {exchange.method}")
-    for field_ in exchange.shell_headers:
-        named = re.sub(r"\$(?:\{KEY([^}]*)\}|KEY\b)", rf"${{{key_variable}\1}}", _in_double_quotes(field_))
-        words.append(f'-H "{named}"')
-    words += [f"-H {_in_single_quotes(field_)}" for field_ in _unusual(exchange)]
+    if exchange.shell_user:
+        words.append(f'-u "{exchange.shell_user}"')
+    else:
+        words += [f'-H "{_in_double_quotes(_sendable(field_))}"' for field_ in exchange.shell_headers]
+    credential = " ".join(words)
+    words = [f"-H {_in_single_quotes(field_)}" for field_ in _unusual(exchange)]
     if exchange.request_body is not None:
         words.append(f"--data-binary {_in_single_quotes(exchange.request_body)}")
-    words.append(_in_single_quotes(exchange.url))
-    return " ".join(words)
+    url = _in_single_quotes(exchange.url)
+    if exchange.key_in_url and KEY_LABEL in exchange.url:
+        parts = (re.sub(r"[$]", r"\\$", _in_double_quotes(part)) for part in exchange.url.split(KEY_LABEL))
+        url = _with_key(f'"{"$KEY".join(parts)}"', key)
+    return " ".join([_with_key(credential, key), *words, url])
+
+
+def _with_key(text: str, key: str) -> str:
+    """`text`, which has the key as `$KEY`, with the key from where `key` says."""
+    if not key.startswith("$("):
+        return _PART_OF_KEY.sub(rf"${{\1{key}", _KEY.sub(f"${{{key}}}", text))
+    if _PART_OF_KEY.search(_KEY.sub("", text)):  # which takes a variable
+        return f"KEY={key}; {text}"
+    return _KEY.sub(lambda _: key, text)
+
+
+def _sendable(field_: str) -> str:
+    # Of a field without a value curl sends nothing, unless it ends like this.
+    return f"{field_[:-2]};" if field_.endswith(": ") else field_
 
 
 def _unusual(exchange: Exchange) -> list[str]:
@@ -330,7 +361,7 @@ def _unusual(exchange: Exchange) -> list[str]:
 
 def _in_double_quotes(text: str) -> str:
     # What a credential's `shell` writes in terms of $KEY stays for the shell to fill in.
-    return re.sub(r'["\\`]', r"\\\g<0>", text)
+    return re.sub(r'(\$\([^()]*\))|["\\`]', lambda found: found[1] or f"\\{found[0]}", text)
 
 
 def _in_single_quotes(text: str) -> str:

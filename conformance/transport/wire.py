@@ -26,6 +26,7 @@ from conformance.transport.client import (
     Client,
     broken,
     fields,
+    in_plain_words,
     pause,
 )
 from conformance.transport.endpoint import Endpoint
@@ -86,6 +87,10 @@ class Incoming:
     def last(self) -> bool:
         """Whether no other response can come on this connection."""
         return self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED)
+
+
+class _ProxyError(ConnectionError):
+    """The proxy is to blame, and not the service behind it; the message says so."""
 
 
 class Wire:
@@ -298,7 +303,12 @@ class Connection:
         host = self._endpoint.host
         there = f"{f'[{host}]' if ':' in host else host}:{self._endpoint.port}"
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        connected = socket.create_connection((parts.hostname or "", port), self._left())
+        try:
+            connected = socket.create_connection((parts.hostname or "", port), self._left())
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise _ProxyError(f"no connection to the proxy {self._endpoint.proxy}: {error}") from None
         if parts.scheme == "https":
             connected = ssl.create_default_context().wrap_socket(connected, server_hostname=parts.hostname)
         connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
@@ -311,7 +321,8 @@ class Connection:
             head += received
         if not re.match(rb"HTTP/1\.[01] 2[0-9][0-9]", head):
             connected.close()
-            raise ConnectionRefusedError(f"the proxy {proxy} opens no tunnel: {head[:60].decode('latin-1')!r}")
+            said = head.partition(b"\r\n")[0][:60].decode("latin-1")
+            raise _ProxyError(f"the proxy {self._endpoint.proxy} opens no tunnel to {there}: {said or 'no answer'}")
         return connected
 
     def _read(self, answer: Answer) -> None:
@@ -358,7 +369,8 @@ class Connection:
             exchange.detail = f"no complete answer within {self._endpoint.timeout:g} s (--timeout)"
         elif self._socket is None:
             exchange.trouble = Trouble.UNREACHABLE
-            exchange.detail = f"no connection to {self._endpoint.authority}: {error}"
+            told = "" if isinstance(error, _ProxyError) else f"no connection to {self._endpoint.authority}: "
+            exchange.detail = f"{told}{error}"
         elif not self._fresh and not self._heard:
             exchange.trouble = Trouble.CLOSED if self._released else Trouble.UNSENT
             exchange.detail = "the service closed the connection, which had carried other requests, before an answer"
@@ -366,7 +378,7 @@ class Connection:
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         else:
             exchange.trouble = broken(exchange, heard=self._heard)
-            exchange.detail = str(error) or type(error).__name__
+            exchange.detail = in_plain_words(error) or type(error).__name__
         exchange.status = None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +328,21 @@ def test_a_truncated_file_is_unreadable(half: str, written: Written, capsys: pyt
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert main(["audit", str(written.folder)]) == 2
     assert half in capsys.readouterr().err
+
+
+def test_what_is_counted_is_what_is_told(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+    """One exchange that is missing makes many lines: it is said what the number counts, and how many are here."""
+    del written.archive["log"]["entries"][3]
+    written.write()
+    capsys.readouterr()
+    assert main(["audit", str(written.folder)]) == 1
+    head, *lines = capsys.readouterr().out.splitlines()[1:]
+    found = re.fullmatch(r"Not borne out by the evidence: ([0-9,]+) differences between .* \(the first 20 of .*", head)
+    assert found
+    total = int(found[1].replace(",", ""))
+    assert total > 100
+    assert len(lines) == 20 + 1
+    assert lines[-1] == f"- and {total - 20:,} more differences"
 
 
 @pytest.mark.parametrize("missing", ["results.json", "evidence.har"])

@@ -13,7 +13,7 @@ from patience import within
 from test_contract_validators import NO_OBJECT, ORDERS
 
 from conformance.contract.jsontext import INT64, NotJson, parse
-from conformance.contract.listing import CHUNK, FEW, MANY, SHOWN, Listing, Order, alike
+from conformance.contract.listing import CHUNK, FEW, MANY, SHOWN, Listing, Order, alike, changes
 from conformance.contract.validators import order_problems
 
 
@@ -152,7 +152,9 @@ def test_ids_are_compared_by_value_and_exactly() -> None:
     assert listing('[{"id": 3}, {"id": 3.0}, {"id": 3e0}]').doubled_ids() == [3]
     assert listing([{"id": 2**53}, {"id": 2**53 + 1}]).doubled_ids() == []
     assert listing([{"id": True}, {"id": 1}]).doubled_ids() == []
-    assert listing([{"id": "1"}, 1, None, [], {"id": None}]).without_id == 5
+    found = listing([{"id": "1"}, 1, None, [], {"id": None}, {}, {"id": 7}])
+    assert (found.without_id, found.odd_ids) == (6, 2)
+    assert listing([{}, {"id": 7}]).odd_ids == 0
 
 
 @pytest.mark.parametrize("body", ["{}", '{"orders": []}', "null", "3", '"[]"'])
@@ -209,3 +211,14 @@ def test_alike_is_what_agrees_in_the_fields_of_the_contract() -> None:
         assert not alike(order, {**order, **changed})
     for name in order:  # none is required
         assert alike(order, {key: value for key, value in order.items() if key != name})
+
+
+def test_changes_are_told_by_the_fields_that_differ() -> None:
+    before = listing('[{"id": 1, "quantity": 2, "complete": false, "note": "a"}]').by_id[1]
+    now = listing('[{"id": 1, "quantity": 2.0e0, "complete": true, "note": "b"}]').by_id[1]
+    assert changes({**now, "quantity": 2}, before) == '{"complete": true} where {"complete": false} was'
+    now = listing('[{"id": 1, "quantity": 3.0}]').by_id[1]
+    assert changes(now, before) == '{"quantity": 3.0} where {"quantity": 2} was'
+    assert changes(None, "é\ud800") == 'null where "é\\ud800" was'
+    now, before = {"petId": ["x", None]}, {"petId": {"a": 1}}
+    assert changes(now, before) == '{"petId": ["x", null]} where {"petId": {"a": 1}} was'

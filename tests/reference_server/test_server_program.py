@@ -142,3 +142,21 @@ def test_orders_come_from_a_file(tmp_path: Path) -> None:
 def test_the_packaged_seed_is_the_fixture() -> None:
     packaged = ROOT / "reference_server" / "data" / "orders.json"
     assert packaged.read_bytes() == (ROOT / "fixtures" / "orders.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--fault", "is-slow"), "there is no fault named is-slow; it is a variant: --variant is-slow\n"),
+        (
+            ("--variant", "accepts-any-key"),
+            "there is no variant named accepts-any-key; it is a fault: --fault accepts-any-key\n",
+        ),
+        (("--fault", "is-odd"), "there is no fault named is-odd\n"),
+    ],
+)
+def test_a_name_under_the_wrong_option(options: tuple[str, str], said: str) -> None:
+    process = start(*options)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2
+    assert errors.endswith(said)

@@ -24,7 +24,7 @@ from reporting_runs import (
 from rich.console import Console
 
 from conformance.contract.catalogue import load
-from conformance.reporting import console, outline
+from conformance.reporting import console, html, outline, summary
 from conformance.reporting.run import Circumstances, Run
 from conformance.verdict import CheckResult, Status
 
@@ -75,6 +75,15 @@ def test_curl_lines_are_whole(terminal: bool) -> None:
     for result in outline.with_status(failing(), Status.FAILED):
         for shown in outline.evidence(failing(), result):
             assert f"  {shown.curl}" in lines
+
+
+def test_what_to_know_before_a_cancel_is_pasted() -> None:
+    """Its order is given back when the run ends, so that it is gone."""
+    told = outline.GIVEN_BACK
+    for text in (printed(failing()), summary.render(failing()).replace("\\", ""), html.render(failing())):
+        assert text.count(told) == 1
+    assert told not in printed(replace(failing(), mode="guarded"))
+    assert told not in printed(conformant())
 
 
 def test_terminal_text_keeps_to_its_width() -> None:

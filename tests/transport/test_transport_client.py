@@ -221,6 +221,47 @@ def test_late_answers(reply: Reply) -> None:
 # --- answers that are none
 
 
+CLOSED_EARLY = "the connection was closed before the head of an answer was complete"
+#: Answers that are none, and what is said of them.
+NO_ANSWERS: dict[str, tuple[Reply | bytes, str]] = {
+    "hangs up": (lambda talk: talk.hang_up(), CLOSED_EARLY),
+    "half a head": (b"HTTP/1.1 200 OK\r\nContent-Le", CLOSED_EARLY),
+    "short": (
+        head("200 OK", "Content-Length: 50") + LISTING,
+        f"the connection was closed after {len(LISTING)} of the 50 bytes that Content-Length announces",
+    ),
+    "cut chunk": (
+        head("200 OK", "Transfer-Encoding: chunked") + b"5\r\n[]",
+        "the connection was closed before the last chunk of the body",
+    ),
+    "odd chunk": (
+        head("200 OK", "Transfer-Encoding: chunked") + b"zz\r\n[]\r\n0\r\n\r\n",
+        "the size of a chunk of the body is malformed: 'zz\\r\\n'",
+    ),
+    "long chunk": (
+        head("200 OK", "Transfer-Encoding: chunked") + b"1\r\n[]\r\n0\r\n\r\n",
+        "a chunk of the body does not end where its size says: ']\\r'",
+    ),
+    "odd length": (head("200 OK", "Content-Length: x") + LISTING, "Content-Length is no number"),
+    "two lengths": (
+        head("200 OK", "Content-Length: 2", "Content-Length: 3") + b"[] ",
+        "there are several fields Content-Length, which differ",
+    ),
+    "odd header": (b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n[]", "a header line is malformed: 'no colon'"),
+    "no head": (b"[]\r\n\r\n", "the answer begins with no status line of HTTP: '[]'"),
+}
+
+
+@pytest.mark.parametrize("name", NO_ANSWERS)
+def test_what_is_wrong_is_said_in_plain_words(name: str) -> None:
+    """By the client and by raw connections alike, and not in the terms of the libraries behind them."""
+    reply, said = NO_ANSWERS[name]
+    with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        for found in (opened.client.send(LIST), connection.exchange(LIST, last=True)):
+            assert found.exchange.trouble == Trouble.BROKEN
+            assert found.exchange.detail == said
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -254,6 +295,31 @@ def test_broken_answers(reply: Reply | bytes) -> None:
     assert found.exchange.trouble == Trouble.BROKEN
     assert found.exchange.detail
     assert broken(found.exchange) == {"HTTP-2"}
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_is_not_there_is_named(scheme: str) -> None:
+    """It is the proxy that cannot be reached; nobody knows of the service behind it."""
+    service = f"{scheme}://service.invalid/v1"
+    with session(service, proxy="http://127.0.0.1:9") as opened, opened.wire.connect() as connection:
+        answers = [opened.client.send(LIST), connection.exchange(LIST)]
+    for found in answers:
+        assert found.exchange.trouble == Trouble.UNREACHABLE
+        assert found.exchange.detail.startswith("no connection to the proxy 127.0.0.1:9: ")
+        assert "refused" in found.exchange.detail
+
+
+def test_a_proxy_that_opens_no_tunnel_is_named() -> None:
+    with (
+        serving(answer("403 No way", b"")) as proxy,
+        session("https://service.invalid/v1", proxy=f"http://127.0.0.1:{proxy.port}") as opened,
+        opened.wire.connect() as connection,
+    ):
+        answers = [opened.client.send(LIST), connection.exchange(LIST)]
+    for found in answers:
+        assert found.exchange.trouble == Trouble.UNREACHABLE
+        assert found.exchange.detail.startswith(f"the proxy 127.0.0.1:{proxy.port} opens no tunnel to service.invalid")
+        assert found.exchange.detail.endswith("403 No way")
 
 
 def test_nobody_listens() -> None:

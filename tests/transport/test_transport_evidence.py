@@ -5,10 +5,14 @@ from __future__ import annotations
 import base64
 import html
 import json
+import random
 import re
 import shlex
 import subprocess
+from base64 import b64encode
 from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -316,16 +320,71 @@ def test_a_plain_curl_line() -> None:
     assert curl_of(NOBODY) == "curl -sS -i 'http://h'"
 
 
-def test_curl_lines_send_what_was_sent() -> None:
-    """Where the shell can make the credential from the key, the line does, from the variable that holds it."""
-    made = [*credentials.near_misses(KEY), *credentials.misplaced(KEY), *credentials.malformed(KEY)]
-    made += credentials.schemes(KEY)
-    spelled = [credential for credential in made if credential.shell is not None]
-    assert len(spelled) > 20
-    for credential in spelled:
-        words = words_of(curl_of(credential), MY_KEY=KEY, KEY="another")
-        assert {f"{name}: {value}" for name, value in credential.headers} <= set(words), credential.label
-        assert KEY not in curl_of(credential)
+def fields_of(words: list[str]) -> set[str]:
+    """The header fields that curl would send for the words of its command line, the usual ones aside."""
+    pairs = list(pairwise(words))
+    users = [f"Authorization: Basic {b64encode(value.encode()).decode()}" for option, value in pairs if option == "-u"]
+    return {*users, *(f"{value[:-1]}: " if value[-1] == ";" else value for option, value in pairs if option == "-H")}
+
+
+def every_credential(key: str) -> list[Credential]:
+    made = [*credentials.invalid_keys(key, random.Random(1)), *credentials.misplaced(key), *credentials.malformed(key)]
+    return [*made, *credentials.in_query(key), *credentials.schemes(key), credentials.valid(key)]
+
+
+def asked_with(credential: Credential, key: str = KEY) -> Exchange:
+    request = Request("GET", "/store/orders", credential, query="a=$b")
+    sent = (*USUAL, *credential.headers)
+    return recorder(key).begin(request, f"http://h/store/orders?{request.full_query}", sent, "client")
+
+
+UNSPELLED = (
+    "the key with another last character", "the key with another first character",
+    "the key with another character in the middle", "another key of the same length",
+    "another key with the first 4 characters of the key", "another key with the first 8 characters of the key",
+    "another key with the first 16 characters of the key", "a random key",
+    "the key with a character percent-encoded",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", [KEY, "a:b%c*d'e?f.1234"])
+@pytest.mark.parametrize("where", ["MY_KEY", "$(cat {})"])
+def test_curl_lines_send_what_was_sent(key: str, where: str, tmp_path: Path) -> None:
+    """Where the shell can make the credential from the key, the line does, from the variable or file that holds it."""
+    file = tmp_path / 'it\'s the "key" (of $HOME)'
+    file.write_text(f"{key}\n", encoding="utf-8")
+    where = where.format(shlex.quote(str(file)))
+    labelled = []
+    for credential in every_credential(key):
+        exchange = asked_with(credential, key)
+        line = curl(exchange, where)
+        assert not any(secret in line for secret in (key, *credentials.secrets(key)) if len(secret) > 6)
+        words = words_of(line, MY_KEY=key, KEY="another")
+        url = f"http://h/store/orders?{'&'.join(filter(None, ('a=$b', credential.query)))}"
+        if "<" in line:
+            labelled.append(credential.label)
+        else:
+            assert fields_of(words) == {f"{name}: {value}" for name, value in credential.headers}, credential.label
+            assert words[-1] == url
+    if key == KEY:
+        assert set(labelled) <= set(UNSPELLED)
+
+
+def test_a_curl_line_with_the_key_in_the_query() -> None:
+    """It stands there as it is, or it is left to the reader: the shell cannot percent-encode."""
+    plain, odd = (asked_with(credentials.in_query(key)[0], key) for key in ("sk-Plain_0123", "sk/Odd+0123=="))
+    assert curl(plain, "K") == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=${K}\""""
+    assert curl(plain, "$(cat k)") == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=$(cat k)\""""
+    assert curl(odd, "K") == "curl -sS -i 'http://h/store/orders?a=$b&api_key=<key>'"
+
+
+def test_a_curl_line_with_the_key_from_a_file() -> None:
+    assert curl_of(VALID, "$(cat /k)") == """curl -sS -i -H "Authorization: Bearer $(cat /k)" 'http://h'"""
+    cut = credentials.near_misses(KEY)[0]
+    assert curl_of(cut, "$(cat /k)") == """KEY=$(cat /k); curl -sS -i -H "Authorization: Bearer ${KEY%?}" 'http://h'"""
+    basic = credentials.misplaced(KEY)[1]
+    assert curl_of(basic) == """curl -sS -i -u "${MY_KEY}:" 'http://h'"""
+    assert curl_of(basic, "$(cat /k)") == """curl -sS -i -u "$(cat /k):" 'http://h'"""
 
 
 @pytest.mark.parametrize("key", ["$(touch x)abcd", "`id`abcdefgh", "a$HOME-bcdefg", 'q"uo"te\\d-key', "$KEY-$KEY-$KEY"])

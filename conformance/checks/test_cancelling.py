@@ -144,6 +144,28 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
     cancels(api, orders, order)
 
 
+@requirement("CANCEL-1", mode=Mode.FULL, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels the first and the last of more orders than common page sizes hold (bulk_orders, 1,100 unless configured):
+    204, wherever a service looks them up. One that answers 204 again and still lists the order has not done it."""
+    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    chosen = sorted({placed[0], placed[-1]})
+    for order, answer in zip(chosen, api.send_all(map(api.ask_cancel, chosen)), strict=True):
+        known(api, orders, order, answer)
+        verify.status(answer, 204, since="the order is pending, however many others there are")
+    further = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen)
+    for order, again in zip(chosen, further, strict=True):
+        if verify.settled(again).status != 204:
+            continue
+        after = api.list()
+        if order not in verify.listing(after).by_id:
+            verify.step(again, 404, "CANCEL-6")
+        raise verify.Failed(
+            "the order cancelled after 204", "the order still listed, and cancelled again with 204", again, after
+        )
+
+
 def presence(order: int, before: Listing | None, after: Answer) -> str:
     """What became of an order in the listing."""
     found = after.listing
@@ -264,6 +286,21 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
     for answer in api.send_all(map(api.ask_cancel, controls)):
         verify.step(answer, 204, "CANCEL-1")
     orders.place(shipped, shipped=True, looked_for=False)
+    refuses_all(api, orders, shipped)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=2, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels a shipped order that was placed before more orders than common page sizes hold, and one that was placed
+    after them: 409."""
+    first = orders.take(shipped=1, looked_for=False).shipped
+    orders.take(pending=target.bulk_orders, looked_for=False)
+    refuses_all(api, orders, [*first, *orders.take(shipped=1, looked_for=False).shipped])
+
+
+def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
+    """Cancel shipped orders and demand 409."""
     for order, answer in zip(shipped, api.send_all(map(api.ask_cancel, shipped)), strict=True):
         known(api, orders, order, answer)
         verify.status(answer, 409, since="the order has already shipped")

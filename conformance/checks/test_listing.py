@@ -174,6 +174,7 @@ def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders,
 
 
 @requirement("LIST-5", many_orders=True)
+@pytest.mark.xdist_group("many orders")
 def test_no_hidden_page(api: Api, orders: Orders, target: Target) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured), and looks for each, in
     a listing as it comes, in one for a browser that may not be compressed, and in one for a program."""

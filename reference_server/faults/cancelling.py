@@ -109,6 +109,31 @@ def reports_two_cancels_and_does_the_second(service: Service) -> None:
     amend.before_cancel(service, decide)
 
 
+def _place(service: Service, order: Order) -> int:
+    """How many orders were placed before this one and are still there."""
+    return [other.id for other in service.store.all()].index(order.id)
+
+
+@fault("CANCEL-1")
+def finds_no_pending_order_beyond_its_first_page(service: Service) -> None:
+    """Looks for a pending order in a first page of 1,000 that it fetches inside, and answers 404 if it is not there."""
+    amend.outcomes(service, ABSENT, lambda order: amend.pending(order) and _place(service, order) >= 1000)
+
+
+@fault("CANCEL-1")
+def finds_no_pending_order_but_the_newest(service: Service) -> None:
+    """Looks for a pending order among the newest 100, and answers 404 if it is not there."""
+    amend.outcomes(
+        service, ABSENT, lambda order: amend.pending(order) and len(service.store) - _place(service, order) > 100
+    )
+
+
+@fault("CANCEL-1")
+def reports_a_cancel_among_many_and_does_nothing(service: Service) -> None:
+    """Answers 204 for a pending order that its cache of 1,000 does not hold, and writes nothing to where it is."""
+    amend.outcomes(service, CANCELLED, lambda order: amend.pending(order) and _place(service, order) >= 1000)
+
+
 def _remembers_what_it_did_not_find(service: Service, seconds: float) -> None:
     """Answers 404 for an id that no order had when it was asked for, for so long, whether one has it by now or not."""
     since: dict[int, float] = {}
@@ -249,6 +274,25 @@ def finds_no_shipped_order_every_third_time(service: Service) -> None:
 def finds_no_shipped_order_for_clients_of_json(service: Service) -> None:
     """Answers 404 for a shipped order to a client that accepts application/json by name."""
     _accepting(service, "application/json", 404, lambda order: order is not None and amend.shipped(order))
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_beyond_its_first_page(service: Service) -> None:
+    """Looks for a shipped order in a first page of 1,000 that it fetches inside, and answers 404 if it is not there."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and _place(service, order) >= 1000)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_among_many(service: Service) -> None:
+    """Cancels a shipped order whose status is not among the first 1,000 that it keeps at hand."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or amend.pending(order) or _place(service, order) < 1000:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
 
 
 # --- CANCEL-4: a refused order stays as it was ---

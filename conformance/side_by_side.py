@@ -36,6 +36,8 @@ GRACE = 90.0
 #: Seconds without a report after which the command's own process loads what the reports will take: as a rule the
 #: checks that want the store to themselves are under way then, and the processors have little to do.
 LULL = 0.3
+#: The rank of the checks that want the store to themselves.
+LAST = 3
 
 
 class SideBySide:
@@ -224,9 +226,9 @@ def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
     def rank(item: pytest.Item) -> int:
         fixtures = getattr(item, "fixturenames", ())
         if item.get_closest_marker("alone") is not None:
-            return 3
+            return LAST
         if "wire" in fixtures or item.get_closest_marker("lengthy") is not None:
             return 0
         return 1 if "orders" in fixtures else 2
 
-    return sorted(units.values(), key=lambda unit: (-len(unit), rank(unit[0])))
+    return sorted(units.values(), key=lambda unit: (rank(unit[0]) == LAST, -len(unit), rank(unit[0])))

@@ -157,10 +157,10 @@ def shown_ids(answer: Answer) -> frozenset[int]:
 
 @requirement("AUTH-2", mode=Mode.GUARDED)
 def test_cancelling_an_absent_order_without_key(api: Api) -> None:
-    """Cancels orders that do not exist, with ids above and below zero, without an Authorization header: 401, not 404,
-    also where a browser asks, or a client that names JSON."""
+    """Cancels orders that do not exist, with ids above and below zero and with the id 0, without an Authorization
+    header: 401, not 404, also where a browser asks, or a client that names JSON."""
     first, second = api.absent(2)
-    asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second) if api.permits(order)]
+    asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second, 0) if api.permits(order)]
     asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER)]
     verify.refused(api.send_all(asked), since="the key is missing, whether the order exists or not")
 

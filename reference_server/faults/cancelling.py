@@ -295,6 +295,25 @@ def cancels_shipped_orders_among_many(service: Service) -> None:
     amend.before_cancel(service, decide)
 
 
+@fault("CANCEL-3")
+def cancels_the_shipped_order_0(service: Service) -> None:
+    """Looks the status of an order up if its id is true, and so cancels a shipped order with the id 0."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if order_id or not order:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_0(service: Service) -> None:
+    """Answers 404 for a shipped order with the id 0, whose shipment it takes for that of no order."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id == 0)
+
+
 # --- CANCEL-4: a refused order stays as it was ---
 
 

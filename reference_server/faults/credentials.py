@@ -159,6 +159,27 @@ def looks_at_the_status_before_the_key(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def finds_no_order_0_for_strangers(service: Service) -> None:
+    """Answers 404 to a cancel of the id 0 without credentials, since it looks whether there is an id before it asks for
+    the key."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        zero = amend.is_cancel(request) and _stranger(request) and request.path.endswith("/0")
+        return service.error(404, "There is no such order.") if zero else None
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-2")
+def guards_ids_that_are_true(service: Service) -> None:
+    """Asks for the key where a cancel names an id that is true, and so not for the id 0."""
+    amend.accept(
+        service,
+        lambda request: amend.is_cancel(request) and _stranger(request) and request.path.endswith("/0"),
+    )
+
+
+@fault("AUTH-2")
 def hides_behind_404_from_strangers(service: Service) -> None:
     """Answers 404 instead of 401 to every cancel without credentials."""
     amend.refusals(

@@ -525,6 +525,12 @@ def leaves_out_far_ids(service: Service) -> None:
     _leaves_out(service, lambda order: not -FAR_ID <= order.id < FAR_ID)
 
 
+@fault("LIST-8")
+def leaves_out_the_id_0(service: Service) -> None:
+    """Lists the orders whose id is true, and so not the one with the id 0."""
+    _leaves_out(service, lambda order: not order.id)
+
+
 # --- LIST-9: reading changes nothing ---
 
 

@@ -217,7 +217,7 @@ def _send(pipe: Connection, kind: str, told: Any) -> None:
 def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
     """What one process takes at a time, in the order of `items` but for what takes long: the large units first, then
     the checks that send one request after the other down a connection of their own or are marked `lengthy`, then those
-    with orders of their own. Those that want the store to themselves come last."""
+    with orders of their own. Those that want the store to themselves come last, in the order of `items`."""
     units: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         group = item.get_closest_marker("xdist_group")
@@ -231,4 +231,8 @@ def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
             return 0
         return 1 if "orders" in fixtures else 2
 
-    return sorted(units.values(), key=lambda unit: (rank(unit[0]) == LAST, -len(unit), rank(unit[0])))
+    def place(unit: list[pytest.Item]) -> tuple[bool, int, int]:
+        alone = rank(unit[0]) == LAST
+        return (alone, 0 if alone else -len(unit), rank(unit[0]))
+
+    return sorted(units.values(), key=place)

@@ -15,8 +15,9 @@ from conformance.target import Mode
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Allowed
 
-#: What shares a look is for one process, and such an order would have others refuse to cancel malformed ids.
-pytestmark = [pytest.mark.xdist_group("zero"), pytest.mark.alone]
+#: What shares a look is for one process. Once an order 0 was listed, no id that could be taken for it is cancelled or
+#: chosen in this process: that is for the last checks to meet.
+pytestmark = [pytest.mark.xdist_group("zero"), pytest.mark.alone("late")]
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,11 @@ def neighbours(order: int) -> list[int]:
     return list(dict.fromkeys([order - 1, order + 1, order - 2, int(float(order))]))
 
 
+def digits_of(order: int) -> list[int]:
+    """Ids of which the digits of `order` begin with those, or that begin with the digits of `order`."""
+    return [other for other in (order // 10, order * 10 + 1) if other in INT64]
+
+
 #: No numbers at all. A service that takes them for the newest order shows it before others are tried.
 NO_NUMBERS = ("abc", "null", "undefined", "NaN")
 

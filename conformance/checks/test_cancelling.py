@@ -488,15 +488,21 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
 def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, or that only agree with
-    it in the low 32 bits: the order is still pending afterwards, as another is to which nothing was done."""
+    """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, that only agree with it
+    in the low 32 bits, or that have the same digits but for one more or one less at the end: the order is still pending
+    afterwards, as another is to which nothing was done."""
     draw = api.rng.randrange
     wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ids.ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]
     (control,) = orders.take(pending=1, looked_for=False).pending  # first: a chosen id may spoil those to come
-    placed = orders.place(api.unmistakable(wanted)).pending
+    taken = orders.place(api.unmistakable(wanted))
+    placed = taken.pending
+    # What looks for an id by its first digits may find any order that begins with them: the others are not to be hit.
+    others = [str(known) for known in (taken.listing.ids if taken.listing else ()) if known not in placed]
     tried = []
     for order in placed:
-        near = dict.fromkeys([*ids.neighbours(order), order % 2**32, order % 2**31])
+        shorter, *longer = ids.digits_of(order)
+        apart = [] if any(known.startswith(str(shorter)) for known in others) else [shorter]
+        near = dict.fromkeys([*ids.neighbours(order), order % 2**32, order % 2**31, *apart, *longer])
         aliases = [alias for alias in near if alias in INT64 and alias not in (*placed, control)]
         tried.append(cancel_aliases(api, aliases, Allowed.LISTED))
     exact(api, placed, control, tried)

@@ -215,7 +215,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield cancel(53, query="orderId=52")
     yield say("GET", LIST)
 
-    store.place_ids([54, 55, 56], Status.PENDING)
+    store.place_ids([54, 55, 56, 7_654_321_098], Status.PENDING)
+    yield from [cancel(near) for near in (76_543_210_981, 765_432_109)]
+    yield say("GET", LIST)
     yield say("GET", f"{LIST}/54", None)
     yield from [say("GET", LIST, credentials, query="q=1") for credentials in (key, None)]
     yield cancel(54, content_length="0")

@@ -16,7 +16,7 @@ from conformance.checks import credentials
 from conformance.contract.jsontext import NotJson, integer
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer, turned_away
-from conformance.transport.evidence import NOBODY, Allowed, Credential, Request, Trouble
+from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Credential, Operation, Request, Trouble
 from conformance.transport.wire import Wire
 
 #: Refusals in a row after which the valid key must still be good.
@@ -163,6 +163,17 @@ def test_cancelling_an_absent_order_without_key(api: Api) -> None:
     asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second, 0) if api.permits(order)]
     asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER)]
     verify.refused(api.send_all(asked), since="the key is missing, whether the order exists or not")
+
+
+@requirement("AUTH-2", mode=Mode.GUARDED)
+def test_no_disguise_cancels_without_key(api: Api) -> None:
+    """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
+    header fields or parameters: nothing that only a cancel with the key is answered, such as 404."""
+    plain = replace(api.ask_cancel(api.absent()[0], NOBODY), allowed=Allowed.OPEN)
+    for answer in api.send_all([replace(plain, headers=VOUCHING_FIELDS), replace(plain, query=VOUCHING_QUERY)]):
+        served = answer.status in STATUSES[Operation.CANCEL] - {401}
+        if verify.settled(answer).succeeded or served:
+            raise verify.Failed("no answer but a refusal, since the key is missing", verify.describe(answer), answer)
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)

@@ -225,6 +225,23 @@ def lets_strangers_in_who_debug(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def trusts_the_address_that_a_client_forwards_with_a_cancel(service: Service) -> None:
+    """Cancels for strangers who say in X-Forwarded-For that they are on the same machine, and lists for none."""
+    amend.accept(
+        service,
+        lambda request: (
+            amend.is_cancel(request) and request.headers.get("x-forwarded-for") == "127.0.0.1" and _stranger(request)
+        ),
+    )
+
+
+@fault("AUTH-2")
+def cancels_for_strangers_who_debug(service: Service) -> None:
+    """Asks for no key to cancel where the query has debug=true."""
+    amend.accept(service, lambda request: amend.is_cancel(request) and "debug=true" in request.query)
+
+
+@fault("AUTH-2")
 def shows_one_order_to_anyone(service: Service) -> None:
     """Shows a single order, at the path where it is cancelled, without asking for a key."""
 

@@ -204,6 +204,8 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", LIST.replace("orders", "%6Frders"), None)
     yield say("GET", LIST, None, x_forwarded_for="127.0.0.1")
     yield say("GET", LIST, None, query="debug=true")
+    yield cancel(999, None, x_forwarded_for="127.0.0.1")
+    yield cancel(999, None, query="debug=true")
     store.place_ids([0, 52], Status.PENDING)
     store.place_ids([51], Status.SHIPPED)
     yield cancel(0, None)

@@ -240,6 +240,8 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield from [cancel(order_id) for order_id in store.place(1, Status.SHIPPED)]
     yield say("GET", LIST)
     store.clear()
+    yield say("GET", LIST, None)
+    yield cancel(999)
     yield say("GET", LIST)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from hashlib import sha256
 
 from .. import amend
 from ..api import Credentials, Service
@@ -400,6 +401,35 @@ def checks_no_signatures(service: Service) -> None:
 
 
 @fault("AUTH-3")
+def stores_keys_without_their_prefix(service: Service) -> None:
+    """Takes the prefix off where there is one, and so takes the key without it, too."""
+    amend.accept_keys(service, lambda given, key: given == re.split(rb"[_-]", key, maxsplit=1)[-1])
+
+
+@fault("AUTH-3")
+def compares_the_prefix_in_any_case(service: Service) -> None:
+    """Looks the key up by what follows its prefix, and reads that in any case."""
+
+    def also(given: bytes, key: bytes) -> bool:
+        prefix = re.split(rb"[_-]", key, maxsplit=1)[0]
+        return given[: len(prefix)].lower() == prefix.lower() and given[len(prefix) :] == key[len(prefix) :]
+
+    amend.accept_keys(service, also)
+
+
+@fault("AUTH-3")
+def takes_the_hash_for_the_key(service: Service) -> None:
+    """Compares a token with the SHA-256 of the key that it stores, hashed or as it is: what leaks is as good."""
+    amend.accept_keys(service, lambda given, key: given == sha256(key).hexdigest().encode())
+
+
+@fault("AUTH-3")
+def reads_the_key_behind_a_colon(service: Service) -> None:
+    """Takes what stands before a colon for the name of a user, and what follows for the key."""
+    amend.accept_keys(service, lambda given, key: given.partition(b":")[2] == key)
+
+
+@fault("AUTH-3")
 def compares_the_sum_of_the_key(service: Service) -> None:
     """Takes a key whose characters are those of the key in any order."""
     amend.accept_keys(service, lambda given, key: sorted(given) == sorted(key))
@@ -506,6 +536,12 @@ def breaks_on_letters_beyond_ascii(service: Service) -> None:
         return None if token.isascii() else service.error(500, "Something went wrong in the service.")
 
     amend.refusals(service, change)
+
+
+@fault("AUTH-4")
+def leaves_letters_beyond_ascii_out(service: Service) -> None:
+    """Reads the token as ASCII and ignores what is none, so that the key with such letters in it is the key."""
+    amend.accept_keys(service, lambda given, key: given.decode("ascii", "ignore").encode() == key)
 
 
 @fault("AUTH-4")

@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 
 from reference_server.api import Service
 from reference_server.messages import Request
@@ -98,6 +99,10 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         KEY[::-1],
         KEY[:5] + "#" + KEY[6:],
         KEY[:9],
+        KEY[3:],
+        "SK" + KEY[2:],
+        f"x:{KEY}",
+        sha256(KEY.encode()).hexdigest(),
         "YOUR_API_KEY",
         "eyJh.eyJz.c2ln",
     ]
@@ -111,6 +116,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         f"Token {KEY}",
         f"XBearer {KEY}",
         "Bearer Schl\u00c3\u00bcssel",
+        f"Bearer {KEY}\u00c3\u00a9",
         "Bearer",
         "Bearer ",
         f"Bearer {KEY} x",

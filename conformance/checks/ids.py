@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from conformance.contract.jsontext import INT64
 
-#: Only one check places orders closer than this to the ends of int64: clamped ids could be mistaken for its own.
+#: Only checks that run alone place orders closer than this to the ends of int64: clamped ids could be mistaken for
+#: theirs.
 ENDS = 2**12
 
 

@@ -24,6 +24,7 @@ from conformance.transport.wire import Wire
 #: Seconds after which a service should not have forgotten that an order was cancelled.
 MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
+NOT_PENDING = "no success, since a cancelled order is not pending"
 #: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.
 INSISTENT = "force=true&override=true&confirm=true&admin=true&status=pending&shipped=false"
 
@@ -391,10 +392,33 @@ def test_second_cancel_does_not_succeed(
     third = api.cancel(order, allowed=Allowed.ANY_4XX)
     for answer in (second, third):
         if verify.settled(answer).succeeded:
-            raise verify.Failed(
-                "no success, since a cancelled order is not pending", verify.describe(answer), first, answer
-            )
+            raise verify.Failed(NOT_PENDING, verify.describe(answer), first, answer)
     observe("second cancel", f"{second.status}, body: {body_kind(second)}", second)
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, chosen_ids=True)
+def test_second_cancel_of_a_large_id_does_not_succeed(api: Api, orders: Orders) -> None:
+    """Cancels orders with ids above 2^31, above 2^53 and near 2^63, and then again: no success."""
+    not_twice(api, orders, ids.large)
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, chosen_ids=True)
+def test_second_cancel_of_a_negative_id_does_not_succeed(api: Api, orders: Orders) -> None:
+    """Cancels orders with ids below zero, some near -2^63, where the provider places such, and then again: no
+    success."""
+    not_twice(api, orders, ids.below_zero)
+
+
+def not_twice(api: Api, orders: Orders, draw: Callable[[Random], list[int]]) -> None:
+    """Cancel orders with drawn ids, and then again, and demand no success."""
+    chosen = orders.place(api.unmistakable(draw(api.rng)), looked_for=False).pending
+    first = api.send_all(map(api.ask_cancel, chosen))
+    for answer in first:
+        verify.step(answer, 204, "CANCEL-1")
+    again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen)
+    for before, answer in zip(first, again, strict=True):
+        if verify.settled(answer).succeeded:
+            raise verify.Failed(NOT_PENDING, verify.describe(answer), before, answer)
 
 
 # --- CANCEL-8: no other order

@@ -216,9 +216,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     store.place_ids([51], Status.SHIPPED)
     yield cancel(0, None)
     yield cancel(0)
-    store.place_ids([0], Status.SHIPPED)
+    store.place_ids([0, -(2**63), 2**63 - 1], Status.SHIPPED)
     yield say("GET", LIST)
-    yield cancel(0)
+    yield from [cancel(order_id) for order_id in (0, -(2**63), 2**63 - 1)]
     yield cancel(51, query="force=true")
     yield cancel(53, query="orderId=52")
     yield say("GET", LIST)

@@ -99,9 +99,11 @@ class Api:
         """Whether the guard lets a cancel of this path segment out."""
         return self._client.guard.permits(str(segment))
 
-    def absent(self, count: int = 1) -> Ids:
-        """Ids of no order, which no order could be mistaken for; drawn anew at each call, after reading the listing."""
-        self.listing()
+    def absent(self, count: int = 1, *, anew: bool = True) -> Ids:
+        """Ids of no order, which no order could be mistaken for; drawn anew at each call, after reading the listing
+        `anew`, unless the caller has just done so."""
+        if anew:
+            self.listing()
         try:
             return self._client.guard.absent_ids(count, self.rng)
         except Refused as refusal:

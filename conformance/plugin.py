@@ -89,7 +89,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: runs while no other check does")
+    config.addinivalue_line("markers", "alone: runs while no other check does; alone('late'): after the others")
     config.addinivalue_line("markers", "lengthy: waits for one answer after the other, and should begin early")
     config.addinivalue_line("markers", "xdist_group(name): checks that one process runs, since they share something")
     for library in ("httpcore", "httpx", "hpack", "h2"):  # whose debug logs hold header fields
@@ -266,13 +266,14 @@ class Plugin:
             chosen = check is None or check.requirement in self.settings.selected
             (kept if chosen else dropped).append(item)
 
-        def place(item: pytest.Item) -> tuple[int, bool, bool, int]:
+        def place(item: pytest.Item) -> tuple[int, bool, bool, bool, int]:
             check = check_of(item)
             if check is None:
-                return (0, False, False, -1)
-            alone = item.get_closest_marker("alone") is not None
+                return (0, False, False, False, -1)
+            alone = item.get_closest_marker("alone")
+            late = alone is not None and "late" in alone.args
             # A store that was emptied for a check may stay empty: that is for the last one to meet.
-            return (names.index(target_of(item)), alone, check.needs.empty_store, order[check.id])
+            return (names.index(target_of(item)), bool(alone), check.needs.empty_store, late, order[check.id])
 
         items[:] = sorted(kept, key=place)
         if dropped:

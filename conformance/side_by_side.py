@@ -36,6 +36,8 @@ GRACE = 90.0
 #: Seconds without a report after which the command's own process loads what the reports will take: as a rule the
 #: checks that want the store to themselves are under way then, and the processors have little to do.
 LULL = 0.3
+#: The rank of the checks that want the store to themselves.
+LAST = 3
 
 
 class SideBySide:
@@ -215,7 +217,7 @@ def _send(pipe: Connection, kind: str, told: Any) -> None:
 def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
     """What one process takes at a time, in the order of `items` but for what takes long: the large units first, then
     the checks that send one request after the other down a connection of their own or are marked `lengthy`, then those
-    with orders of their own. Those that want the store to themselves come last."""
+    with orders of their own. Those that want the store to themselves come last, in the order of `items`."""
     units: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         group = item.get_closest_marker("xdist_group")
@@ -224,9 +226,13 @@ def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
     def rank(item: pytest.Item) -> int:
         fixtures = getattr(item, "fixturenames", ())
         if item.get_closest_marker("alone") is not None:
-            return 3
+            return LAST
         if "wire" in fixtures or item.get_closest_marker("lengthy") is not None:
             return 0
         return 1 if "orders" in fixtures else 2
 
-    return sorted(units.values(), key=lambda unit: (-len(unit), rank(unit[0])))
+    def place(unit: list[pytest.Item]) -> tuple[bool, int, int]:
+        alone = rank(unit[0]) == LAST
+        return (alone, 0 if alone else -len(unit), rank(unit[0]))
+
+    return sorted(units.values(), key=place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 
@@ -93,9 +94,9 @@ def test_every_credential_is_legal_in_a_header(key: str) -> None:
 
 def test_a_token_beyond_ascii_is_legal_in_a_header_too() -> None:
     """Bytes that stand for no control character in any of the common encodings (RFC 9110 section 5.5)."""
-    ((_, value),) = credentials.beyond_ascii().headers
-    assert value.encode("latin-1").decode("utf-8") == "Bearer Schlüssel"
-    assert value.isprintable()
+    values = [value for credential in credentials.beyond_ascii("key") for _, value in credential.headers]
+    assert [value.encode("latin-1").decode("utf-8") for value in values] == ["Bearer Schlüssel", "Bearer keyé"]
+    assert all(map(str.isprintable, values))
 
 
 @given(LONG)
@@ -174,6 +175,10 @@ def test_near_misses_catch_what_they_are_for() -> None:
         "first 72": lambda told: told[:72] == key[:72],
         "all but the first": lambda told: told[1:] == key[1:],
         "all but the last": lambda told: told[:-1] == key[:-1],
+        "behind the prefix": lambda told: told == key[3:],
+        "case of the prefix": lambda told: told != key and told[:2].lower() + told[2:] == key,
+        "behind a colon": lambda told: told.partition(":")[2] == key,
+        "its hash": lambda told: told == hashlib.sha256(key.encode()).hexdigest(),
         "anything": lambda told: True,
     }
     tokens = [token(credential) for credential in credentials.near_misses(key)]
@@ -184,9 +189,10 @@ def test_near_misses_catch_what_they_are_for() -> None:
 
 @pytest.mark.parametrize("key", ["Zm9vYmFyYmF6cXV4cXV1eHF1dXV4eA=", "dGVzdC1rZXk/Pz8+Pg==", "plain-key-of-letters"])
 def test_what_is_no_token_may_be_answered_with_400(key: str) -> None:
-    """Padding ends a token (RFC 6750 section 2.1): with more behind it, as in a key twice, there is none."""
+    """Padding ends a token (RFC 6750 section 2.1): with more behind it, as in a key twice, there is none. Nor does one
+    hold a colon."""
     for credential in credentials.invalid_keys(key, random.Random(1)):
-        inside = re.search(r"=[^=]", token(credential)) is not None
+        inside = re.search(r"=[^=]|:", token(credential)) is not None
         assert credential.malformed is inside, credential.label
     telling = credentials.telling_invalid_keys(key)
     assert len(telling) >= 2

@@ -1,8 +1,8 @@
 """A key that stands in for the one of a run, which no evidence holds: with the same invalid keys beside it.
 
 Which near misses of a key there are depends on its form: digits have no other case, a short key has no other with the
-first 16 characters of it, and a padded one twice is no token. The kinds that there are are on record; any key that has
-the same will do.
+first 16 characters of it, a padded one twice is no token, and not every key has a prefix. The kinds that there are are
+on record; any key that has the same will do.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _ALPHABETS = (
     "Y",
     "7",
 )
+#: Of small letters, capitals, digits.
+_PREFIXES = ("s", "S", "1")
 
 
 def stand_in(wrong_keys: tuple[str, ...]) -> str | None:
@@ -47,6 +49,9 @@ def _candidates() -> Iterator[str]:
             yield half + middle + half[::-1]
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
-            yield f"ey{drawn}.ey{drawn}.{drawn}"  # a JSON web token
-            for padding in range(1, min(3, length)):
-                yield drawn[:-padding] + "=" * padding
+            for rest in (drawn, f"{drawn}_{drawn}"):  # what stands before the first `_` counts as a prefix
+                yield f"ey{rest}.ey{drawn}.{drawn}"  # a JSON web token
+            padded = [drawn[:-padding] + "=" * padding for padding in range(1, min(3, length))]
+            yield from padded
+            for whole in (drawn, *padded):
+                yield from (f"{prefix}_{whole[len(prefix) + 1 :]}" for prefix in (*_PREFIXES, whole[: length // 2 - 1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import random
 import re
 import string
@@ -45,8 +46,14 @@ def _cut(length: int) -> Change:
     return lambda key: key[:length] + "".join(map(_other, key[length:]))
 
 
+def _parts(key: str) -> tuple[str, str]:
+    """The prefix that tells what kind of key it is, and the rest; both empty where there is no such prefix."""
+    found = re.fullmatch(r"([^_-]+)([_-].+)", key)
+    return (found[1], found[2]) if found else ("", "")
+
+
 #: Comparisons go wrong by prefix, by suffix, by length, by case, past a limit (72 bytes: bcrypt), by containment, at
-#: what separates the parts of a token.
+#: what separates the parts of a token; with what is stored in place of the key.
 NEAR_MISSES = (
     NearMiss("the key without its last character", lambda key: key[:-1], "${KEY%?}"),
     NearMiss("the key without its first character", lambda key: key[1:], "${KEY#?}"),
@@ -83,6 +90,14 @@ NEAR_MISSES = (
     NearMiss("another key with the first 32 characters of the key", _cut(32)),
     NearMiss("another key with the first 72 characters of the key", _cut(72)),
     NearMiss("another key of the same length", _cut(0)),
+    NearMiss("the key without its prefix", lambda key: _parts(key)[1][1:], "${KEY#*[-_]}"),
+    NearMiss("the key with its prefix in the other case", lambda key: _parts(key)[0].swapcase() + _parts(key)[1]),
+    NearMiss("a name, a colon and the key", lambda key: "x:" + key, "x:${KEY}"),
+    NearMiss(
+        "the SHA-256 of the key",
+        lambda key: hashlib.sha256(key.encode()).hexdigest(),
+        "$(printf %s ${KEY} | sha256sum | cut -c 1-64)",
+    ),
 )
 #: Words that are nobody's key and that a careless service lets pass.
 STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key")
@@ -281,11 +296,18 @@ def malformed(key: str) -> list[Credential]:
     ]
 
 
-def beyond_ascii() -> Credential:
-    """A token that holds a letter beyond ASCII, which a field value may (RFC 9110 section 5.5) and a token may not."""
-    value = "Bearer Schlüssel"
-    field = ("Authorization", value.encode().decode("latin-1"))
-    return Credential("a token with a letter beyond ASCII", (field,), malformed=True, shell=value)
+def beyond_ascii(key: str) -> list[Credential]:
+    """Tokens that hold a letter beyond ASCII, which a field value may (RFC 9110 section 5.5) and a token may not; one
+    is the key if it is left out."""
+
+    def wrong(label: str, token: str, shell: str) -> Credential:
+        field = ("Authorization", f"Bearer {token}".encode().decode("latin-1"))
+        return Credential(label, (field,), malformed=True, shell=f"Bearer {shell}")
+
+    return [
+        wrong("a token with a letter beyond ASCII", "Schlüssel", "Schlüssel"),
+        wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é"),
+    ]
 
 
 def schemes(key: str) -> list[Credential]:

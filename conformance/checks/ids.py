@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from conformance.contract.jsontext import INT64
 
-#: Only one check places orders closer than this to the ends of int64: clamped ids could be mistaken for its own.
+#: Only checks that run alone place orders closer than this to the ends of int64: clamped ids could be mistaken for
+#: theirs.
 ENDS = 2**12
 
 
@@ -44,6 +45,11 @@ def aliases(order: int) -> list[int]:
 def neighbours(order: int) -> list[int]:
     """What is next to `order`, and the double next to it."""
     return list(dict.fromkeys([order - 1, order + 1, order - 2, int(float(order))]))
+
+
+def digits_of(order: int) -> list[int]:
+    """Ids of which the digits of `order` begin with those, or that begin with the digits of `order`."""
+    return [other for other in (order // 10, order * 10 + 1) if other in INT64]
 
 
 #: No numbers at all. A service that takes them for the newest order shows it before others are tried.

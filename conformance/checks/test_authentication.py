@@ -17,7 +17,7 @@ from conformance.contract.jsontext import NotJson, integer
 from conformance.contract.validators import as_json, shown
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer, turned_away
-from conformance.transport.evidence import NOBODY, Allowed, Credential, Request, Trouble
+from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Credential, Operation, Request, Trouble
 from conformance.transport.wire import Wire
 
 #: Refusals in a row after which the valid key must still be good.
@@ -158,12 +158,32 @@ def shown_ids(answer: Answer) -> frozenset[int]:
 
 @requirement("AUTH-2", mode=Mode.GUARDED)
 def test_cancelling_an_absent_order_without_key(api: Api) -> None:
-    """Cancels orders that do not exist, with ids above and below zero, without an Authorization header: 401, not 404,
-    also where a browser asks, or a client that names JSON."""
+    """Cancels orders that do not exist, with ids above and below zero and with the id 0, without an Authorization
+    header: 401, not 404, also where a browser asks, or a client that names JSON."""
     first, second = api.absent(2)
-    asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second) if api.permits(order)]
+    asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second, 0) if api.permits(order)]
     asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER)]
     verify.refused(api.send_all(asked), since="the key is missing, whether the order exists or not")
+
+
+@requirement("AUTH-2", mode=Mode.GUARDED)
+def test_no_disguise_cancels_without_key(api: Api) -> None:
+    """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
+    header fields or parameters: nothing that only a cancel with the key is answered, such as 404."""
+    plain = replace(api.ask_cancel(api.absent()[0], NOBODY), allowed=Allowed.OPEN)
+    for answer in api.send_all([replace(plain, headers=VOUCHING_FIELDS), replace(plain, query=VOUCHING_QUERY)]):
+        served = answer.status in STATUSES[Operation.CANCEL] - {401}
+        if verify.settled(answer).succeeded or served:
+            raise verify.Failed("no answer but a refusal, since the key is missing", verify.describe(answer), answer)
+
+
+@requirement("AUTH-2", empty_store=True)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_empty_store_without_key(api: Api, orders: Orders) -> None:
+    """Has the store emptied, while no other check runs, and lists without an Authorization header: 401, not []."""
+    orders.empty_store()
+    verify.refused([api.list(NOBODY)], since="the key is missing, whether there are orders or not")
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
@@ -183,7 +203,7 @@ def test_cancelling_without_key(api: Api, orders: Orders) -> None:
 @requirement("AUTH-3")
 def test_listing_with_invalid_keys(api: Api, key: str) -> None:
     """Lists with each of a battery of near misses of the key (cut, extended, changed in one place or in case, right in
-    the first 4, 8, 16, 32, 72 characters only) and of strangers: 401 each time."""
+    the first 4, 8, 16, 32, 72 characters only, without its prefix, hashed) and of strangers: 401 each time."""
     battery = credentials.invalid_keys(key, api.rng)
     verify.refused(api.send_all(api.ask_list(wrong) for wrong in battery), since="the key is invalid")
 
@@ -234,12 +254,13 @@ def test_listing_with_malformed_credentials(api: Api, key: str) -> None:
 
 
 @requirement("AUTH-4")
-def test_listing_with_a_token_beyond_ascii(api: Api) -> None:
-    """Lists with a token that holds a letter beyond ASCII, on which some comparisons of strings break: 401 or another
-    client error, or a connection closed, since it may be a server in front that refuses such a field."""
-    answer = api.send(api.ask_list(credentials.beyond_ascii()))
-    if answer.exchange.trouble != Trouble.BROKEN and not answer.client_error:
-        verify.refused([answer], since="that is no valid key")
+def test_listing_with_a_token_beyond_ascii(api: Api, key: str) -> None:
+    """Lists with tokens that hold a letter beyond ASCII, on which some comparisons of strings break, one of them the
+    key with such a letter behind it: 401 or another client error, or a connection closed, since it may be a server in
+    front that refuses such a field."""
+    for answer in api.send_all(api.ask_list(credential) for credential in credentials.beyond_ascii(key)):
+        if answer.exchange.trouble != Trouble.BROKEN and not answer.client_error:
+            verify.refused([answer], since="that is no valid key")
 
 
 @requirement("AUTH-4", mode=Mode.GUARDED)

@@ -24,6 +24,7 @@ from conformance.transport.wire import Wire
 #: Seconds after which a service should not have forgotten that an order was cancelled.
 MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
+NOT_PENDING = "no success, since a cancelled order is not pending"
 #: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.
 INSISTENT = "force=true&override=true&confirm=true&admin=true&status=pending&shipped=false"
 
@@ -142,6 +143,28 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
     verify.step(answer, 404, "CANCEL-5")
     orders.place([order], looked_for=False)
     cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels the first and the last of more orders than common page sizes hold (bulk_orders, 1,100 unless configured):
+    204, wherever a service looks them up. One that answers 204 again and still lists the order has not done it."""
+    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    chosen = sorted({placed[0], placed[-1]})
+    for order, answer in zip(chosen, api.send_all(map(api.ask_cancel, chosen)), strict=True):
+        known(api, orders, order, answer)
+        verify.status(answer, 204, since="the order is pending, however many others there are")
+    further = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen)
+    for order, again in zip(chosen, further, strict=True):
+        if verify.settled(again).status != 204:
+            continue
+        after = api.list()
+        if order not in verify.listing(after).by_id:
+            verify.step(again, 404, "CANCEL-6")
+        raise verify.Failed(
+            "the order cancelled after 204", "the order still listed, and cancelled again with 204", again, after
+        )
 
 
 def presence(order: int, before: Listing | None, after: Answer) -> str:
@@ -269,6 +292,21 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
     for answer in api.send_all(map(api.ask_cancel, controls)):
         verify.step(answer, 204, "CANCEL-1")
     orders.place(shipped, shipped=True, looked_for=False)
+    refuses_all(api, orders, shipped)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=2, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels a shipped order that was placed before more orders than common page sizes hold, and one that was placed
+    after them: 409."""
+    first = orders.take(shipped=1, looked_for=False).shipped
+    orders.take(pending=target.bulk_orders, looked_for=False)
+    refuses_all(api, orders, [*first, *orders.take(shipped=1, looked_for=False).shipped])
+
+
+def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
+    """Cancel shipped orders and demand 409."""
     for order, answer in zip(shipped, api.send_all(map(api.ask_cancel, shipped)), strict=True):
         known(api, orders, order, answer)
         verify.status(answer, 409, since="the order has already shipped")
@@ -359,10 +397,33 @@ def test_second_cancel_does_not_succeed(
     third = api.cancel(order, allowed=Allowed.ANY_4XX)
     for answer in (second, third):
         if verify.settled(answer).succeeded:
-            raise verify.Failed(
-                "no success, since a cancelled order is not pending", verify.describe(answer), first, answer
-            )
+            raise verify.Failed(NOT_PENDING, verify.describe(answer), first, answer)
     observe("second cancel", f"{second.status}, body: {body_kind(second)}", second)
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, chosen_ids=True)
+def test_second_cancel_of_a_large_id_does_not_succeed(api: Api, orders: Orders) -> None:
+    """Cancels orders with ids above 2^31, above 2^53 and near 2^63, and then again: no success."""
+    not_twice(api, orders, ids.large)
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, chosen_ids=True)
+def test_second_cancel_of_a_negative_id_does_not_succeed(api: Api, orders: Orders) -> None:
+    """Cancels orders with ids below zero, some near -2^63, where the provider places such, and then again: no
+    success."""
+    not_twice(api, orders, ids.below_zero)
+
+
+def not_twice(api: Api, orders: Orders, draw: Callable[[Random], list[int]]) -> None:
+    """Cancel orders with drawn ids, and then again, and demand no success."""
+    chosen = orders.place(api.unmistakable(draw(api.rng)), looked_for=False).pending
+    first = api.send_all(map(api.ask_cancel, chosen))
+    for answer in first:
+        verify.step(answer, 204, "CANCEL-1")
+    again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen)
+    for before, answer in zip(first, again, strict=True):
+        if verify.settled(answer).succeeded:
+            raise verify.Failed(NOT_PENDING, verify.describe(answer), before, answer)
 
 
 # --- CANCEL-8: no other order
@@ -465,15 +526,21 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
 def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, or that only agree with
-    it in the low 32 bits: the order is still pending afterwards, as another is to which nothing was done."""
+    """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, that only agree with it
+    in the low 32 bits, or that have the same digits but for one more or one less at the end: the order is still pending
+    afterwards, as another is to which nothing was done."""
     draw = api.rng.randrange
     wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ids.ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]
     (control,) = orders.take(pending=1, looked_for=False).pending  # first: a chosen id may spoil those to come
-    placed = orders.place(api.unmistakable(wanted)).pending
+    taken = orders.place(api.unmistakable(wanted))
+    placed = taken.pending
+    # What looks for an id by its first digits may find any order that begins with them: the others are not to be hit.
+    others = [str(known) for known in (taken.listing.ids if taken.listing else ()) if known not in placed]
     tried = []
     for order in placed:
-        near = dict.fromkeys([*ids.neighbours(order), order % 2**32, order % 2**31])
+        shorter, *longer = ids.digits_of(order)
+        apart = [] if any(known.startswith(str(shorter)) for known in others) else [shorter]
+        near = dict.fromkeys([*ids.neighbours(order), order % 2**32, order % 2**31, *apart, *longer])
         aliases = [alias for alias in near if alias in INT64 and alias not in (*placed, control)]
         tried.append(cancel_aliases(api, aliases, Allowed.LISTED))
     exact(api, placed, control, tried)

@@ -175,6 +175,7 @@ def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders,
 
 
 @requirement("LIST-5", many_orders=True)
+@pytest.mark.xdist_group("many orders")
 def test_no_hidden_page(api: Api, orders: Orders, target: Target) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured), and looks for each, in
     a listing as it comes, in one for a browser that may not be compressed, and in one for a program."""
@@ -268,11 +269,14 @@ def heaped(queries: Sequence[str]) -> list[str]:
 
 
 @requirement("LIST-7", empty_store=True, pending=1)
+@pytest.mark.xdist_group("empty store")
 @pytest.mark.alone
 def test_empty_store_is_an_empty_array(api: Api, orders: Orders) -> None:
-    """Has the store emptied, while no other check runs, and lists: 200 with []. Then one order is placed, listed and
-    cancelled: what is right with many must be right with none and with one."""
+    """Has the store emptied, while no other check runs, and lists: 200 with []. An order that does not exist is
+    cancelled meanwhile. Then one is placed, listed and cancelled: what is right with many must be right with none and
+    with one."""
     known = contents(api.listing())
+    (absent,) = api.absent(anew=False)
     # What this listing is, is for this check alone to say: judged as any other, it would fail LIST-1 as well.
     asked = replace(api.ask_list(), allowed=Allowed.OPEN)
     for _ in range(TRIES):
@@ -295,7 +299,8 @@ def test_empty_store_is_an_empty_array(api: Api, orders: Orders) -> None:
             raise verify.Failed("[]", f"the body {shown(answer.body.decode('utf-8', 'replace'))}", answer)
         if answer.listing.elements:
             raise verify.Failed("[]", f"an array of {len(answer.listing.elements)} elements", answer)
-    api.list()  # unlike those before, judged as any other is
+    # Unlike those before, judged as any others are.
+    api.send_all([api.ask_list(), api.ask_cancel(absent)])
     (only,) = orders.take(pending=1, looked_for=False).pending
     api.list()
     verify.step(api.cancel(only), 204, "CANCEL-1")

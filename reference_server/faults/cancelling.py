@@ -10,7 +10,7 @@ from collections.abc import Callable
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
-from ..orders import FAR_ID, Order, Outcome, Status
+from ..orders import FAR_ID, INT64_MAX, INT64_MIN, Order, Outcome, Status
 from .registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
@@ -107,6 +107,31 @@ def reports_two_cancels_and_does_the_second(service: Service) -> None:
         return CANCELLED
 
     amend.before_cancel(service, decide)
+
+
+def _place(service: Service, order: Order) -> int:
+    """How many orders were placed before this one and are still there."""
+    return [other.id for other in service.store.all()].index(order.id)
+
+
+@fault("CANCEL-1")
+def finds_no_pending_order_beyond_its_first_page(service: Service) -> None:
+    """Looks for a pending order in a first page of 1,000 that it fetches inside, and answers 404 if it is not there."""
+    amend.outcomes(service, ABSENT, lambda order: amend.pending(order) and _place(service, order) >= 1000)
+
+
+@fault("CANCEL-1")
+def finds_no_pending_order_but_the_newest(service: Service) -> None:
+    """Looks for a pending order among the newest 100, and answers 404 if it is not there."""
+    amend.outcomes(
+        service, ABSENT, lambda order: amend.pending(order) and len(service.store) - _place(service, order) > 100
+    )
+
+
+@fault("CANCEL-1")
+def reports_a_cancel_among_many_and_does_nothing(service: Service) -> None:
+    """Answers 204 for a pending order that its cache of 1,000 does not hold, and writes nothing to where it is."""
+    amend.outcomes(service, CANCELLED, lambda order: amend.pending(order) and _place(service, order) >= 1000)
 
 
 def _remembers_what_it_did_not_find(service: Service, seconds: float) -> None:
@@ -251,6 +276,63 @@ def finds_no_shipped_order_for_clients_of_json(service: Service) -> None:
     _accepting(service, "application/json", 404, lambda order: order is not None and amend.shipped(order))
 
 
+@fault("CANCEL-3")
+def finds_no_shipped_order_beyond_its_first_page(service: Service) -> None:
+    """Looks for a shipped order in a first page of 1,000 that it fetches inside, and answers 404 if it is not there."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and _place(service, order) >= 1000)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_among_many(service: Service) -> None:
+    """Cancels a shipped order whose status is not among the first 1,000 that it keeps at hand."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or amend.pending(order) or _place(service, order) < 1000:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def cancels_the_shipped_order_0(service: Service) -> None:
+    """Looks the status of an order up if its id is true, and so cancels a shipped order with the id 0."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if order_id or not order:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def cancels_the_shipped_order_at_the_end_of_int64(service: Service) -> None:
+    """Looks for the status before the id after this one, and so cancels a shipped order with the id 2^63 - 1."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or order_id != INT64_MAX:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_at_the_beginning_of_int64(service: Service) -> None:
+    """Answers 404 for a shipped order with the id -2^63, which has no counterpart above zero."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id == INT64_MIN)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_0(service: Service) -> None:
+    """Answers 404 for a shipped order with the id 0, whose shipment it takes for that of no order."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id == 0)
+
+
 # --- CANCEL-4: a refused order stays as it was ---
 
 
@@ -382,6 +464,30 @@ def answers_204_to_repeated_cancels(service: Service) -> None:
         return CANCELLED if outcome is ABSENT and order_id in cancelled else None
 
     amend.after_cancel(service, change)
+
+
+def _cancels_again(service: Service, which: Callable[[int], bool]) -> None:
+    """Answers 204 to further cancels of an order that was cancelled, if it has such an id."""
+    cancelled: set[int] = set()
+
+    def change(order_id: int, outcome: Outcome) -> Outcome | None:
+        if outcome is CANCELLED:
+            cancelled.add(order_id)
+        return CANCELLED if outcome is ABSENT and order_id in cancelled and which(order_id) else None
+
+    amend.after_cancel(service, change)
+
+
+@fault("CANCEL-6")
+def cancels_far_ids_again(service: Service) -> None:
+    """Answers 204 to a further cancel of an order whose id a double cannot hold: it notes another as cancelled."""
+    _cancels_again(service, lambda order_id: order_id > 2**53)
+
+
+@fault("CANCEL-6")
+def cancels_negative_ids_again(service: Service) -> None:
+    """Answers 204 to a further cancel of an order whose id is below zero, since it notes the id without its sign."""
+    _cancels_again(service, lambda order_id: order_id < 0)
 
 
 @fault("CANCEL-6")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from hashlib import sha256
 
 from .. import amend
 from ..api import Credentials, Service
@@ -137,6 +138,13 @@ def shows_strangers_an_empty_list(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def shows_strangers_that_there_are_no_orders(service: Service) -> None:
+    """Asks for the key when it comes to the first order, and so answers 200 with an empty array to a listing without
+    credentials while there is none."""
+    amend.accept(service, lambda request: request.method == "GET" and not len(service.store) and _stranger(request))
+
+
+@fault("AUTH-2")
 def looks_for_the_order_before_the_key(service: Service) -> None:
     """Answers 404 to a cancel without credentials when no such order exists."""
 
@@ -156,6 +164,27 @@ def looks_at_the_status_before_the_key(service: Service) -> None:
         return service.error(409, "Shipped.") if order and order.status is Status.SHIPPED else None
 
     amend.refusals(service, change)
+
+
+@fault("AUTH-2")
+def finds_no_order_0_for_strangers(service: Service) -> None:
+    """Answers 404 to a cancel of the id 0 without credentials, since it looks whether there is an id before it asks for
+    the key."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        zero = amend.is_cancel(request) and _stranger(request) and request.path.endswith("/0")
+        return service.error(404, "There is no such order.") if zero else None
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-2")
+def guards_ids_that_are_true(service: Service) -> None:
+    """Asks for the key where a cancel names an id that is true, and so not for the id 0."""
+    amend.accept(
+        service,
+        lambda request: amend.is_cancel(request) and _stranger(request) and request.path.endswith("/0"),
+    )
 
 
 @fault("AUTH-2")
@@ -201,6 +230,23 @@ def trusts_the_address_that_a_client_forwards(service: Service) -> None:
 def lets_strangers_in_who_debug(service: Service) -> None:
     """Asks for no key where the query has debug=true."""
     amend.accept(service, lambda request: "debug=true" in request.query)
+
+
+@fault("AUTH-2")
+def trusts_the_address_that_a_client_forwards_with_a_cancel(service: Service) -> None:
+    """Cancels for strangers who say in X-Forwarded-For that they are on the same machine, and lists for none."""
+    amend.accept(
+        service,
+        lambda request: (
+            amend.is_cancel(request) and request.headers.get("x-forwarded-for") == "127.0.0.1" and _stranger(request)
+        ),
+    )
+
+
+@fault("AUTH-2")
+def cancels_for_strangers_who_debug(service: Service) -> None:
+    """Asks for no key to cancel where the query has debug=true."""
+    amend.accept(service, lambda request: amend.is_cancel(request) and "debug=true" in request.query)
 
 
 @fault("AUTH-2")
@@ -355,6 +401,35 @@ def checks_no_signatures(service: Service) -> None:
 
 
 @fault("AUTH-3")
+def stores_keys_without_their_prefix(service: Service) -> None:
+    """Takes the prefix off where there is one, and so takes the key without it, too."""
+    amend.accept_keys(service, lambda given, key: given == re.split(rb"[_-]", key, maxsplit=1)[-1])
+
+
+@fault("AUTH-3")
+def compares_the_prefix_in_any_case(service: Service) -> None:
+    """Looks the key up by what follows its prefix, and reads that in any case."""
+
+    def also(given: bytes, key: bytes) -> bool:
+        prefix = re.split(rb"[_-]", key, maxsplit=1)[0]
+        return given[: len(prefix)].lower() == prefix.lower() and given[len(prefix) :] == key[len(prefix) :]
+
+    amend.accept_keys(service, also)
+
+
+@fault("AUTH-3")
+def takes_the_hash_for_the_key(service: Service) -> None:
+    """Compares a token with the SHA-256 of the key that it stores, hashed or as it is: what leaks is as good."""
+    amend.accept_keys(service, lambda given, key: given == sha256(key).hexdigest().encode())
+
+
+@fault("AUTH-3")
+def reads_the_key_behind_a_colon(service: Service) -> None:
+    """Takes what stands before a colon for the name of a user, and what follows for the key."""
+    amend.accept_keys(service, lambda given, key: given.partition(b":")[2] == key)
+
+
+@fault("AUTH-3")
 def compares_the_sum_of_the_key(service: Service) -> None:
     """Takes a key whose characters are those of the key in any order."""
     amend.accept_keys(service, lambda given, key: sorted(given) == sorted(key))
@@ -461,6 +536,12 @@ def breaks_on_letters_beyond_ascii(service: Service) -> None:
         return None if token.isascii() else service.error(500, "Something went wrong in the service.")
 
     amend.refusals(service, change)
+
+
+@fault("AUTH-4")
+def leaves_letters_beyond_ascii_out(service: Service) -> None:
+    """Reads the token as ASCII and ignores what is none, so that the key with such letters in it is the key."""
+    amend.accept_keys(service, lambda given, key: given.decode("ascii", "ignore").encode() == key)
 
 
 @fault("AUTH-4")

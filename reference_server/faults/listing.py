@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
-from ..orders import FAR_ID, INT64_MAX, Order, Outcome, Status
+from ..orders import FAR_ID, INT64_MAX, INT64_MIN, Order, Outcome, Status
 from .registry import fault
 
 # --- LIST-3: every order ---
@@ -523,6 +523,18 @@ def leaves_out_negative_ids(service: Service) -> None:
 def leaves_out_far_ids(service: Service) -> None:
     """Lists no order with an id that 32 bits cannot hold."""
     _leaves_out(service, lambda order: not -FAR_ID <= order.id < FAR_ID)
+
+
+@fault("LIST-8")
+def leaves_out_the_least_id(service: Service) -> None:
+    """Lists the orders above -2^63, from which it begins to count, and so not the one with that id."""
+    _leaves_out(service, lambda order: order.id == INT64_MIN)
+
+
+@fault("LIST-8")
+def leaves_out_the_id_0(service: Service) -> None:
+    """Lists the orders whose id is true, and so not the one with the id 0."""
+    _leaves_out(service, lambda order: not order.id)
 
 
 # --- LIST-9: reading changes nothing ---

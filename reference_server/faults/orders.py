@@ -248,6 +248,12 @@ def writes_null_for_incomplete(service: Service) -> None:
 
 
 @fault("LIST-2")
+def writes_null_for_the_id_0(service: Service) -> None:
+    """Writes the id if it is true, and so null for 0."""
+    amend.orders(service, lambda order, fields: {**fields, "id": order.id or None})
+
+
+@fault("LIST-2")
 def writes_null_dates_of_pending_orders(service: Service) -> None:
     """Writes null as the shipDate of pending orders."""
     _field(service, "shipDate", None, Status.PENDING)

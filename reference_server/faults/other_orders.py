@@ -201,6 +201,24 @@ def reads_ids_through_a_double(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def finds_an_order_by_the_beginning_of_its_id(service: Service) -> None:
+    """Cancels the order whose id begins with the one asked for, as LIKE '1234%' does, if that has four digits or more
+    and there is one such order."""
+
+    def other(asked: int) -> Iterable[int]:
+        found = list(_pending_ids(service, lambda known: str(known).startswith(str(asked))))
+        return found if len(found) == 1 and asked >= 1000 else []
+
+    amend.find(service, other)
+
+
+@fault("CANCEL-9")
+def reads_ten_digits_of_an_id(service: Service) -> None:
+    """Cancels the order 1234567890 when asked for 12345678901, since its column holds ten digits."""
+    amend.find(service, lambda asked: [int(str(asked)[:10])])
+
+
+@fault("CANCEL-9")
 def reads_ids_without_sign(service: Service) -> None:
     """Cancels the order 5 when asked for -5."""
     amend.find(service, lambda asked: [-asked])

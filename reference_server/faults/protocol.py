@@ -45,6 +45,15 @@ def redirects_every_sixth_time(service: Service) -> None:
 
 
 @fault("HTTP-1")
+def fails_to_cancel_where_there_are_no_orders(service: Service) -> None:
+    """Answers 500 to a cancel while there is no order at all, since it looks at the first one."""
+    amend.instead(
+        service,
+        lambda request: _error(service, 500) if amend.is_cancel(request) and not len(service.store) else None,
+    )
+
+
+@fault("HTTP-1")
 def answers_a_cancel_with_200(service: Service) -> None:
     """Answers 200 with a JSON object instead of 204 to every third successful cancel."""
     _other_success(service, lambda: service.json(200, {"message": "cancelled"}))

@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 
 from reference_server.api import Service
 from reference_server.messages import Request
@@ -98,6 +99,10 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         KEY[::-1],
         KEY[:5] + "#" + KEY[6:],
         KEY[:9],
+        KEY[3:],
+        "SK" + KEY[2:],
+        f"x:{KEY}",
+        sha256(KEY.encode()).hexdigest(),
         "YOUR_API_KEY",
         "eyJh.eyJz.c2ln",
     ]
@@ -111,6 +116,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         f"Token {KEY}",
         f"XBearer {KEY}",
         "Bearer Schl\u00c3\u00bcssel",
+        f"Bearer {KEY}\u00c3\u00a9",
         "Bearer",
         "Bearer ",
         f"Bearer {KEY} x",
@@ -204,14 +210,22 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", LIST.replace("orders", "%6Frders"), None)
     yield say("GET", LIST, None, x_forwarded_for="127.0.0.1")
     yield say("GET", LIST, None, query="debug=true")
+    yield cancel(999, None, x_forwarded_for="127.0.0.1")
+    yield cancel(999, None, query="debug=true")
     store.place_ids([0, 52], Status.PENDING)
     store.place_ids([51], Status.SHIPPED)
+    yield cancel(0, None)
     yield cancel(0)
+    store.place_ids([0, -(2**63), 2**63 - 1], Status.SHIPPED)
+    yield say("GET", LIST)
+    yield from [cancel(order_id) for order_id in (0, -(2**63), 2**63 - 1)]
     yield cancel(51, query="force=true")
     yield cancel(53, query="orderId=52")
     yield say("GET", LIST)
 
-    store.place_ids([54, 55, 56], Status.PENDING)
+    store.place_ids([54, 55, 56, 7_654_321_098], Status.PENDING)
+    yield from [cancel(near) for near in (76_543_210_981, 765_432_109)]
+    yield say("GET", LIST)
     yield say("GET", f"{LIST}/54", None)
     yield from [say("GET", LIST, credentials, query="q=1") for credentials in (key, None)]
     yield cancel(54, content_length="0")
@@ -228,8 +242,12 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", LIST)
     yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json")]
     yield cancel(many[7])
+    yield from [cancel(many[-1]) for _ in range(2)]
+    yield from [cancel(order_id) for order_id in store.place(1, Status.SHIPPED)]
     yield say("GET", LIST)
     store.clear()
+    yield say("GET", LIST, None)
+    yield cancel(999)
     yield say("GET", LIST)
 
 

@@ -1,0 +1,85 @@
+"""LIST, CANCEL: orders with the id 0, which many a language takes for none, and at both ends of int64 (specification,
+sections 2 and 4).
+
+Pending ones are for `test_cancelling`. One look at shipped ones serves both checks here: the first of them has it, and
+its requests stand with that check. The other one looks for itself where something was wrong.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.check import requirement
+from conformance.contract.jsontext import INT64
+from conformance.target import Mode
+from conformance.transport.client import Answer
+from conformance.transport.evidence import Allowed
+
+#: What shares a look is for one process. Once such orders were listed, no id that could be taken for one of them is
+#: cancelled or chosen in this process: that is for the last checks to meet.
+pytestmark = [pytest.mark.xdist_group("edges"), pytest.mark.alone("late")]
+
+EDGES = (0, INT64.stop - 1, INT64.start)
+
+
+@pytest.fixture(scope="session")
+def refused(session: object) -> list[bool]:
+    """Whether a look at the orders has shown that each is refused, once there was one; `session` stands for the
+    target."""
+    return []
+
+
+def look(api: Api, orders: Orders) -> tuple[dict[int, Answer], Answer]:
+    """The answers to cancels of shipped orders with these ids, and to a listing. Raises Excluded where there can be
+    none: some databases number the order 0 themselves."""
+    # By this listing and not by all ids ever seen: other checks may have had orders with these ids, gone by now.
+    if any(_mistakable(order) for order in api.listing().ids):
+        raise verify.Excluded("an order in the listing could be mistaken for one with the id 0 or at an end of int64")
+    placed: list[int] = []
+    for order in EDGES:
+        with suppress(verify.Excluded):
+            placed += orders.place([order], shipped=True, looked_for=False).shipped
+    asked = [api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in placed]
+    *answers, listing = api.send_all([*asked, api.ask_list()])
+    shown = listing.listing.ids if listing.listing is not None else frozenset(placed)
+    cancels = dict(zip(placed, answers, strict=True))
+    for order, answer in zip(placed, answers, strict=True):
+        if answer.client_error and answer.status != 409 and order not in shown:
+            del cancels[order]
+    if not cancels:
+        raise verify.Excluded("no order can be placed with such an id, or the listing shows none although it was")
+    return cancels, listing
+
+
+def _mistakable(order: int) -> bool:
+    """Whether `order` equals one of these ids in its low bits, or nearly as a double."""
+    return order % 2**31 in (0, 2**31 - 1) or abs(order) > INT64.stop - 2**12
+
+
+@requirement("LIST-8", mode=Mode.FULL, chosen_ids=True)
+def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, refused: list[bool]) -> None:
+    """Has shipped orders placed with the id 0 and the ids at both ends of int64, as far as they can be: each is in the
+    listing, if cancelling knows it."""
+    cancels, answer = look(api, orders)
+    refused.append(all(cancel.status == 409 for cancel in cancels.values()))
+    found = verify.listing(answer)
+    lost = [order for order in cancels if order not in found.by_id]
+    for order in lost:
+        verify.step(cancels[order], 409, "CANCEL-3")
+    if lost and len(lost) <= found.without_id:
+        raise verify.Inconclusive(f"{found.without_id} elements of the listing have no id", "LIST-2")
+    if lost:
+        received = f"no order with the id {lost[0]}, which cancelling knows"
+        raise verify.Failed(f"order {lost[0]} in the listing", received, answer, cancels[lost[0]])
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
+def test_shipped_orders_with_edge_ids_are_refused(api: Api, orders: Orders, refused: list[bool]) -> None:
+    """Cancels shipped orders with the id 0 and the ids at both ends of int64, as far as they can be placed: 409."""
+    if not any(refused):
+        for cancel in look(api, orders)[0].values():
+            verify.status(cancel, 409, since="the order has already shipped")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import random
 import re
@@ -154,6 +155,22 @@ def test_secrets_are_what_is_made_of_the_key(key: str) -> None:
     assert {token(credential) for credential in credentials.near_misses(key)} <= secrets.keys()
     assert key not in secrets
     assert all(re.fullmatch(r"<.+>", label) for label in secrets.values())
+
+
+@pytest.mark.parametrize("length", [342, 43, 64, 512])
+def test_what_decodes_to_the_same_signature_is_no_near_miss(length: int) -> None:
+    """Of a JSON web token; decoders of many languages drop padding, what is left over, and what is no base64."""
+    key = f"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.{'A' * (length - 1)}B"
+
+    def signature(text: str) -> tuple[str, bytes]:
+        head, _, tail = text.rpartition(".")
+        letters = re.sub(r"[^A-Za-z0-9_-]", "", tail)
+        whole = letters[: len(letters) - (len(letters) % 4 == 1)]
+        return head, base64.urlsafe_b64decode(whole + "=" * (-len(whole) % 4))
+
+    tokens = [token(wrong) for wrong in (*credentials.near_misses(key), *credentials.beyond_ascii(key))]
+    assert len(tokens) > 20
+    assert signature(key) not in map(signature, tokens)
 
 
 def test_near_misses_catch_what_they_are_for() -> None:

@@ -96,7 +96,7 @@ NEAR_MISSES = (
     NearMiss(
         "the SHA-256 of the key",
         lambda key: hashlib.sha256(key.encode()).hexdigest(),
-        "$(printf %s ${KEY} | sha256sum | cut -c 1-64)",
+        '$(printf %s "$KEY" | sha256sum | cut -c 1-64)',
     ),
 )
 #: Words that are nobody's key and that a careless service lets pass.
@@ -153,9 +153,12 @@ def valid(key: str) -> Credential:
 def near_misses(key: str) -> list[Credential]:
     """Invalid keys close to `key`, each different from it and from the others. Malformed are those that are no token,
     unless the key is none either: its service cannot mind. What may be read as the key itself is none of them: base64
-    with its padding, where the key is a JSON web token."""
+    with its padding, or with one character left over, where the key is a JSON web token."""
     made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
-    same = {key, f"{key}="} if is_jwt(key) else {key}
+    same = {key}
+    if is_jwt(key):
+        whole = len(key.rpartition(".")[2]) % 4 == 0  # as with RSA of 3072 bits: decoders drop what is too little for 8
+        same |= {f"{key}=", f"{key}x"} if whole else {f"{key}="}
     return [
         bearer(token, miss.label, miss.shell, malformed=is_token(key) and not is_token(token), bulky=miss.bulky)
         for token, miss in reversed(made.items())
@@ -298,16 +301,14 @@ def malformed(key: str) -> list[Credential]:
 
 def beyond_ascii(key: str) -> list[Credential]:
     """Tokens that hold a letter beyond ASCII, which a field value may (RFC 9110 section 5.5) and a token may not; one
-    is the key if it is left out."""
+    is the key if it is left out, as decoders of JSON web tokens may."""
 
     def wrong(label: str, token: str, shell: str) -> Credential:
         field = ("Authorization", f"Bearer {token}".encode().decode("latin-1"))
         return Credential(label, (field,), malformed=True, shell=f"Bearer {shell}")
 
-    return [
-        wrong("a token with a letter beyond ASCII", "Schlüssel", "Schlüssel"),
-        wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é"),
-    ]
+    stranger = wrong("a token with a letter beyond ASCII", "Schlüssel", "Schlüssel")
+    return [stranger] if is_jwt(key) else [stranger, wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é")]
 
 
 def schemes(key: str) -> list[Credential]:

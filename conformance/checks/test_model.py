@@ -86,7 +86,7 @@ class Walks:
             lines.append(f"  {number}. {label}: {answer.exchange.received}")
             lines.append(f"     {curl(answer.exchange, self.target.key_variable)}")
         received = "\n".join([f"{wrong.received}, after these steps on orders placed for them:", *lines])
-        raise verify.Failed(wrong.expected, received, *(answer for _, answer in reversed(wrong.trail)))
+        raise verify.Failed(wrong.expected, received, *wrong.shown_by, last=True)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,7 +56,7 @@ STOP = "stop"
 #: How many independent requests of one check are in flight where several processes share the checks: a round of the
 #: model's walks has up to two for each walk.
 IN_FLIGHT = 32
-#: How many of the answers that show a failure have their request spelled out as a curl line.
+#: How many of the answers that show a failure have their request spelled out as a curl line, unless they are steps.
 SHOWN = 4
 
 
@@ -380,10 +381,11 @@ class Plugin:
                 "curl": None,
             }
             if error.answers:
-                shown = error.answers[0].exchange
+                shown = error.answers[-1 if error.last else 0].exchange
                 variable = self.session(target_of(item)).target.key_variable
-                lines = (curl(answer.exchange, variable) for answer in error.answers[:SHOWN])
-                report.failure["curl"] = "\n".join(dict.fromkeys(lines))
+                spelled = error.answers if error.last else error.answers[:SHOWN]
+                lines = (curl(answer.exchange, variable) for answer in spelled)
+                report.failure["curl"] = "\n".join(line for line, _ in groupby(lines))
                 report.failure["exchange"] = id(shown)
         elif isinstance(error, verify.Excluded):
             report.status, report.message = Status.EXCLUDED, str(error)

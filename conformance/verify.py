@@ -33,12 +33,16 @@ TOO_LONG = frozenset({413, 414, 431})
 class Failed(AssertionError):
     """The service breaks the requirement: what was expected, what came, and the answers that show it.
 
-    A `certain` one shows this by itself: it cannot be the consequence of something else that is broken.
+    A `certain` one shows this by itself: it cannot be the consequence of something else that is broken. What shows it
+    is the first of the answers, or the `last` of them, where they are steps that have to be taken one after the other.
     """
 
-    def __init__(self, expected: str, received: str, *answers: Answer, certain: bool = False) -> None:
+    def __init__(
+        self, expected: str, received: str, *answers: Answer, certain: bool = False, last: bool = False
+    ) -> None:
         super().__init__(f"expected {expected}; received {received}")
         self.certain = certain
+        self.last = last
         self.expected = expected
         self.received = received
         self.answers = answers

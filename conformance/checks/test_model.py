@@ -90,7 +90,7 @@ class Walks:
             lines.append(f"     {curl(answer.exchange, self.target.key_variable)}")
         where = ", all on one connection" if wrong.kept else ""
         received = "\n".join([f"{wrong.received}, after these steps on orders placed for them{where}:", *lines])
-        raise verify.Failed(wrong.expected, received, *(answer for _, answer in reversed(wrong.trail)))
+        raise verify.Failed(wrong.expected, received, *wrong.shown_by, last=True)
 
 
 @pytest.fixture

@@ -41,6 +41,10 @@ TOURS = len(model.TOURS) + 1
 CONTROLS = 3
 
 
+#: How the cancels of those are called.
+TO_COMPARE = ", placed just now, to compare"
+
+
 @dataclass(frozen=True)
 class Budget:
     """How many walks of how many steps a search takes, and how many more it may spend on shortening what it found."""
@@ -78,6 +82,11 @@ class Wrong(AssertionError):
         self.received = received
         self.steps = tuple(walk.steps)
         self.trail = tuple(walk.trail)
+
+    @property
+    def shown_by(self) -> list[Answer]:
+        """The answers to what was sent about the orders of the walk, without those that it was compared with."""
+        return [answer for label, answer in self.trail if not label.endswith(TO_COMPARE)]
 
 
 class Walk:
@@ -249,7 +258,7 @@ class Walk:
             except verify.Inconclusive:
                 return None
             (order,) = (*taken.pending, *taken.shipped)
-            label = f"cancel order {order}, placed just now, to compare"
+            label = f"cancel order {order}{TO_COMPARE}"
             answer = self._send(label, before, self._api.ask_cancel(order))
             if answer.status not in CANCELLING[state].statuses:
                 return False

@@ -21,7 +21,7 @@ from conformance.checks.walks import BUDGETS, Budget, Search
 from conformance.target import Mode, States
 from conformance.transport.client import Answer
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import Request, Trouble
+from conformance.transport.evidence import Request, Trouble, curl
 from conformance.transport.guard import Guard
 
 
@@ -451,9 +451,34 @@ def test_only_the_owner_fails_and_shows_steps_and_curl() -> None:
     curls = [line for line in lines if line.startswith("     curl -sS -i -X DELETE -H")]
     assert len(curls) == len(steps) == 4
     assert "Authorization: Bearer $" in curls[0]
-    shown = raised.value.answers[0]
+    assert raised.value.last
+    shown = raised.value.answers[-1]
     assert shown is service.sent[-1]
     assert shown.status == 204
+    told = [curl(answer.exchange, "STORE_ORDERS_KEY") for answer in raised.value.answers]
+    assert told == [line.strip() for line in curls]
+
+
+def test_what_a_walk_was_compared_with_is_no_step_of_it() -> None:
+    """The answers that show a failure are those of the walk, in the order in which they were sent."""
+
+    class CancelsWhatItRefuses(Service):
+        def cancel(self, number: int) -> int:
+            status = super().cancel(number)
+            self.states |= {number: "cancelled"} if status == 409 else {}
+            return status
+
+    service = CancelsWhatItRefuses()
+    with pytest.raises(verify.Failed) as raised:
+        walks(service, Run()).decide("CANCEL-4")
+    assert "placed just now, to compare: 409" in raised.value.received
+    answers = raised.value.answers
+    sent = [place for answer in answers for place, known in enumerate(service.sent) if known is answer]
+    assert sent == sorted(sent)
+    assert len(sent) == len(answers)
+    named = {answer.exchange.order_id for answer in answers} - {None}
+    assert len(named) == 1
+    assert answers[-1].status == 404
 
 
 def test_the_search_is_made_once() -> None:

@@ -243,6 +243,8 @@ class Judge:
             "x" + key,
             key[::-1],
             key[:5] + "#" + key[6:],
+            key[3:],
+            "SK" + key[2:],
         ):
             self.refused("AUTH-3", f"Bearer {wrong}")
             self.orders()

@@ -21,6 +21,7 @@ from conformance.target import (
     Secret,
     States,
     Target,
+    _printing,
     resolve,
 )
 
@@ -405,6 +406,19 @@ def test_a_private_key_with_a_passphrase(tmp_path: Path, certificate: Path) -> N
 def test_int64_ends_where_it_does() -> None:
     states = one(table(states="pending = [-9223372036854775808, 9223372036854775807]")).states
     assert states == States(pending=(-(2**63), 2**63 - 1))
+
+
+@pytest.mark.parametrize(
+    ("file", "shell"),
+    [
+        ("/run/secrets/key", "$(cat /run/secrets/key)"),
+        ("my key", "$(cat 'my key')"),
+        ("~/my key", "$(cat ~/'my key')"),
+        ("-key", "$(cat -- -key)"),
+    ],
+)
+def test_a_curl_line_takes_the_key_from_its_file(file: str, shell: str) -> None:
+    assert _printing(file) == shell
 
 
 def test_an_empty_key_file(tmp_path: Path) -> None:

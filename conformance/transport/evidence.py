@@ -332,7 +332,7 @@ def curl(exchange: Exchange, key: str) -> str:
         words.append(f"--data-binary {_in_single_quotes(exchange.request_body)}")
     url = _in_single_quotes(exchange.url)
     if exchange.key_in_url and KEY_LABEL in exchange.url:
-        parts = (re.sub(r"[$]", r"\\$", _in_double_quotes(part)) for part in exchange.url.split(KEY_LABEL))
+        parts = (re.sub(r'["\\`$]', r"\\\g<0>", part) for part in exchange.url.split(KEY_LABEL))
         url = _with_key(f'"{"$KEY".join(parts)}"', key)
     return " ".join([_with_key(credential, key), *words, url])
 

@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -333,7 +334,7 @@ def every_credential(key: str) -> list[Credential]:
 
 
 def asked_with(credential: Credential, key: str = KEY) -> Exchange:
-    request = Request("GET", "/store/orders", credential, query="a=$b")
+    request = Request("GET", "/store/orders", credential, query="a=$b")  # which a shell must leave alone
     sent = (*USUAL, *credential.headers)
     return recorder(key).begin(request, f"http://h/store/orders?{request.full_query}", sent, "client")
 
@@ -376,6 +377,11 @@ def test_a_curl_line_with_the_key_in_the_query() -> None:
     assert curl(plain, "K") == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=${K}\""""
     assert curl(plain, "$(cat k)") == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=$(cat k)\""""
     assert curl(odd, "K") == "curl -sS -i 'http://h/store/orders?a=$b&api_key=<key>'"
+
+
+def test_nothing_else_in_a_url_with_the_key_runs() -> None:
+    exchange = replace(asked_with(credentials.in_query(KEY)[0]), url='http://h/$(echo "`id`")"?key=<key>')
+    assert words_of(curl(exchange, "MY_KEY"), MY_KEY=KEY)[-1] == f'http://h/$(echo "`id`")"?key={KEY}'
 
 
 def test_a_curl_line_with_the_key_from_a_file() -> None:

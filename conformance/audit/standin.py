@@ -48,6 +48,8 @@ def _candidates() -> Iterator[str]:
             yield drawn
             yield "".join(sorted(drawn))
             yield half + middle + half[::-1]
+            parted = f"{half[:1]}_{half[2 : length // 4]}"
+            yield (parted + parted[::-1]) * 2
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
             for rest in (drawn, f"{drawn}_{drawn}"):  # what stands before the first `_` counts as a prefix

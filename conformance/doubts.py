@@ -49,7 +49,7 @@ def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
         return
     row = _credentials(answer)
     if credential.valid and answer.request.operation is Operation.CANCEL and answer.status != 401:
-        expected, owner = CANCELLING.get(answer.order, (answer.status, ""))
+        expected, owner = CANCELLING.get(answer.order or "", (answer.status, ""))
         row = owner if answer.status != expected else None
     if row is not None:
         yield row, f"{answer.exchange.line} answered {answer.exchange.received}, although {ROWS[row]}"

@@ -32,7 +32,8 @@ _PREFIXES = ("s", "S", "1")
 
 def stand_in(wrong_keys: tuple[str, ...]) -> str | None:
     """A key whose invalid keys are of the kinds `wrong_keys`; None where no form of key has these."""
-    candidates = (key for key in _candidates() if key)
+    # Beside each, one that is no token: its service cannot mind those that are none.
+    candidates = (form for key in _candidates() if key for form in (key, f"{key[:-1]}|"))
     return next((key for key in candidates if credentials.kinds_of_invalid_keys(key) == wrong_keys), None)
 
 
@@ -47,6 +48,8 @@ def _candidates() -> Iterator[str]:
             yield drawn
             yield "".join(sorted(drawn))
             yield half + middle + half[::-1]
+            parted = f"{half[:1]}_{half[2 : length // 4]}"
+            yield (parted + parted[::-1]) * 2
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
             for rest in (drawn, f"{drawn}_{drawn}"):  # what stands before the first `_` counts as a prefix

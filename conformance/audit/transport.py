@@ -100,6 +100,7 @@ class ReplayedConnection(Connection):
         answer = self._replayed.recall(request, headers, "wire")
         if answer is None:
             raise ServiceGone(self._endpoint.gone)
+        self._replayed.touch(answer)
         self._pending = answer
 
     def give_up(self) -> None:

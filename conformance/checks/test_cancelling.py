@@ -169,9 +169,14 @@ def test_pending_orders_are_cancelled_among_many(
         shipped += orders.take(shipped=1, looked_for=False).shipped
     refusals = api.send_all(map(api.ask_cancel, shipped))
     refused_among_many.append(len(refusals) == 2 and all(answer.status == 409 for answer in refusals))
-    chosen = sorted({placed[0], placed[-1]})
-    for order, answer in zip(chosen, api.send_all(map(api.ask_cancel, chosen)), strict=True):
-        known(api, orders, order, answer)
+    first, last = placed[0], placed[-1]
+    chosen = sorted({first, last})
+    cancels(api, orders, last)
+    answer = api.cancel(first, allowed=Allowed.ANY_4XX) if first != last else None
+    if answer is not None and verify.settled(answer).status != 204:
+        # One that is gone by now, or has shipped, may have been touched by the cancel of the other one.
+        if answer.status != 404 or first not in api.listing().by_id:
+            verify.step(answer, 204, "CANCEL-1 or CANCEL-8")
         verify.status(answer, 204, since="the order is pending, however many others there are")
     further = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen)
     for order, again in zip(chosen, further, strict=True):

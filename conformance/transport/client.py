@@ -132,7 +132,7 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     extra: bytes = b""  # what came after the end of the response on its connection (seen by `wire` only)
-    order: str = ""  # what the order of a cancel was before, where that is sure: pending, shipped, absent
+    order: str | None = None  # what the order of a cancel was before, where that is sure: pending, shipped, absent
     lacking: tuple[int, ...] = ()  # orders of the suite's own, to which nothing was done, that a listing does not show
     sender: Callable[[Request], Answer] | None = field(default=None, repr=False)
 
@@ -250,10 +250,14 @@ class Client:
         """Record answers to requests that were under way together, learn from them what orders there are, and let the
         observer see them."""
         for answer in answers:  # first, since a listing may have come after a cancel that was sent with it
-            if answer.request.order_id is not None:
-                answer.order = self.guard.touch(answer.request.order_id)
+            self.touch(answer)
         for answer in answers:
             self._keep(answer)
+
+    def touch(self, answer: Answer) -> None:
+        """Learn what the order was whose cancel is under way, unless that was done before."""
+        if answer.order is None and answer.request.order_id is not None:
+            answer.order = self.guard.touch(answer.request.order_id)
 
     def _keep(self, answer: Answer) -> None:
         answer.sender = self.send

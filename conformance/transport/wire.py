@@ -205,6 +205,7 @@ class Connection:
         self._deadline = time.monotonic() + self._endpoint.timeout
         recorder = self._client.recorder
         self._pending = Answer(request, recorder.begin(request, self._endpoint.url(request), headers, "wire"))
+        self._client.touch(self._pending)  # now, since a listing by the client may come before the answer
         self._pending.exchange.crowded = within is not None or self._endpoint.crowded
         message = outgoing(self._endpoint, request, headers)
         self._held = message[-2:]

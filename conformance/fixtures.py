@@ -60,6 +60,12 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
     del session.recorder.exchanges[mark:]
 
 
+@pytest.fixture(scope="session")
+def among_many(session: Session) -> dict[str, bool]:
+    """By requirement, whether cancels among many orders were right, once somebody has looked (`checks.many`)."""
+    return {}
+
+
 @pytest.fixture
 def check_id(recorded: Report) -> str:
     """The id of the check."""

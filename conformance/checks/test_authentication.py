@@ -177,15 +177,6 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
             raise verify.Failed("no answer but a refusal, since the key is missing", verify.describe(answer), answer)
 
 
-@requirement("AUTH-2", empty_store=True)
-@pytest.mark.xdist_group("empty store")
-@pytest.mark.alone("late")
-def test_empty_store_without_key(api: Api, orders: Orders) -> None:
-    """Has the store emptied, while no other check runs, and lists without an Authorization header: 401, not []."""
-    orders.empty_store()
-    verify.refused([api.list(NOBODY)], since="the key is missing, whether there are orders or not")
-
-
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
 def test_cancelling_without_key(api: Api, orders: Orders) -> None:
     """Cancels a pending and a shipped order without an Authorization header, and the pending one again after it was

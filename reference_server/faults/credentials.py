@@ -138,13 +138,6 @@ def shows_strangers_an_empty_list(service: Service) -> None:
 
 
 @fault("AUTH-2")
-def shows_strangers_that_there_are_no_orders(service: Service) -> None:
-    """Asks for the key when it comes to the first order, and so answers 200 with an empty array to a listing without
-    credentials while there is none."""
-    amend.accept(service, lambda request: request.method == "GET" and not len(service.store) and _stranger(request))
-
-
-@fault("AUTH-2")
 def looks_for_the_order_before_the_key(service: Service) -> None:
     """Answers 404 to a cancel without credentials when no such order exists."""
 

@@ -1,5 +1,5 @@
-"""Cancels in a store with more orders than common page sizes hold. To have so many placed takes a provider long: one look
-serves the three checks that want them, and they have them placed anew only where it showed something wrong."""
+"""Cancels in a store with more orders than common page sizes hold. To have so many placed takes a provider long: one
+look serves the three checks that want them, which have them placed anew only where it showed something wrong."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def seed_for(target: str, seed: int) -> int:
     return generation.derived_seed(seed, target, "model")
 
 
-BUDGETS = {"quick": Budget(3, 8, 40), "standard": Budget(13, 14, 80), "thorough": Budget(120, 40, 200)}
+BUDGETS = {"quick": Budget(3, 8, 40), "standard": Budget(12, 14, 80), "thorough": Budget(120, 40, 200)}
 
 
 #: What sends requests that belong together, and is given the answers to them.

@@ -186,7 +186,7 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target, among_many: di
     shipped += many.shipped(orders, target)
     headers = ((), (("Accept-Encoding", "identity"), *BROWSER), NAMES_JSON)
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
-        none_hidden(api, placed, answer, target)
+        none_hidden(api, [*placed, *shipped], answer, target)
     if target.mode is Mode.FULL:
         among_many.update(many.kept(api, placed, shipped))
 

@@ -298,7 +298,8 @@ class Walk:
         lasting = again.status == elsewhere.status == 401
         elsewhere_keyless = lasting and Kind.KEYLESS in self._kinds
         spent = (*((Step(Kind.KEYLESS, (model.ABSENT_NAME,)),) if elsewhere_keyless else ()), *before)
-        owner = model.refusal_of_the_key(spent) if again.status == 401 else "AUTH-1"
+        steady = again.status == 401 or self.connection is not None  # repeated over another one
+        owner = model.refusal_of_the_key(spent) if steady else "AUTH-1"
         raise Wrong(owner, "the valid key accepted", verify.describe(answer), self, lasting=lasting)
 
     def close(self) -> None:

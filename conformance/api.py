@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,17 +120,14 @@ class OneConnection(Api):
     def __init__(self, api: Api, wire: Wire) -> None:
         super().__init__(api._client, api.key, api.rng)
         self._connection = wire.connect()
-        self._since = 0.0
 
     def set_off(self, request: Request) -> None:
         """Send a request, and leave the answer for `conclude`."""
-        self._since = time.monotonic()
-        self._connection.prepare(request)
-        self._connection.release()
+        self._connection.set_off(request)
 
     def conclude(self) -> Answer:
         """The answer to what was set off. Raises Severed where there is none, by no fault of the service."""
-        answer = self._connection.conclude(self._since)
+        answer = self._connection.conclude()
         if answer.exchange.trouble in _SEVERED:
             raise Severed
         return answer

@@ -87,6 +87,8 @@ class ReplayedConnection(Connection):
     def __init__(self, client: ReplayedClient) -> None:
         super().__init__(client)
         self._replayed = client
+        self._due: Request
+        self._order: str | None = None  # of what was set off: what its order was then
 
     @property
     def open(self) -> bool:
@@ -100,8 +102,17 @@ class ReplayedConnection(Connection):
         answer = self._replayed.recall(request, headers, "wire")
         if answer is None:
             raise ServiceGone(self._endpoint.gone)
+        answer.order, self._order = self._order, None
         self._replayed.touch(answer)
         self._pending = answer
+
+    def set_off(self, request: Request) -> None:
+        self._due = request
+        if request.order_id is not None:
+            self._order = self._replayed.guard.touch(request.order_id)
+
+    def conclude(self) -> Answer:
+        return self.exchange(self._due)
 
     def give_up(self) -> None:
         self.receive()

@@ -126,6 +126,7 @@ class Connection:
         self._released = False  # all of the request was sent
         self._heard = False  # some of the answer has arrived
         self._deadline = 0.0
+        self._since = 0.0
 
     def __enter__(self) -> Connection:
         return self
@@ -173,11 +174,19 @@ class Connection:
         since = time.monotonic()
         self.prepare(request, last=last, minimal=minimal)
         self.release()
-        return self.conclude(since, last=last, minimal=minimal)
+        return self._concluded(since, last=last, minimal=minimal)
 
-    def conclude(self, since: float, *, last: bool = False, minimal: bool = False) -> Answer:
-        """The answer to the request that was released, and first sent at `since` (monotonic seconds): the rest of
-        `exchange`."""
+    def set_off(self, request: Request) -> None:
+        """Begin an `exchange` that `conclude` ends: meanwhile the client may send others."""
+        self._since = time.monotonic()
+        self.prepare(request)
+        self.release()
+
+    def conclude(self) -> Answer:
+        """The answer to what was set off. It stands on record after what was sent meanwhile."""
+        return self._concluded(self._since)
+
+    def _concluded(self, since: float, *, last: bool = False, minimal: bool = False) -> Answer:
         while True:
             answer = self.receive()
             # On a new connection a GET is not left unsent again.

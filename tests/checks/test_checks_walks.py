@@ -127,14 +127,11 @@ class Lines:
         self.left = self.carries
         return self
 
-    def prepare(self, request: Request) -> None:
+    def set_off(self, request: Request) -> None:
         assert self.request is None, "one request at a time"
         self.request = request
 
-    def release(self) -> None:
-        assert self.request is not None
-
-    def conclude(self, since: float) -> Answer:
+    def conclude(self) -> Answer:
         assert self.request is not None
         request, self.request = self.request, None
         self.left -= 1

@@ -237,6 +237,16 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", "/v1/pets/1", None, query=f"api_key={KEY}")
     yield say("GET", LIST, f"Bearer {''.join(sorted(KEY))}")
 
+    # One connection.
+    first, _, third, *_ = store.place(6, Status.PENDING)
+    (refused,) = store.place(1, Status.SHIPPED)
+    yield say("GET", LIST, connection=6)
+    for order_id, credentials in (
+        (first, key), (first, key), (first + 1, key), (refused, key), (third, None), (third, key), (third + 2, key),
+    ):  # fmt: skip
+        yield say("DELETE", f"{LIST}/{order_id}", credentials, connection=6)
+    yield say("GET", LIST, connection=6)
+
     # Many orders, and none.
     many = store.place(1100, Status.PENDING)
     yield say("GET", LIST)

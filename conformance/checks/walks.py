@@ -166,7 +166,9 @@ class Walk:
         answers = yield [self._api.ask_cancel(self.ids[name], NOBODY)]
         self._take_down(str(step), before, answers)
         if answers[0].status != 401:
-            raise Wrong("AUTH-2", "401 without the key", verify.describe(answers[0]), self)
+            lent = self.connection is not None and any(answer.request.credential.valid for _, answer in self.trail)
+            owner = "AUTH-6" if lent else "AUTH-2"
+            raise Wrong(owner, "401 without the key", verify.describe(answers[0]), self)
         self.judged.add("AUTH-2")
 
     def _together(self, step: Step, before: Sequence[Step]) -> Playing:

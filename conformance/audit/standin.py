@@ -57,4 +57,6 @@ def _candidates() -> Iterator[str]:
             padded = [drawn[:-padding] + "=" * padding for padding in range(1, min(3, length))]
             yield from padded
             for whole in (drawn, *padded):
-                yield from (f"{prefix}_{whole[len(prefix) + 1 :]}" for prefix in (*_PREFIXES, whole[: length // 2 - 1]))
+                part = whole[: length // 2 - 1]
+                prefixes = dict.fromkeys((*_PREFIXES, part, part.upper(), part.lower()))
+                yield from (f"{prefix}_{whole[len(prefix) + 1 :]}" for prefix in prefixes)

@@ -344,7 +344,7 @@ UNSPELLED = (
     "the key with another character in the middle", "another key of the same length",
     "another key with the first 4 characters of the key", "another key with the first 8 characters of the key",
     "another key with the first 16 characters of the key", "a random key",
-    "the key with a character percent-encoded",
+    "the key with a character percent-encoded", "the key with its prefix in the other case",
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ _ALPHABETS = (
     string.ascii_lowercase + string.digits,
     string.ascii_uppercase + string.digits,
     string.digits + "-.",
+    string.digits + "_",
     string.ascii_letters,
     string.ascii_lowercase,
     string.ascii_uppercase,
@@ -26,15 +27,19 @@ _ALPHABETS = (
     "Y",
     "7",
 )
-#: Of small letters, capitals, digits.
-_PREFIXES = ("s", "S", "1")
+#: What tells the kind of a key: of small letters, capitals, both.
+_PREFIXES = ("sk", "SK", "sK")
 
 
 def stand_in(wrong_keys: tuple[str, ...]) -> str | None:
     """A key whose invalid keys are of the kinds `wrong_keys`; None where no form of key has these."""
-    # Beside each, one that is no token: its service cannot mind those that are none.
-    candidates = (form for key in _candidates() if key for form in (key, f"{key[:-1]}|"))
-    return next((key for key in candidates if credentials.kinds_of_invalid_keys(key) == wrong_keys), None)
+    if wrong_keys not in _tried:
+        for key in _untried:
+            kinds = credentials.kinds_of_invalid_keys(key)
+            _tried.setdefault(kinds, key)
+            if kinds == wrong_keys:
+                break
+    return _tried.get(wrong_keys)
 
 
 def _candidates() -> Iterator[str]:
@@ -48,15 +53,22 @@ def _candidates() -> Iterator[str]:
             yield drawn
             yield "".join(sorted(drawn))
             yield half + middle + half[::-1]
-            parted = f"{half[:1]}_{half[2 : length // 4]}"
-            yield (parted + parted[::-1]) * 2
+            for parted in (f"{half[:1]}_{half[2 : length // 4]}", f"sk_{half[3 : length // 4]}"):
+                yield (parted + parted[::-1]) * 2
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
-            for rest in (drawn, f"{drawn}_{drawn}"):  # what stands before the first `_` counts as a prefix
-                yield f"ey{rest}.ey{drawn}.{drawn}"  # a JSON web token
+            yield f"ey{drawn}.ey{drawn}.{drawn}"  # a JSON web token
             padded = [drawn[:-padding] + "=" * padding for padding in range(1, min(3, length))]
             yield from padded
             for whole in (drawn, *padded):
-                part = whole[: length // 2 - 1]
-                prefixes = dict.fromkeys((*_PREFIXES, part, part.upper(), part.lower()))
-                yield from (f"{prefix}_{whole[len(prefix) + 1 :]}" for prefix in prefixes)
+                yield from (f"{prefix}_{whole[3:]}" for prefix in _PREFIXES)
+
+
+def _forms() -> Iterator[str]:
+    """Beside each candidate one that is no token: its service cannot mind those that are none."""
+    return (form for key in _candidates() if key for form in (key, f"{key[:-1]}|"))
+
+
+#: What was found so far, by the kinds, and the candidates that are left.
+_tried: dict[tuple[str, ...], str] = {}
+_untried = _forms()

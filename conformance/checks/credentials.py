@@ -47,8 +47,8 @@ def _cut(length: int) -> Change:
 
 
 def _parts(key: str) -> tuple[str, str]:
-    """The prefix that tells what kind of key it is, and the rest; both empty where there is no such prefix."""
-    found = re.fullmatch(r"([^_-]+)([_-].+)", key)
+    """The prefix that tells what kind of key it is, as `sk` in `sk_…`, and the rest; both empty where there is none."""
+    found = re.fullmatch(r"([A-Za-z]{2,5})([_-].{8,})", key)
     return (found[1], found[2]) if found else ("", "")
 
 

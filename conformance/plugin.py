@@ -403,9 +403,8 @@ class Plugin:
 
     def clean(self, text: str) -> str:
         """`text` without the secrets of any target."""
-        for target in self.targets.values():
-            if target is not None:
-                text = redactor_of(target).clean(text)
+        for redactor in dict.fromkeys(redactor_of(target) for target in self.targets.values() if target is not None):
+            text = redactor.clean(text)
         return text
 
     def _veil(self, shown: TerminalRepr) -> None:

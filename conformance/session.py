@@ -6,7 +6,7 @@ import os
 import random
 import ssl
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -144,11 +144,15 @@ class Session:
             self._provider.close()
 
 
-@lru_cache(maxsize=8)  # it remembers what it has cleaned
 def redactor_of(target: Target) -> Redactor:
     """Takes everything that is secret about `target` out of text."""
-    key = target.key.reveal()
+    token = target.states.token if target.states is not None else None
+    return _redactor(target.key.reveal(), token and token.reveal())
+
+
+@cache  # it takes long to make, and remembers what it has cleaned
+def _redactor(key: str, token: str | None) -> Redactor:
     secrets = credentials.secrets(key)
-    if target.states is not None and target.states.token is not None:
-        secrets.setdefault(target.states.token.reveal(), "<the provider's token>")
+    if token is not None:
+        secrets.setdefault(token, "<the provider's token>")
     return Redactor(key, secrets)

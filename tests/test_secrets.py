@@ -20,6 +20,8 @@ from raw_service import Conversation, answer, head, serving
 from secret_search import assert_nowhere
 
 from conformance.reference import ReferenceServer
+from conformance.session import redactor_of
+from conformance.target import Mode, Secret, Target
 from reference_server.running import Running, build
 
 KEY = "sk-Gehe1m.Schl/ssel_4711"
@@ -162,6 +164,14 @@ match os.environ.get("BREAKS"):
 PYTEST = ("-m", "pytest", "-p", "conformance.plugin", "--pyargs", "conformance.checks", "-k", "key and absent or pet")
 WHERE = ("--conformance-report-dir", "reports", "--conformance-base-url", "{url}", "--conformance-api-key-env", "KEY")
 LOUD = ("-l", "-vv", "--tb", "long", "--full-trace", "--junitxml", "junit.xml", "-o", "log_cli_level=DEBUG", "-x")
+
+
+def test_what_takes_secrets_out_is_made_once_however_many_targets_there_are() -> None:
+    targets = [Target(f"t{n}", "http://127.0.0.1:1/v1", Secret(f"the-key-of-{n % 50}"), Mode.OBSERVE) for n in range(60)]
+    redactors = [redactor_of(target) for target in targets]
+    assert all(redactor_of(target) is redactor for target, redactor in zip(targets, redactors, strict=True))
+    assert redactors[0] is redactors[50]  # the same key
+    assert len({*redactors}) == 50
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pkgutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from conformance.contract import catalogue
@@ -99,7 +100,8 @@ def of_function(function: Any) -> Check | None:
     return getattr(inspect.unwrap(function), _NOTE, None)
 
 
-def all_checks() -> list[Check]:
+@cache
+def all_checks() -> tuple[Check, ...]:
     """Every check of the suite, in the order of the catalogue and then of the source."""
     package = importlib.import_module(PACKAGE)
     found: list[Check] = []
@@ -108,7 +110,7 @@ def all_checks() -> list[Check]:
             members = vars(importlib.import_module(f"{PACKAGE}.{module.name}")).values()
             found += [check for member in members if callable(member) and (check := of_function(member))]
     order = list(catalogue.load().requirements)
-    return sorted(found, key=lambda check: order.index(check.requirement))
+    return tuple(sorted(found, key=lambda check: order.index(check.requirement)))
 
 
 def exclusion(needs: Needs, target: Target) -> str | None:

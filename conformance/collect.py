@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -102,7 +102,7 @@ class Collection:
 
 def build(
     collection: Collection,
-    checks: list[Check],
+    checks: Sequence[Check],
     settings: Settings,
     waivers: Mapping[str, Waiver],
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.check import Check, all_checks
@@ -91,7 +92,7 @@ def _orders(check: Check) -> str:
     return f"; {told}" if told else ""
 
 
-def _row(row: Requirement, checks: list[Check]) -> dict[str, Any]:
+def _row(row: Requirement, checks: Sequence[Check]) -> dict[str, Any]:
     own = [
         {"id": c.id, "mode": str(c.needs.mode), "description": " ".join(c.description.split())}
         for c in checks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,7 +32,7 @@ def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     return 0
 
 
-def lines(target: Target, checks: list[Check]) -> list[str]:
+def lines(target: Target, checks: Sequence[Check]) -> list[str]:
     """The plan for one target, line by line."""
     rows = catalogue.load().requirements
     reasons = exclusions(checks, target)
@@ -53,7 +54,7 @@ def lines(target: Target, checks: list[Check]) -> list[str]:
     return [*said, f"  {_orders(target, checks, running)}", ""]
 
 
-def _orders(target: Target, checks: list[Check], running: list[Check]) -> str:
+def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check]) -> str:
     """The orders that the run wants."""
     if target.states is not None and target.states.static:
         able = [check.needs for check in checks if exclusion(check.needs, target) is None]

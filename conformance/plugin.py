@@ -10,6 +10,7 @@ takes no number above 2^31 and no text that is not UTF-8.
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import re
@@ -21,7 +22,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -58,14 +59,6 @@ STOP = "stop"
 IN_FLIGHT = 32
 #: How many of the answers that show a failure have their request spelled out as a curl line, unless they are steps.
 SHOWN = 4
-
-
-@cache
-def _locks() -> type[ReadWriteLock]:
-    """Loaded when first asked for: most runs have one process."""
-    from filelock import ReadWriteLock
-
-    return ReadWriteLock
 
 
 @dataclass
@@ -284,7 +277,7 @@ class Plugin:
 
     def share(self, folder: Path) -> None:
         """Keep together with processes that are about to be forked, by files in `folder`."""
-        _locks()  # or each of them would load it
+        importlib.import_module("filelock")  # or each of them would load it
         self.shared.folder = str(folder)
         for own in self.sessions.values():
             own.share(folder)
@@ -336,8 +329,13 @@ class Plugin:
         """Keeps checks that want the store to themselves apart from those of other workers."""
         if self.folder is None:
             return nullcontext()
-        lock = _locks()(self.folder / "store.db")
-        return lock.write_lock() if item.get_closest_marker("alone") else lock.read_lock()
+        return self._store.write_lock() if item.get_closest_marker("alone") else self._store.read_lock()
+
+    @cached_property
+    def _store(self) -> ReadWriteLock:
+        from filelock import ReadWriteLock  # most runs have one process
+
+        return ReadWriteLock(Path(self.shared.folder or "") / "store.db")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

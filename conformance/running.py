@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -81,7 +81,7 @@ def _complain(text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-def _made_up(chosen: Settings, targets: list[Target | None], checks: list[Check]) -> list[Call]:
+def _made_up(chosen: Settings, targets: list[Target | None], checks: Sequence[Check]) -> list[Call]:
     """What the checks that will run have made up."""
     wanted: list[Call] = []
     for target in targets:
@@ -177,7 +177,7 @@ class _Interruption:
 class _Watch:
     """Stands in for pytest's own reporter: a bar on a terminal, a line for each family elsewhere."""
 
-    def __init__(self, names: list[str], checks: list[Check]) -> None:
+    def __init__(self, names: list[str], checks: Sequence[Check]) -> None:
         self.runs: list[Run] = []
         self.unwritten: set[str] = set()  # the targets of those whose results could not be written
         self._rows = catalogue.load().requirements

@@ -167,7 +167,8 @@ LOUD = ("-l", "-vv", "--tb", "long", "--full-trace", "--junitxml", "junit.xml", 
 
 
 def test_what_takes_secrets_out_is_made_once_however_many_targets_there_are() -> None:
-    targets = [Target(f"t{n}", "http://127.0.0.1:1/v1", Secret(f"the-key-of-{n % 50}"), Mode.OBSERVE) for n in range(60)]
+    keys = [Secret(f"the-key-of-{n % 50}") for n in range(60)]
+    targets = [Target(f"t{n}", "http://127.0.0.1:1/v1", key, Mode.OBSERVE) for n, key in enumerate(keys)]
     redactors = [redactor_of(target) for target in targets]
     assert all(redactor_of(target) is redactor for target, redactor in zip(targets, redactors, strict=True))
     assert redactors[0] is redactors[50]  # the same key

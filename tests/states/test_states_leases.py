@@ -216,7 +216,7 @@ def test_static_lists_can_only_be_taken_from() -> None:
     assert held.give_back() == []
 
 
-CHECKS = all_checks()
+CHECKS = [*all_checks()]
 
 
 @given(st.integers(0, 80), st.integers(0, 40), st.randoms(use_true_random=False))

@@ -145,6 +145,18 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
     cancels(api, orders, order)
 
 
+@requirement("CANCEL-1", empty_store=True, pending=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_only_order_is_cancelled(api: Api, orders: Orders, in_small_store: dict[str, bool]) -> None:
+    """Has the store emptied and one order placed, which is the first and the last, and cancels it: 204. The check of
+    LIST-7 may have seen that already."""
+    if not in_small_store.get("CANCEL-1"):
+        orders.empty_store()
+        (only,) = orders.take(pending=1, looked_for=False).pending
+        cancels(api, orders, only)
+
+
 @requirement("CANCEL-1", mode=Mode.FULL, many_orders=True)
 @pytest.mark.xdist_group("many orders")
 def test_pending_orders_are_cancelled_among_many(
@@ -391,6 +403,19 @@ def test_absent_order_is_not_found_again(api: Api) -> None:
     (order,) = api.absent()
     for headers in ((), (), (), NAMES_JSON):
         verify.status(api.send(api.ask_cancel(order, headers=headers)), 404, since="no such order exists")
+
+
+@requirement("CANCEL-5", empty_store=True, pending=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, in_small_store: dict[str, bool]) -> None:
+    """Has the store emptied, and cancels an order that does not exist: 404. The check of LIST-7 may have seen that
+    already."""
+    if not in_small_store.get("CANCEL-5"):
+        orders.take(pending=1, looked_for=False)
+        (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
+        orders.empty_store()
+        verify.status(api.cancel(absent), 404, since="no such order exists")
 
 
 # --- CANCEL-6: not twice

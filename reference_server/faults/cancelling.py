@@ -69,6 +69,18 @@ def finds_no_pending_order_with_a_negative_id(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def finds_no_order_in_the_first_place(service: Service) -> None:
+    """Answers 404 for the order in the first place of the store, since it takes the place 0 for none."""
+    amend.outcomes(service, ABSENT, lambda order: order == service.store.all()[0])
+
+
+@fault("CANCEL-1")
+def refuses_to_cancel_the_only_order(service: Service) -> None:
+    """Answers 409 for a pending order where there is no other."""
+    amend.outcomes(service, REFUSED, lambda order: amend.pending(order) and len(service.store) == 1)
+
+
+@fault("CANCEL-1")
 def cancels_at_the_third_attempt(service: Service) -> None:
     """Answers 409 to the first two cancels of a pending order, and cancels with the third."""
     asked: Counter[int] = Counter()
@@ -435,6 +447,12 @@ def cancels_negative_ids_that_do_not_exist(service: Service) -> None:
 def refuses_far_ids_that_do_not_exist(service: Service) -> None:
     """Answers 409 for an id that no order has and 32 bits cannot hold."""
     _absent(service, REFUSED, lambda order_id: not -FAR_ID <= order_id < FAR_ID)
+
+
+@fault("CANCEL-5")
+def cancels_anything_in_an_empty_store(service: Service) -> None:
+    """Answers 204 for any id while there is no order."""
+    _absent(service, CANCELLED, lambda order_id: not len(service.store))
 
 
 @fault("CANCEL-5")

@@ -46,6 +46,18 @@ def leaves_out_the_newest_order(service: Service) -> None:
 
 
 @fault("LIST-3")
+def leaves_out_the_oldest_order(service: Service) -> None:
+    """Starts with the second order."""
+    amend.listing(service, lambda request, orders: orders[1:])
+
+
+@fault("LIST-3")
+def leaves_out_an_order_by_itself(service: Service) -> None:
+    """Lists no order where there is but one."""
+    amend.listing(service, lambda request, orders: orders if len(orders) > 1 else [])
+
+
+@fault("LIST-3")
 def leaves_out_large_quantities(service: Service) -> None:
     """Lists no order of more than nine units."""
     _leaves_out(service, lambda order: order.quantity > 9)

@@ -320,6 +320,9 @@ class Judge:
             answer = self.send("GET", LIST)
             if answer.status == 200 and not len(self.service.store):  # else somebody was faster
                 self.expect("LIST-7", answer.body.strip() == b"[]")
+            (only,) = self.place(1)
+            self.expect("LIST-3", only in self.orders())
+            self.expect("CANCEL-1", self.cancel(only) in (204, 200, 202, 401, 0))
 
     def cancelling(self) -> None:
         for round_ in range(3):

@@ -247,7 +247,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield say("DELETE", f"{LIST}/{order_id}", credentials, connection=6)
     yield say("GET", LIST, connection=6)
 
-    # Many orders, and none.
+    # Many orders, one, and none.
     many = store.place(1100, Status.PENDING)
     yield say("GET", LIST)
     yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json")]
@@ -256,6 +256,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield from [cancel(order_id) for order_id in store.place(1, Status.SHIPPED)]
     yield say("GET", LIST)
     store.clear()
+    (only,) = store.place(1, Status.PENDING)
+    yield say("GET", LIST)
+    yield cancel(only)
     yield say("GET", LIST, None)
     yield cancel(999)
     yield say("GET", LIST)

@@ -61,21 +61,22 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
 
 
 @pytest.fixture(scope="session")
-def among_many(session: Session) -> dict[str, bool]:
-    """By requirement, whether cancels among many orders were right, once somebody has looked (`checks.many`)."""
-    return {}
-
-
-@pytest.fixture(scope="session")
-def in_small_store(session: Session) -> dict[str, bool]:
-    """By requirement, whether a store with no order or one was right, once the check of LIST-7 has looked."""
-    return {}
+def met(session: Session) -> set[str]:
+    """The ids of checks whose demand another check of this process has seen met: that one has the requests as its
+    evidence, and the others need not look. All of them are in one `xdist_group`; `session` stands for the target."""
+    return set()
 
 
 @pytest.fixture
 def check_id(recorded: Report) -> str:
     """The id of the check."""
     return recorded.check
+
+
+@pytest.fixture
+def already_met(check_id: str, met: set[str]) -> bool:
+    """Whether another check has seen the demand of this one met, so that it need not look itself."""
+    return check_id in met
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ def api(recorded: Report, session: Session) -> Api:
 
 
 @pytest.fixture
-def wire(recorded: Report, session: Session) -> Wire:
+def wire(session: Session) -> Wire:
     """Raw connections."""
     return session.wire
 

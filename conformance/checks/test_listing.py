@@ -157,7 +157,7 @@ def test_orders_placed_are_listed(api: Api, orders: Orders, target: Target) -> N
 
 
 @requirement("LIST-3", mode=Mode.FULL, pending=3, shipped=1)
-def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders, target: Target) -> None:
+def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders) -> None:
     """Cancels one order between two listings: the others are still there."""
     taken = orders.take(pending=3, shipped=1)
     verify.step(api.cancel(taken.pending[1]), 204, "CANCEL-1")

@@ -5,7 +5,6 @@ pytest makes `request` anew for each fixture that asks for it, so few do.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -147,15 +146,5 @@ def elsewhere(session: Session) -> Callable[[], list[Answer]]:
 
 @pytest.fixture
 def moment(request: pytest.FixtureRequest) -> Callable[[float], None]:
-    """Lets so many seconds pass. The process that will write the reports has them for loading what that takes."""
-    plugin = plugin_of(request.config)
-
-    def wait(seconds: float) -> None:
-        end = time.monotonic() + seconds
-        if not plugin.is_worker:
-            from conformance import writing
-
-            writing.prepare()
-        time.sleep(max(0.0, end - time.monotonic()))
-
-    return wait
+    """Lets so many seconds pass."""
+    return plugin_of(request.config).wait

@@ -5,7 +5,6 @@ pytest makes `request` anew for each fixture that asks for it, so few do.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -61,15 +60,10 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
 
 
 @pytest.fixture(scope="session")
-def among_many(session: Session) -> dict[str, bool]:
-    """By requirement, whether cancels among many orders were right, once somebody has looked (`checks.many`)."""
-    return {}
-
-
-@pytest.fixture(scope="session")
-def in_small_store(session: Session) -> dict[str, bool]:
-    """By requirement, whether a store with no order or one was right, once the check of LIST-7 has looked."""
-    return {}
+def met(session: Session) -> set[str]:
+    """The ids of checks whose demand another check of this process has seen met: that one has the requests as its
+    evidence, and the others need not look. All of them are in one `xdist_group`; `session` stands for the target."""
+    return set()
 
 
 @pytest.fixture
@@ -79,13 +73,19 @@ def check_id(recorded: Report) -> str:
 
 
 @pytest.fixture
+def already_met(check_id: str, met: set[str]) -> bool:
+    """Whether another check has seen the demand of this one met, so that it need not look itself."""
+    return check_id in met
+
+
+@pytest.fixture
 def api(recorded: Report, session: Session) -> Api:
     """The two operations, with the valid key."""
     return session.api(recorded.check)
 
 
 @pytest.fixture
-def wire(recorded: Report, session: Session) -> Wire:
+def wire(session: Session) -> Wire:
     """Raw connections."""
     return session.wire
 
@@ -146,15 +146,5 @@ def elsewhere(session: Session) -> Callable[[], list[Answer]]:
 
 @pytest.fixture
 def moment(request: pytest.FixtureRequest) -> Callable[[float], None]:
-    """Lets so many seconds pass. The process that will write the reports has them for loading what that takes."""
-    plugin = plugin_of(request.config)
-
-    def wait(seconds: float) -> None:
-        end = time.monotonic() + seconds
-        if not plugin.is_worker:
-            from conformance import writing
-
-            writing.prepare()
-        time.sleep(max(0.0, end - time.monotonic()))
-
-    return wait
+    """Lets so many seconds pass."""
+    return plugin_of(request.config).wait

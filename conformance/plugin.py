@@ -18,6 +18,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -336,6 +337,15 @@ class Plugin:
         from filelock import ReadWriteLock  # most runs have one process
 
         return ReadWriteLock(Path(self.shared.folder or "") / "store.db")
+
+    def wait(self, seconds: float) -> None:
+        """Let so many seconds pass. The process that will write the reports has them for loading what that takes."""
+        end = time.monotonic() + seconds
+        if not self.is_worker:
+            from conformance import writing
+
+            writing.prepare()
+        time.sleep(max(0.0, end - time.monotonic()))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -338,7 +338,6 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     versions: Counter[str] = Counter()
     codings: Counter[str] = Counter()
     codes: defaultdict[str, set[str]] = defaultdict(set)
-    known = frozenset(ORDER_FIELDS)
     order_fields: set[str] = set()
     error_fields: set[str] = set()
     seconds: defaultdict[str, list[float]] = defaultdict(list)
@@ -363,15 +362,15 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
             continue
         if exchange.status >= 400 and isinstance(body, dict):
             codes[str(exchange.status)].add(str(body.get("code", "without code")))
-            error_fields |= body.keys() - set(ERROR_FIELDS)
+            error_fields.update(body)
         elif exchange.status == 200 and isinstance(body, list):
-            order_fields |= {name for order in body if isinstance(order, dict) for name in order.keys() - known}
+            order_fields.update(*(order for order in body if isinstance(order, dict)))
     return {
         "HTTP version": (dict(versions), []),
         "compression": (dict(codings), []),
         "error codes": ({status: sorted(found) for status, found in sorted(codes.items())}, []),
-        "further Order fields": (sorted(order_fields), []),
-        "further Error fields": (sorted(error_fields), []),
+        "further Order fields": (sorted(order_fields.difference(ORDER_FIELDS)), []),
+        "further Error fields": (sorted(error_fields.difference(ERROR_FIELDS)), []),
         "response times": ({name: _spread(found) for name, found in sorted(seconds.items())}, []),
         "rate limiting": ({"answers with 429 or 503": len(limited)}, limited[:10]),
     }

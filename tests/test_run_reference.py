@@ -97,6 +97,20 @@ def test_every_check_ran(standard: Ran) -> None:
     assert set(standard.statuses.values()) == {"passed"}
 
 
+def test_what_another_check_has_seen_met_is_not_asked_again(standard: Ran) -> None:
+    """Such checks are known to others by their ids: a mistyped one would have them look again, and nobody notice."""
+    checks = {check["id"]: check for row in standard.results["requirements"] for check in row["checks"]}
+    seen = {
+        "listing.only_order_is_listed",
+        "cancelling.only_order_is_cancelled",
+        "cancelling.absent_order_of_an_empty_store_is_not_found",
+        "cancelling.pending_orders_are_cancelled_among_many",
+        "cancelling.shipped_orders_are_refused_among_many",
+        "edges.shipped_orders_with_edge_ids_are_refused",
+    }
+    assert {id_ for id_ in seen if checks[id_]["exchanges"]} == set()
+
+
 def test_the_console_has_verdict_coverage_and_seed(standard: Ran) -> None:
     total = sum(row.level == "required" for row in ROWS.values())
     assert f"reference: conformant, {total} of {total} required exercised" in standard.console

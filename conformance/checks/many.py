@@ -18,13 +18,15 @@ def shipped(orders: Orders, target: Target) -> list[int]:
     return []
 
 
-def kept(api: Api, pending: list[int], shipped: list[int]) -> dict[str, bool]:
-    """By requirement, whether cancels of the first and the last of the orders `pending`, and of those `shipped`, before
-    and after them, were answered as the contract has it."""
+def met(api: Api, pending: list[int], shipped: list[int]) -> set[str]:
+    """The ids of the checks whose demand is met by cancels of the first and the last of the orders `pending`, and of
+    those `shipped`, before and after them."""
     ends = [pending[0], pending[-1]]
     answers = api.send_all(map(api.ask_cancel, [*ends, *shipped]))
     again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in ends)
-    return {
-        "CANCEL-1": all(answer.status == 204 for answer in answers[:2]) and not any(one.succeeded for one in again),
-        "CANCEL-3": len(shipped) == 2 and all(answer.status == 409 for answer in answers[2:]),
-    }
+    found = set()
+    if all(answer.status == 204 for answer in answers[:2]) and not any(answer.succeeded for answer in again):
+        found.add("cancelling.pending_orders_are_cancelled_among_many")
+    if len(shipped) == 2 and all(answer.status == 409 for answer in answers[2:]):
+        found.add("cancelling.shipped_orders_are_refused_among_many")
+    return found

@@ -148,10 +148,10 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
 @requirement("CANCEL-1", empty_store=True, pending=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone("late")
-def test_only_order_is_cancelled(api: Api, orders: Orders, in_small_store: dict[str, bool]) -> None:
+def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) -> None:
     """Has the store emptied and one order placed, which is the first and the last, and cancels it: 204. The check of
     LIST-7 may have seen that already."""
-    if not in_small_store.get("CANCEL-1"):
+    if not already_met:
         orders.empty_store()
         (only,) = orders.take(pending=1, looked_for=False).pending
         cancels(api, orders, only)
@@ -159,13 +159,11 @@ def test_only_order_is_cancelled(api: Api, orders: Orders, in_small_store: dict[
 
 @requirement("CANCEL-1", mode=Mode.FULL, many_orders=True)
 @pytest.mark.xdist_group("many orders")
-def test_pending_orders_are_cancelled_among_many(
-    api: Api, orders: Orders, target: Target, among_many: dict[str, bool]
-) -> None:
+def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
     """Cancels the first and the last of more orders than common page sizes hold (bulk_orders, 1,100 unless configured):
     204, wherever a service looks them up. One that answers 204 again and still lists the order has not done it. The
     check of LIST-5 may have seen all that already."""
-    if among_many.get("CANCEL-1"):
+    if already_met:
         return
     placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
     first, last = placed[0], placed[-1]
@@ -319,12 +317,10 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
 
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=2, many_orders=True)
 @pytest.mark.xdist_group("many orders")
-def test_shipped_orders_are_refused_among_many(
-    api: Api, orders: Orders, target: Target, among_many: dict[str, bool]
-) -> None:
+def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
     """Cancels a shipped order that was placed before more orders than common page sizes hold, and one that was placed
     after them: 409. The check of LIST-5 may have seen that already."""
-    if among_many.get("CANCEL-3"):
+    if already_met:
         return
     first = orders.take(shipped=1, looked_for=False).shipped
     orders.take(pending=target.bulk_orders, looked_for=False)
@@ -408,10 +404,10 @@ def test_absent_order_is_not_found_again(api: Api) -> None:
 @requirement("CANCEL-5", empty_store=True, pending=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone("late")
-def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, in_small_store: dict[str, bool]) -> None:
+def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, already_met: bool) -> None:
     """Has the store emptied, and cancels an order that does not exist: 404. The check of LIST-7 may have seen that
     already."""
-    if not in_small_store.get("CANCEL-5"):
+    if not already_met:
         orders.take(pending=1, looked_for=False)
         (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
         orders.empty_store()

@@ -26,13 +26,6 @@ pytestmark = [pytest.mark.xdist_group("edges"), pytest.mark.alone("late")]
 EDGES = (0, INT64.stop - 1, INT64.start)
 
 
-@pytest.fixture(scope="session")
-def refused(session: object) -> list[bool]:
-    """Whether a look at the orders has shown that each is refused, once there was one; `session` stands for the
-    target."""
-    return []
-
-
 def look(api: Api, orders: Orders) -> tuple[dict[int, Answer], Answer]:
     """The answers to cancels of shipped orders with these ids, and to a listing. Raises Excluded where there can be
     none: some databases number the order 0 themselves."""
@@ -61,11 +54,12 @@ def _mistakable(order: int) -> bool:
 
 
 @requirement("LIST-8", mode=Mode.FULL, chosen_ids=True)
-def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, refused: list[bool]) -> None:
+def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, met: set[str]) -> None:
     """Has shipped orders placed with the id 0 and the ids at both ends of int64, as far as they can be: each is in the
     listing, if cancelling knows it."""
     cancels, answer = look(api, orders)
-    refused.append(all(cancel.status == 409 for cancel in cancels.values()))
+    if all(cancel.status == 409 for cancel in cancels.values()):
+        met.add("edges.shipped_orders_with_edge_ids_are_refused")
     found = verify.listing(answer)
     lost = [order for order in cancels if order not in found.by_id]
     for order in lost:
@@ -86,9 +80,9 @@ def placed_anew(api: Api, orders: Orders, order: int) -> Answer:
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
-def test_shipped_orders_with_edge_ids_are_refused(api: Api, orders: Orders, refused: list[bool]) -> None:
+def test_shipped_orders_with_edge_ids_are_refused(api: Api, orders: Orders, already_met: bool) -> None:
     """Cancels shipped orders with the id 0 and the ids at both ends of int64, as far as they can be placed: 409."""
-    if not any(refused):
+    if not already_met:
         for order, cancel in look(api, orders)[0].items():
             if cancel.status == 404:  # is it for any order with this id?
                 with suppress(verify.Excluded):

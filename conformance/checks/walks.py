@@ -304,6 +304,16 @@ class Walk:
         owner = model.refusal_of_the_key(spent) if steady else "AUTH-1"
         raise Wrong(owner, "the valid key accepted", verify.describe(answer), self, lasting=lasting)
 
+    def conclude(self) -> list[Answer]:
+        """The answer to what was set off on the connection of its own; none where that was severed, which ends the
+        walk."""
+        assert self.connection is not None, "nothing was set off"
+        try:
+            return [self.connection.conclude()]
+        except Severed:
+            self.over = True
+            return []
+
     def close(self) -> None:
         """Close the connection of its own, if there is one."""
         if self.connection is not None:
@@ -437,10 +447,15 @@ class Search:
                 walk.connection.set_off(*requests)
         overlap = any(step.kind is Kind.TOGETHER for _, step in due)
         others = [one for walk, _, requests in asked if walk.connection is None for one in requests]
-        answers = iter(self._api.send_all(others, at_once=overlap) if others else ())
+        try:
+            answers = iter(self._api.send_all(others, at_once=overlap) if others else ())
+        finally:  # what was set off goes on record, whatever comes of the others
+            kept = {walk: walk.conclude() for walk, _, _ in asked if walk.connection is not None}
         for walk, playing, requests in asked:
+            own = kept[walk] if walk in kept else [next(answers) for _ in requests]
+            if not own:
+                continue
             try:
-                own = [walk.connection.conclude()] if walk.connection else [next(answers) for _ in requests]
                 playing.send(own)
             except StopIteration:
                 pass

@@ -105,7 +105,7 @@ class Guard:
         """Remember ids that orders may have; `nameless` orders may have any, of `countless` ones nobody knows."""
         self._nameless = self._nameless or nameless
         self._forgetful = self._forgetful or countless
-        new = {number for number in ids if number not in self.listed}
+        new = frozenset(ids) - self.listed
         if len(self.listed) + len(new) > MOST_REMEMBERED:
             self._forgetful = True
             return

@@ -64,11 +64,13 @@ class Redactor:
         """`text` without secrets."""
         if len(text) > REMEMBERED:
             return self._cleaned(text)
-        if text not in self._known:
+        cleaned = self._known.get(text)  # looked up once: another thread may clear what is known at any time
+        if cleaned is None:
+            cleaned = self._cleaned(text)
             if len(self._known) >= MOST_REMEMBERED:
                 self._known.clear()
-            self._known[text] = self._cleaned(text)
-        return self._known[text]
+            self._known[text] = cleaned
+        return cleaned
 
     def _cleaned(self, text: str) -> str:
         if ELLIPSIS in text:

@@ -424,6 +424,27 @@ def test_a_connection_may_end_at_any_time(in_step: bool, carries: int) -> None:
     assert found.judged >= set(OWNERS)
 
 
+class LetsAnyoneCancel(Service):
+    def refuse(self, number: int) -> int:
+        return self.cancel(number)
+
+
+class Ends(Service):
+    def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:
+        if self.cancelled:
+            raise ServiceGone("gone")
+        return super().send_all(requests, at_once=at_once)
+
+
+@pytest.mark.parametrize("service", [LetsAnyoneCancel(), Ends()])
+def test_what_was_set_off_goes_on_record_whatever_the_other_walks_meet(service: Service) -> None:
+    lines = Lines(service)
+    found = search(service, in_step=True, wire=lines)
+    assert found.wrong or found.ended
+    assert lines.opened
+    assert lines.request is None
+
+
 def test_the_reader_is_told_of_the_connection() -> None:
     service, run = ForgetsOnUsedConnections(), Run()
     made = replace(walks(service, run), wire=cast(Any, Lines(service)))

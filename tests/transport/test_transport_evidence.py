@@ -379,6 +379,19 @@ def test_a_curl_line_with_the_key_in_the_query() -> None:
     assert curl(odd, "K") == "curl -sS -i 'http://h/store/orders?a=$b&api_key=<key>'"
 
 
+class Forgetful(dict[str, str]):
+    """What another thread clears as soon as something is in it."""
+
+    def __setitem__(self, text: str, cleaned: str) -> None:
+        pass
+
+
+def test_text_is_cleaned_though_another_thread_clears_what_is_known() -> None:
+    redactor = Redactor(KEY)
+    redactor._known = Forgetful()
+    assert redactor.clean(f"Bearer {KEY}") == f"Bearer {KEY_LABEL}"
+
+
 def test_nothing_else_in_a_url_with_the_key_runs() -> None:
     exchange = replace(asked_with(credentials.in_query(KEY)[0]), url='http://h/$(echo "`id`")"?key=<key>')
     assert words_of(curl(exchange, "MY_KEY"), MY_KEY=KEY)[-1] == f'http://h/$(echo "`id`")"?key={KEY}'

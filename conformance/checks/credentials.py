@@ -100,9 +100,9 @@ NEAR_MISSES = (
     ),
 )
 #: Words that are nobody's key and that a careless service lets pass.
-STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key")
+STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key", "false", "constructor")
 #: Keys of examples that were never changed.
-DEFAULTS = ("special-key", "YOUR_API_KEY", "changeme", "secret", "12345")
+DEFAULTS = ("special-key", "YOUR_API_KEY", "changeme", "secret", "12345", "API_KEY")
 #: Patterns: no tokens (RFC 6750 section 2.1), and all too good where a key is looked up by one. Nothing that looks like
 #: an attack: firewalls in front of correct services answer that.
 WILD = ("%", "*")
@@ -289,6 +289,7 @@ def malformed(key: str) -> list[Credential]:
         wrong("the key right behind the scheme", "Bearer{key}"),
         Credential("the key with a character percent-encoded", (("Authorization", encoded),), malformed=True),
         wrong("the key in quotes", 'Bearer "{key}"'),
+        wrong("the key in angle brackets", "Bearer <{key}>"),
         wrong("an empty credential", ""),
         wrong("the key and another word, with a comma", "Bearer {key},x"),
         wrong("the key and another word, with a semicolon", "Bearer {key};x"),

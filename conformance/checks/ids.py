@@ -65,6 +65,7 @@ def spoiled(order: int) -> list[str]:
 #: What is no integer, by its kind, with an absent id in place of `{n}`.
 MALFORMED = {
     "letters": "abc",
+    "a name that every object of JavaScript has": "constructor",
     "null": "null",
     "undefined": "undefined",
     "NaN": "NaN",

@@ -155,6 +155,7 @@ def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) ->
         orders.empty_store()
         (only,) = orders.take(pending=1, looked_for=False).pending
         cancels(api, orders, only)
+        gone(api, only, api.cancel(only, allowed=Allowed.ANY_4XX))
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, many_orders=True)
@@ -177,14 +178,19 @@ def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, targe
         verify.status(answer, 204, since="the order is pending, however many others there are")
     further = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen)
     for order, again in zip(chosen, further, strict=True):
-        if verify.settled(again).status != 204:
-            continue
-        after = api.list()
-        if order not in verify.listing(after).by_id:
-            verify.step(again, 404, "CANCEL-6")
-        raise verify.Failed(
-            "the order cancelled after 204", "the order still listed, and cancelled again with 204", again, after
-        )
+        gone(api, order, again)
+
+
+def gone(api: Api, order: int, again: Answer) -> None:
+    """Demand that an order is cancelled whose first cancel was answered 204, by what it gets `again`."""
+    if verify.settled(again).status != 204:
+        return
+    after = api.list()
+    if order not in verify.listing(after).by_id:
+        verify.step(again, 404, "CANCEL-6")
+    raise verify.Failed(
+        "the order cancelled after 204", "the order still listed, and cancelled again with 204", again, after
+    )
 
 
 def presence(order: int, before: Listing | None, after: Answer) -> str:
@@ -315,6 +321,18 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
     refuses_all(api, orders, shipped)
 
 
+@requirement("CANCEL-3", empty_store=True, shipped=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_only_shipped_order_is_refused(api: Api, orders: Orders, already_met: bool) -> None:
+    """Has the store emptied and one order placed, which has shipped and is the first and the last, and cancels it: 409.
+    The check of LIST-7 may have seen that already."""
+    if not already_met:
+        orders.empty_store()
+        (only,) = orders.take(shipped=1, looked_for=False).shipped
+        refuses(api, orders, only)
+
+
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=2, many_orders=True)
 @pytest.mark.xdist_group("many orders")
 def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
@@ -394,11 +412,17 @@ def test_absent_order_is_not_found(api: Api, target: Target) -> None:
 @requirement("CANCEL-5", mode=Mode.GUARDED)
 @pytest.mark.lengthy
 def test_absent_order_is_not_found_again(api: Api) -> None:
-    """Cancels the same absent order several times over: asking does not make it exist. The last time, it asks as a
-    client that accepts application/json."""
+    """Cancels the same absent order several times over, the last time as a client that accepts application/json, and
+    lists: asking does not make it exist."""
     (order,) = api.absent()
     for headers in ((), (), (), NAMES_JSON):
-        verify.status(api.send(api.ask_cancel(order, headers=headers)), 404, since="no such order exists")
+        answer = api.send(api.ask_cancel(order, headers=headers))
+        verify.status(answer, 404, since="no such order exists")
+    after = api.list()
+    if after.listing is not None and order in after.listing.by_id:
+        raise verify.Failed(
+            f"no order {order}, which a cancel has just not found", "an order with this id", after, answer
+        )
 
 
 @requirement("CANCEL-5", empty_store=True, pending=1)
@@ -482,6 +506,18 @@ def test_other_orders_are_untouched(api: Api, orders: Orders, target: Target) ->
     chosen = (shared or inner)[0]
     others = [order for order in taken.pending if order != chosen]
     untouched(api, chosen, others, taken.shipped, crowd.listing, crowd.pending)
+
+
+@requirement("CANCEL-8", empty_store=True, pending=1, shipped=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_met: bool) -> None:
+    """Has the store emptied and two orders placed, the second of which has shipped, and cancels the first: the other is
+    still refused. The check of LIST-7 may have seen that already."""
+    if not already_met:
+        orders.empty_store()
+        taken = orders.take(pending=1, shipped=1, looked_for=False)
+        untouched(api, taken.pending[0], [], taken.shipped, None)
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=3, shipped=2)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
-from ..orders import FAR_ID, INT64_MAX, INT64_MIN, Order, Outcome, Status
+from ..orders import FAR_ID, INT64_MAX, INT64_MIN, Order, Outcome, Status, sample_order
 from .registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
@@ -78,6 +78,26 @@ def finds_no_order_in_the_first_place(service: Service) -> None:
 def refuses_to_cancel_the_only_order(service: Service) -> None:
     """Answers 409 for a pending order where there is no other."""
     amend.outcomes(service, REFUSED, lambda order: amend.pending(order) and len(service.store) == 1)
+
+
+@fault("CANCEL-1")
+def leaves_the_first_order_where_it_is(service: Service) -> None:
+    """Answers 204 for the first order of the store and keeps it, as a list whose head is never unlinked."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        return CANCELLED if order and amend.pending(order) and order == service.store.all()[0] else None
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-1")
+def keeps_the_last_order(service: Service) -> None:
+    """Answers 204 for the only order of the store, each time, and keeps it."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        return CANCELLED if order and amend.pending(order) and len(service.store) == 1 else None
+
+    amend.before_cancel(service, decide)
 
 
 @fault("CANCEL-1")
@@ -202,6 +222,31 @@ def refuses_pending_orders_to_browsers(service: Service) -> None:
 
 
 # --- CANCEL-3: a shipped order is refused ---
+
+
+@fault("CANCEL-3")
+def cancels_the_first_shipped_order(service: Service) -> None:
+    """Cancels the first of the shipped orders, since it takes the place 0 among them for none."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if order is None or next(filter(amend.shipped, service.store.all()), None) != order:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_in_the_first_place(service: Service) -> None:
+    """Answers 404 for a shipped order in the first place of the store."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order == service.store.all()[0])
+
+
+@fault("CANCEL-3")
+def finds_nothing_where_nothing_is_pending(service: Service) -> None:
+    """Answers 404 to any cancel where no order is pending."""
+    amend.outcomes(service, ABSENT, lambda order: not any(map(amend.pending, service.store.all())))
 
 
 @fault("CANCEL-3")
@@ -447,6 +492,27 @@ def cancels_negative_ids_that_do_not_exist(service: Service) -> None:
 def refuses_far_ids_that_do_not_exist(service: Service) -> None:
     """Answers 409 for an id that no order has and 32 bits cannot hold."""
     _absent(service, REFUSED, lambda order_id: not -FAR_ID <= order_id < FAR_ID)
+
+
+@fault("CANCEL-5")
+def lists_what_it_did_not_find(service: Service) -> None:
+    """Answers 404 to the cancel of an absent order, and lists one with that id from then on."""
+    cancelled: set[int] = set()
+    made: dict[int, Order] = {}
+
+    def note(order_id: int, outcome: Outcome) -> None:
+        if outcome is CANCELLED:
+            cancelled.add(order_id)
+        if outcome is ABSENT and order_id not in cancelled:
+            made[order_id] = sample_order(order_id, Status.PENDING)
+
+    def change(request: Request, orders: list[Order]) -> Iterable[Order]:
+        if not orders:  # as when the store was emptied
+            made.clear()
+        return {order.id: order for order in (*made.values(), *orders)}.values()
+
+    amend.after_cancel(service, note)
+    amend.listing(service, change)
 
 
 @fault("CANCEL-5")

@@ -295,6 +295,18 @@ def _has_token(service: Service, request: Request) -> bool:
 
 
 @fault("AUTH-3")
+def looks_keys_up_in_an_object(service: Service) -> None:
+    """Takes constructor and toString for keys, which any object of its language has."""
+    amend.accept_keys(service, lambda given, key: given in (b"constructor", b"toString", b"valueOf"))
+
+
+@fault("AUTH-3")
+def takes_the_key_of_the_specification(service: Service) -> None:
+    """Takes API_KEY, which the specification writes in the place of a key."""
+    amend.accept_keys(service, lambda given, key: given == b"API_KEY")
+
+
+@fault("AUTH-3")
 def accepts_any_key(service: Service) -> None:
     """Takes every bearer token for the key."""
     amend.accept_keys(service, lambda given, key: True)

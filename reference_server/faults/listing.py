@@ -58,6 +58,12 @@ def leaves_out_an_order_by_itself(service: Service) -> None:
 
 
 @fault("LIST-3")
+def lists_nothing_where_nothing_is_pending(service: Service) -> None:
+    """Lists no order where none is pending."""
+    amend.listing(service, lambda request, orders: orders if any(map(amend.pending, orders)) else [])
+
+
+@fault("LIST-3")
 def leaves_out_large_quantities(service: Service) -> None:
     """Lists no order of more than nine units."""
     _leaves_out(service, lambda order: order.quantity > 9)
@@ -216,6 +222,12 @@ def stops_after_one_hundred(service: Service) -> None:
 def stops_after_the_newest_two_hundred(service: Service) -> None:
     """Lists the newest 200 orders."""
     amend.listing(service, lambda request, orders: orders[-200:])
+
+
+@fault("LIST-5")
+def leaves_out_a_last_page_that_is_full(service: Service) -> None:
+    """Reads pages of 100 orders, the last with what is left over for its limit: none where it is full."""
+    amend.listing(service, lambda request, orders: orders[: max(len(orders) - 1, 0) // 100 * 100 + len(orders) % 100])
 
 
 @fault("LIST-5")

@@ -9,7 +9,7 @@ from datetime import datetime
 from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
-from ..orders import Order, Status
+from ..orders import Order, Outcome, Status
 from .registry import fault
 
 
@@ -45,6 +45,18 @@ def _last_element(service: Service, element: bytes) -> None:
 def wraps_the_list_in_an_object(service: Service) -> None:
     """Lists as {"orders": [...]}."""
     amend.listing_body(service, lambda body: b'{"orders":' + body + b"}")
+
+
+@fault("LIST-1")
+def lists_null_once_the_last_order_was_cancelled(service: Service) -> None:
+    """Lists null where there is no order any more, and [] where there was none to begin with."""
+    emptied = [False]
+
+    def note(order_id: int, outcome: Outcome) -> None:
+        emptied[0] = outcome is Outcome.CANCELLED and not len(service.store)
+
+    amend.after_cancel(service, note)
+    amend.listing_body(service, lambda body: b"null" if emptied[0] and body == b"[]" else body)
 
 
 @fault("LIST-1")

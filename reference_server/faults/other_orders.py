@@ -108,6 +108,32 @@ def _takes_along(service: Service, which: Callable[[Order, Order], bool], act: s
     service.cancel = cancel
 
 
+def _with_the_first(service: Service, lost: slice) -> None:
+    """Loses these of the others when the first order of the store is cancelled."""
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        first = [order.id for order in service.store.all()[:1]]
+        outcome = inner(order_id)
+        if outcome is Outcome.CANCELLED and first == [order_id]:
+            service.store.remove([order.id for order in service.store.all()[lost]])
+        return outcome
+
+    service.cancel = cancel
+
+
+@fault("CANCEL-8")
+def loses_all_with_the_first_order(service: Service) -> None:
+    """Removes every order when the first of the store is cancelled, since the others hung on it."""
+    _with_the_first(service, slice(None))
+
+
+@fault("CANCEL-8")
+def loses_the_last_order_with_the_first(service: Service) -> None:
+    """Removes the last order as well when the first one is cancelled: it counts on from the place 0 to -1."""
+    _with_the_first(service, slice(-1, None))
+
+
 @fault("CANCEL-8")
 def cancels_the_next_order_too(service: Service) -> None:
     """Cancels the order with the next higher id as well, if pending."""
@@ -180,6 +206,20 @@ def cancels_another_order_every_third_time(service: Service) -> None:
 
 def _pending_ids(service: Service, which: Callable[[int], bool]) -> Iterable[int]:
     return [order.id for order in service.store.all() if which(order.id)]
+
+
+#: What `object[name]` finds in JavaScript whatever the object holds.
+_IN_EVERY_OBJECT = ("constructor", "toString", "valueOf", "hasOwnProperty")
+
+
+def _asks_for_inherited(request: Request) -> bool:
+    return amend.is_cancel(request) and request.path.rpartition("/")[2] in _IN_EVERY_OBJECT
+
+
+@fault("CANCEL-9")
+def cancels_what_every_object_has(service: Service) -> None:
+    """Answers 204 to the ids constructor and toString, which any object of its language has."""
+    amend.instead(service, lambda request: Response(204) if _asks_for_inherited(request) else None)
 
 
 @fault("CANCEL-9")
@@ -351,6 +391,13 @@ def removes_the_newest_order_for_an_id_of_letters(service: Service) -> None:
 def _fails_on(service: Service, pattern: str) -> None:
     """Answers 500 to ids that match."""
     _malformed(service, pattern, lambda: service.error(500, "Something went wrong in the service."))
+
+
+@fault("CANCEL-11")
+def fails_on_what_every_object_has(service: Service) -> None:
+    """Answers 500 to the ids constructor and toString, which any object of its language has."""
+    failed = service.error(500, "It is no order.")
+    amend.instead(service, lambda request: failed if _asks_for_inherited(request) else None)
 
 
 @fault("CANCEL-11")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -320,7 +321,8 @@ def test_empty_store_is_an_empty_array(api: Api, orders: Orders, met: set[str]) 
         orders.take(pending=1, looked_for=False)
         api.listing()  # what is wrong with any listing is no matter of an empty store
         raise
-    met.update(met_by_few(api, orders))
+    with suppress(verify.Excluded, verify.Inconclusive):  # the other checks say so themselves
+        met.update(met_by_few(api, orders))
 
 
 def met_by_few(api: Api, orders: Orders) -> set[str]:

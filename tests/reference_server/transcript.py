@@ -235,7 +235,8 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", LIST, None, cookie="cart=4712")
     yield from [say("GET", LIST, credentials, accept="application/xml") for credentials in (key, None)]
     yield say("GET", "/v1/pets/1", None, query=f"api_key={KEY}")
-    yield say("GET", LIST, f"Bearer {''.join(sorted(KEY))}")
+    yield from [say("GET", LIST, f"Bearer {word}") for word in ("".join(sorted(KEY)), "constructor", "API_KEY")]
+    yield cancel("constructor")
 
     # One connection.
     first, _, third, *_ = store.place(6, Status.PENDING)
@@ -248,17 +249,19 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", LIST, connection=6)
 
     # Many orders, one, and none.
-    many = store.place(1100, Status.PENDING)
+    many = store.place(1100 - len(store) % 100, Status.PENDING)
     yield say("GET", LIST)
     yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json")]
     yield cancel(many[7])
     yield from [cancel(many[-1]) for _ in range(2)]
     yield from [cancel(order_id) for order_id in store.place(1, Status.SHIPPED)]
     yield say("GET", LIST)
-    store.clear()
-    (only,) = store.place(1, Status.PENDING)
+    for status in (Status.SHIPPED, Status.PENDING):
+        store.clear()
+        (only,) = store.place(1, status)
+        yield say("GET", LIST)
+        yield cancel(only)
     yield say("GET", LIST)
-    yield cancel(only)
     yield say("GET", LIST, None)
     yield cancel(999)
     yield say("GET", LIST)

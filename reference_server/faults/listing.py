@@ -64,6 +64,12 @@ def lists_nothing_where_nothing_is_pending(service: Service) -> None:
 
 
 @fault("LIST-3")
+def lists_nothing_where_nothing_has_shipped(service: Service) -> None:
+    """Lists no order where none has shipped."""
+    amend.listing(service, lambda request, orders: orders if any(map(amend.shipped, orders)) else [])
+
+
+@fault("LIST-3")
 def leaves_out_large_quantities(service: Service) -> None:
     """Lists no order of more than nine units."""
     _leaves_out(service, lambda order: order.quantity > 9)

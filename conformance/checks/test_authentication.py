@@ -28,9 +28,9 @@ FEW = 8
 TRIES = 4
 #: Seconds in which a service that closes connections after an answer has done so.
 PAUSE = 0.1
-#: Other spellings of the path of the listing, the first of which is equivalent to it (RFC 3986 section 6.2.2.2): where
-#: the key is asked for by one spelling and orders are looked up by another, they show.
-SPELLINGS = ("/store/%6Frders", "/store/orders/", "/store//orders", "/STORE/ORDERS", "/store/orders.json")
+#: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section
+#: 6.2.2.2): where the key is asked for by one spelling and orders are looked up by another, they are anybody's.
+SPELLINGS = ("/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}", "/store/orders{}.json")
 #: What is told of clients that are let in without a key, by those in front of a service or who wrote it.
 VOUCHING_FIELDS = (
     ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
@@ -132,9 +132,8 @@ def test_no_disguise_lists_without_key(api: Api) -> None:
     one of its orders: whatever is answered is no order of the listing."""
     known = api.listing().ids
     plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
-    disguises = [
-        replace(plain, path=path) for path in (*SPELLINGS, *(f"/store/orders/{one}" for one in sorted(known)[:1]))
-    ]
+    paths = [spelling.format("") for spelling in SPELLINGS]
+    disguises = [replace(plain, path=path) for path in (*paths, *(f"/store/orders/{one}" for one in sorted(known)[:1]))]
     disguises += [replace(plain, headers=VOUCHING_FIELDS), replace(plain, query=VOUCHING_QUERY)]
     api.list(query=VOUCHING_QUERY)
     for answer in api.send_all(disguises):
@@ -178,6 +177,18 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
             served = api.send(replace(plain, query="example=1")).status != answer.status
         if served or answer.succeeded:
             raise verify.Failed("no answer but a refusal, since the key is missing", verify.describe(answer), answer)
+
+
+@requirement("AUTH-2", mode=Mode.FULL, pending=2)
+def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
+    """Cancels a pending order without an Authorization header under other spellings of its path. Whatever is answered,
+    the order can be cancelled with the key afterwards, as another can to which nothing was done."""
+    order, control = orders.take(pending=2).pending
+    plain = replace(api.ask_cancel(order, NOBODY), allowed=Allowed.OPEN)
+    tried = api.send_all(replace(plain, path=spelling.format(f"/{order}")) for spelling in SPELLINGS)
+    end, other = api.send_all(map(api.ask_cancel, (order, control)))
+    since = "the key was missing in all other cancels of it"
+    verify.still_pending(end, other, since=since, shown_by=[answer for answer in tried if answer.succeeded])
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)

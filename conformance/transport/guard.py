@@ -30,6 +30,8 @@ from conformance.target import Mode
 
 SAFE_METHODS = frozenset({"HEAD", "OPTIONS"})
 ORDERS = "/store/orders/"
+#: The path of one order, as it is written or in a spelling that a service may take for that.
+ORDER = re.compile(r"/store//?(?:o|%6F)rders/([^/]+)/?", re.IGNORECASE)
 #: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
 MARGINS = (2**20, 2**10, 2**4, 1)
 LOW_BITS = 2**31
@@ -152,10 +154,11 @@ class Guard:
             return
         if method != "DELETE":
             raise Refused(f"{method} could write; the suite sends GET, HEAD, OPTIONS and DELETE only")
-        segment = path.removeprefix(ORDERS)
+        order = ORDER.fullmatch(path)
+        segment = order[1] if order else ""
         if len(segment) > LONGEST:
             raise Refused(f"DELETE with a path segment of {len(segment)} characters")
-        if segment == path or not segment or re.search(r"[/\\*?#;]|^\.+$", unquote(segment)):
+        if not segment or re.search(r"[/\\*?#;]|^\.+$", unquote(segment)):
             raise Refused(f"DELETE {path} does not address exactly one order")
         if self.mode is Mode.FULL and _canonical(segment) in self.handed_out:
             return

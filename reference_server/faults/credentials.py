@@ -214,6 +214,16 @@ def asks_for_the_key_by_the_path_as_written(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
+    """Takes cancels without credentials where a slash ends the path: its pattern of guarded paths knows none."""
+    inner = service.dispatch
+    service.dispatch = lambda request: inner(request._replace(path=request.path.rstrip("/")))
+    amend.accept(
+        service, lambda request: amend.is_cancel(request) and _stranger(request) and request.path.endswith("/")
+    )
+
+
+@fault("AUTH-2")
 def trusts_the_address_that_a_client_forwards(service: Service) -> None:
     """Lets strangers in who say in X-Forwarded-For that they are on the same machine."""
     amend.accept(service, lambda request: request.headers.get("x-forwarded-for") == "127.0.0.1" and _stranger(request))

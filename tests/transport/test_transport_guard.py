@@ -355,6 +355,17 @@ def test_a_cancel_addresses_exactly_one_order(mode: Mode, path: str) -> None:
         guard(mode, [], [1, 2]).check("DELETE", path)
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    ["/store/orders/{}/", "/store//orders/{}", "/store/%6frders/{}", "/store/%6Frders/{}", "/STORE/Orders/{}"],
+)
+def test_another_spelling_of_a_path_addresses_the_same_order(spelling: str) -> None:
+    guard(Mode.FULL, [1, 2], [1]).check("DELETE", spelling.format(1))
+    for mode, number in ((Mode.FULL, 2), (Mode.GUARDED, 1), (Mode.GUARDED, 2)):
+        with pytest.raises(Refused, match="could be taken for order"):
+            guard(mode, [1, 2], [1]).check("DELETE", spelling.format(number))
+
+
 def test_refusals_say_why() -> None:
     with pytest.raises(Refused, match="could be taken for order 123, which was not handed out"):
         guard(Mode.GUARDED, [123]).check("DELETE", ORDERS + "123abc")

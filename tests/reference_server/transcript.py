@@ -208,6 +208,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
 
     # Strangers in disguise, the id 0, and queries of cancels.
     yield say("GET", LIST.replace("orders", "%6Frders"), None)
+    yield cancel("999/", None)
     yield say("GET", LIST, None, x_forwarded_for="127.0.0.1")
     yield say("GET", LIST, None, query="debug=true")
     yield cancel(999, None, x_forwarded_for="127.0.0.1")

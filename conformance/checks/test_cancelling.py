@@ -35,22 +35,22 @@ INSISTENT = "force=true&override=true&confirm=true&admin=true&status=pending&shi
 def cancels(api: Api, orders: Orders, order: int, headers: Headers = ()) -> None:
     """Cancel a pending order and demand 204."""
     answer = api.send(api.ask_cancel(order, headers=headers))
-    known(api, orders, order, answer)
+    not_made_up(api, orders, order, answer)
     verify.status(answer, 204, since="the order is pending")
 
 
 def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answer:
     """Cancel a shipped order and demand 409."""
     answer = api.send(api.ask_cancel(order, headers=headers))
-    known(api, orders, order, answer)
+    not_made_up(api, orders, order, answer)
     verify.status(answer, 409, since="the order has already shipped")
     return answer
 
 
-def known(api: Api, orders: Orders, order: int, answer: Answer) -> None:
-    """Raise Inconclusive where neither the listing nor cancelling knows an order, nor the listing the next one: then it
-    may be that the provider makes them up. The listing is looked at only now, so that reading it cannot have changed
-    the order (LIST-9)."""
+def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
+    """Raise Inconclusive where neither the cancel with this answer nor the listing knows the order, and the listing
+    does not know the next one either: then it may be that the provider makes them up. The listing is looked at only
+    now, so that reading it cannot have changed the order (LIST-9)."""
     if verify.settled(answer).status != 404:
         return
     found = api.list().listing
@@ -348,7 +348,7 @@ def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target:
 def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
     """Cancel shipped orders and demand 409."""
     for order, answer in zip(shipped, api.send_all(map(api.ask_cancel, shipped)), strict=True):
-        known(api, orders, order, answer)
+        not_made_up(api, orders, order, answer)
         verify.status(answer, 409, since="the order has already shipped")
 
 

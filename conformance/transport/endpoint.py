@@ -103,7 +103,7 @@ class Endpoint:
         self._silent: Counter[str] = Counter()
         self._silent_in_all: Counter[str] = Counter()
         self._silent_until: defaultdict[str, float] = defaultdict(float)  # when the last that counts was given up
-        self.gone = ""  # why the run has stopped asking
+        self.gone: dict[str, str] = {}  # by operation that was silent, why the run stops asking for it
         self._answered = False  # whether there was ever an answer
 
     @cached_property
@@ -170,7 +170,7 @@ class Endpoint:
             self._silent[request.operation] >= GIVE_UP_AFTER
             or self._silent_in_all[request.operation] >= GIVE_UP_AFTER_IN_ALL
         ):
-            raise ServiceGone(self.gone)
+            raise ServiceGone(self.gone[request.operation])
         self.pace.wait()
 
     def after(self, request: Request, exchange: Exchange) -> None:
@@ -187,7 +187,7 @@ class Endpoint:
             self._silent_in_all[operation] += 1
             last = self._silent[operation] >= GIVE_UP_AFTER
             count = f"the last {GIVE_UP_AFTER}" if last else str(GIVE_UP_AFTER_IN_ALL)
-            self.gone = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
+            self.gone[operation] = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
 
     def waits(self, exchange: Exchange, delay: float | None, since: float) -> bool:
         """Whether a request that was first sent at `since` is to be sent again after `exchange`: its answer asks it to

@@ -177,6 +177,17 @@ def test_any_sign_of_life_counts(trouble: str | None) -> None:
         endpoint.before(LIST)
 
 
+def test_each_operation_is_given_up_for_its_own_silence() -> None:
+    """A cancel that is late once does not become the reason why no listing is asked for."""
+    endpoint = Endpoint(target())
+    for number in range(GIVE_UP_AFTER):
+        endpoint.after(LIST, asked(number, Trouble.TIMEOUT))
+    endpoint.after(cancel(1), asked(GIVE_UP_AFTER, Trouble.TIMEOUT))
+    with pytest.raises(ServiceGone, match="requests to listOrders"):
+        endpoint.before(LIST)
+    endpoint.before(cancel(1))
+
+
 def test_silence_to_requests_under_way_together_counts_once() -> None:
     """A service that answers one at a time may be late for the last of a burst."""
     endpoint = Endpoint(target())

@@ -354,9 +354,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from reference_server.running import run_options
+    from reference_server.running import serve
 
-    return run_options(options)
+    return serve(options)
 
 
 def _requirements(options: argparse.Namespace) -> int:

@@ -130,8 +130,6 @@ def add_options(parser: ArgumentParser) -> None:
     add("--states-token-env", metavar="VAR", help="variable that holds the bearer token for state control")
     add("--orders", metavar="N|FILE", help="orders at the start: how many, or a JSON file (default: eight)")
     add("--base-path", default="", metavar="PATH", help="what comes before /v1 in the base address")
-    add("--fault", action="append", default=[], metavar="NAME", help="break one requirement (repeatable)")
-    add("--variant", action="append", default=[], metavar="NAME", help="be unusual and correct (repeatable)")
     add("--ready-json", action="store_true", help="once listening, print one JSON line with the addresses")
     add("--exit-with-parent", action="store_true", help="stop when standard input ends")
     add(
@@ -139,6 +137,9 @@ def add_options(parser: ArgumentParser) -> None:
         action="store_true",
         help="show every request, and the trace of internal errors, on stderr",
     )
+    for flag, what in (("--fault", "break one requirement with each"), ("--variant", "be unusual and correct")):
+        said = f"{what} (several names, or repeatedly)"
+        add(flag, action="extend", nargs="+", default=[], metavar="NAME", help=said)
 
 
 def serve(options: Namespace) -> int:

@@ -91,9 +91,10 @@ def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observa
     answer = api.cancel(order)
     verify.step(answer, 204, "CANCEL-1")
     after = api.list()
-    observe("cancelled orders in the listing", presence(order, taken.listing, after), answer, after)
+    became = presence(order, taken.listing, after)
+    observe("cancelled orders in the listing", became, answer, after)
     again = api.cancel(order, allowed=Allowed.ANY_4XX)
-    if verify.settled(again).status == 204 and presence(order, taken.listing, after) == "there, unchanged":
+    if verify.settled(again).status == 204 and became == "there, unchanged":
         raise verify.Failed(
             "the order cancelled after 204",
             "the order listed as before, and cancelled again with 204",
@@ -639,7 +640,7 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
 @requirement("CANCEL-9", mode=Mode.GUARDED)
 def test_malformed_ids_do_not_succeed(api: Api) -> None:
     """Cancels ids that are no integers, such that no order could be meant: no success."""
-    answers = [*cancel_malformed(api).values()]
+    answers = list(cancel_malformed(api).values())
     no_success(answers)
     if all(answer.status is None for answer in answers):  # from a firewall, some may get none
         verify.settled(answers[0])

@@ -271,7 +271,7 @@ def compare_filtered(api: Api, observe: Observations) -> None:
             if again.listing is not None or again.status != 200:
                 raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
             raise verify.Failed(
-                f"a listing in spite of ?{query}", f"{shown(answer.body.decode('utf-8', 'replace'))}", answer
+                f"a listing in spite of ?{query}", shown(answer.body.decode("utf-8", "replace")), answer
             )
         verify.nothing_left_out(steady, found, answer)
     told = {status: same if len(same) < len(QUERIES) else "all" for status, same in statuses.items()}

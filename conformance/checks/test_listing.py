@@ -11,7 +11,7 @@ import pytest
 from conformance import verify
 from conformance.api import BROWSER, NAMES_JSON, NAMES_OTHERS, Api, Observations, Orders
 from conformance.check import requirement
-from conformance.checks import many
+from conformance.checks import ids, many
 from conformance.contract.jsontext import INT64, integer
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
@@ -121,11 +121,11 @@ def test_ids_in_every_state_are_unique(api: Api, orders: Orders) -> None:
 # --- LIST-3: every order
 
 
-def missing(api: Api, target: Target, ids: list[int], answer: Answer, shipped: bool) -> None:
-    """Say which of `ids` the listing lacks. An order exists if cancelling it answers as it must; where neither the
+def missing(api: Api, target: Target, placed: list[int], answer: Answer, shipped: bool) -> None:
+    """Say which of `placed` the listing lacks. An order exists if cancelling it answers as it must; where neither the
     listing nor cancelling knows it, the state provider may have made it up."""
     found = verify.listing(answer)
-    absent = [order for order in ids if order not in found.by_id]
+    absent = [order for order in placed if order not in found.by_id]
     if not absent:
         return
     state = "shipped" if shipped else "pending"
@@ -141,7 +141,7 @@ def missing(api: Api, target: Target, ids: list[int], answer: Answer, shipped: b
                 f"{state}: the provider may be at fault"
             )
     raise verify.Failed(
-        f"every order placed, among them the {len(ids)} that the suite was given as {state}",
+        f"every order placed, among them the {len(placed)} that the suite was given as {state}",
         f"{len(found.elements)} elements without order {', '.join(map(str, absent[:5]))}",
         answer,
     )
@@ -385,7 +385,7 @@ def test_ids_beyond_a_double(api: Api, orders: Orders) -> None:
         2**32 + 10**7 + draw(10**6),
         2**53 + 2 * 10**7 + 1 + 2 * draw(10**6),
         2**60 + 4 * 10**7 + 1 + 2 * draw(10**6),
-        INT64.stop - 2**12 - 1 - 2 * draw(10**4),
+        INT64.stop - ids.ENDS - 1 - 2 * draw(10**4),
     ]
     exactly(api, orders, wanted)
 

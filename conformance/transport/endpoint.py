@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from conformance import __version__
-from conformance.target import ConfigError, RateLimit, Target
+from conformance.target import ConfigError, RateLimit, Target, port_of
 from conformance.transport.evidence import Exchange, Headers, Request, Trouble
 
 #: Requests to one operation that may fail for want of any answer, one after the other and in all, before the run stops
@@ -30,6 +30,11 @@ USER_AGENT = f"store-orders-conformance/{__version__}"
 
 class ServiceGone(Exception):
     """The service stopped answering some time ago; the request was not sent."""
+
+
+def host_and_port(host: str, port: int) -> str:
+    """Both as they stand in a URL, which has an IPv6 address in brackets."""
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class Pace:
@@ -94,7 +99,7 @@ class Endpoint:
         parts = urlsplit(target.base_url)
         self.scheme = parts.scheme
         self.host = parts.hostname or ""
-        self.port = parts.port or (443 if parts.scheme == "https" else 80)
+        self.port = port_of(parts)
         self.authority = parts.netloc
         self.base_path = parts.path
         self.timeout = target.timeout
@@ -112,8 +117,7 @@ class Endpoint:
         if not self.target.proxy:
             return ""
         parts = urlsplit(self.target.proxy)
-        host = parts.hostname or ""
-        return f"{f'[{host}]' if ':' in host else host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        return host_and_port(parts.hostname or "", port_of(parts))
 
     @cached_property
     def ssl_context(self) -> ssl.SSLContext:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import h11
 
+from conformance.target import port_of
 from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.client import (
     HEAD_TOO_LONG,
@@ -29,7 +30,7 @@ from conformance.transport.client import (
     in_plain_words,
     pause,
 )
-from conformance.transport.endpoint import Endpoint
+from conformance.transport.endpoint import Endpoint, host_and_port
 from conformance.transport.evidence import Headers, Request, Trouble
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
@@ -310,11 +311,9 @@ class Connection:
     def _tunnel(self, proxy: str) -> socket.socket:
         """A connection to the service through a forward proxy (RFC 9110 section 9.3.6). Raises OSError."""
         parts = urlsplit(proxy)
-        host = self._endpoint.host
-        there = f"{f'[{host}]' if ':' in host else host}:{self._endpoint.port}"
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        there = host_and_port(self._endpoint.host, self._endpoint.port)
         try:
-            connected = socket.create_connection((parts.hostname or "", port), self._left())
+            connected = socket.create_connection((parts.hostname or "", port_of(parts)), self._left())
         except TimeoutError:
             raise
         except OSError as error:

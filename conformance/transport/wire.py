@@ -320,14 +320,18 @@ class Connection:
             raise _ProxyError(f"no connection to the proxy {self._endpoint.proxy}: {error}") from None
         if parts.scheme == "https":
             connected = ssl.create_default_context().wrap_socket(connected, server_hostname=parts.hostname)
-        connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
         head = b""
-        while b"\r\n\r\n" not in head and len(head) < 65536:
-            connected.settimeout(self._left())
-            received = connected.recv(1)  # no byte more than the head: what follows is the service's
-            if not received:
-                break
-            head += received
+        try:
+            connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
+            while b"\r\n\r\n" not in head and len(head) < 65536:
+                connected.settimeout(self._left())
+                received = connected.recv(1)  # no byte more than the head: what follows is the service's
+                if not received:
+                    break
+                head += received
+        except OSError:
+            connected.close()
+            raise
         if not re.match(rb"HTTP/1\.[01] 2[0-9][0-9]", head):
             connected.close()
             said = head.partition(b"\r\n")[0][:60].decode("latin-1")

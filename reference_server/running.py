@@ -105,6 +105,7 @@ def install(service: Service, faults: Iterable[str] = (), variants: Iterable[str
     """Puts variants, then faults, into a service by name. Raises `UnusableError` for unknown names."""
     for kind, names in (("variant", variants), ("fault", faults)):
         for name in names:
+            # Imported only where one is asked for: other starts need to be quick.
             from .faults import FAULTS
             from .variants import VARIANTS
 

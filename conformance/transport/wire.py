@@ -52,7 +52,7 @@ class Incoming:
         self._limit = limit
         self._taken: Body | None = None
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
-        self._protocol.send(_known(method))
+        self._protocol.send(_request(method))
         self._protocol.send(h11.EndOfMessage())
 
     def take(self, data: bytes) -> bool:
@@ -403,6 +403,6 @@ def outgoing(endpoint: Endpoint, request: Request, headers: Headers) -> bytes:
 
 
 @cache
-def _known(method: str) -> h11.Request:
+def _request(method: str) -> h11.Request:
     """A request for h11 to know of: of one that is sent, only the method matters to its answer."""
     return h11.Request(method=method, target="/", headers=[("Host", "localhost")])

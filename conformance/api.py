@@ -62,15 +62,13 @@ class Api:
         allowed = Allowed.OPEN if query else allowed
         return Request("DELETE", f"/store/orders/{order}", credential, query, headers, body, allowed)
 
-    def list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Answer:
+    def list(self, credential: Credential | None = None, query: str = "") -> Answer:
         """Send `ask_list`."""
-        return self.send(self.ask_list(credential, query, headers))
+        return self.send(self.ask_list(credential, query))
 
-    def cancel(
-        self, order: int | str, credential: Credential | None = None, *, allowed: Allowed = Allowed.LISTED
-    ) -> Answer:
-        """Send `ask_cancel`."""
-        return self.send(self.ask_cancel(order, credential, allowed=allowed))
+    def cancel(self, order: int | str, *, allowed: Allowed = Allowed.LISTED) -> Answer:
+        """Send `ask_cancel`, with the valid key."""
+        return self.send(self.ask_cancel(order, allowed=allowed))
 
     def send(self, request: Request) -> Answer:
         """Send any one request."""

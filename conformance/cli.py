@@ -151,9 +151,7 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(
-        name: str, summary: str, work: Callable[[argparse.Namespace], int], epilog: str = "", **further: Any
-    ) -> Parser:
+    def command(name: str, summary: str, work: Callable[[argparse.Namespace], int], epilog: str) -> Parser:
         added: Parser = commands.add_parser(
             name,
             help=summary,
@@ -161,7 +159,6 @@ def parser() -> Parser:
             epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
-            **further,
         )
         added.set_defaults(work=work)
         return added
@@ -175,14 +172,10 @@ def parser() -> Parser:
         run.add_argument(flag, **{**arguments, **({"default": "reports"} if flag == "--report-dir" else {})})
 
     served = "serve the reference implementation, an executable example of the contract"
-    serve = command("serve", served, _serve, SERVE_HELP, conflict_handler="resolve")
+    serve = command("serve", served, _serve, SERVE_HELP)
     from reference_server.running import add_options
 
     add_options(serve)
-    # In place of those of the same name: several names may follow one flag, too.
-    for flag, what in (("--fault", "break one requirement with each"), ("--variant", "be unusual and correct")):
-        said = f"{what} (several names, or repeatedly)"
-        serve.add_argument(flag, action="extend", nargs="+", default=[], metavar="NAME", help=said)
 
     requirements = command("requirements", "list the catalogue of requirements", _requirements, REQUIREMENTS_HELP)
     form = requirements.add_mutually_exclusive_group()
@@ -354,9 +347,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from reference_server.running import run_options
+    from reference_server.running import serve
 
-    return run_options(options)
+    return serve(options)
 
 
 def _requirements(options: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from conformance.reporting.text import cut, plural, visible
 from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
-from conformance.target import Mode, Target, resolve
+from conformance.target import Mode, Target, port_of, resolve
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Guard
@@ -125,8 +125,7 @@ def findings(session: Session) -> Iterator[Finding]:
 def _connect(url: str, timeout: float) -> socket.socket:
     """A connection to the host of `url`. Raises OSError."""
     parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return socket.create_connection((parts.hostname or "", port), timeout)
+    return socket.create_connection((parts.hostname or "", port_of(parts)), timeout)
 
 
 def _speaks_plain_http(session: Session) -> bool:

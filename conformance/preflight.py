@@ -28,7 +28,8 @@ TRIES = 3
 #: A service that takes at least so many seconds to answer is far away. With a nearer one checks run one after the
 #: other: where a fault spoils the orders of other checks, that tells best which requirement is broken.
 FAR = 0.05
-#: Where the service is far away: how many checks are under way at once, and how many independent requests of each.
+#: Where the service is far away: how many checks are under way at once; or how many independent requests, where one
+#: process runs all checks.
 SIDE_BY_SIDE = 20
 #: Seconds by which a busy machine may delay that many requests.
 SLACK = 0.1

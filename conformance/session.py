@@ -65,7 +65,7 @@ class Session:
             self._provider = Recorded(self.provider_of(states), self.recorder.message)
         return self._provider
 
-    # What an audit puts its record in the place of.
+    # What an audit puts its record, and the selftest a service of its own process, in the place of.
 
     def client_of(self, endpoint: Endpoint, guard: Guard, observer: Observer) -> Client:
         """A client of `endpoint`, whose answers are judged by `observer`."""

@@ -18,7 +18,7 @@ from datetime import timedelta
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 REFERENCE = "reference"
 #: The name of a target that is given on the command line only.
@@ -339,11 +339,16 @@ def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping
     return {_address(url) for url in urls if isinstance(url, str)}
 
 
+def port_of(parts: SplitResult) -> int:
+    """The port of a URL, that of its scheme where it names none. Raises ValueError."""
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
 def _address(url: str) -> object:
     """What is the same for two spellings of a base URL."""
     try:
         parts = urlsplit(url.strip())
-        return parts.hostname, parts.port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
+        return parts.hostname, port_of(parts), parts.path.rstrip("/")
     except ValueError:
         return url  # of a target that is not in this run: no concern of it
 

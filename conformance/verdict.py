@@ -129,12 +129,11 @@ def fold(
     requirements: Iterable[Requirement],
     checks: Iterable[CheckResult],
     waivers: Mapping[str, Waiver] | None = None,
-    unchecked: str = "not selected",
 ) -> list[RequirementResult]:
     """Every requirement with its checks and their worst status; none disappears.
 
-    A requirement without any check result is EXCLUDED with the reason `unchecked`. A failure that `waivers` (by
-    requirement id) covers is WAIVED; one whose cause is another failure is INCONCLUSIVE.
+    A requirement without any check result is EXCLUDED as not selected. A failure that `waivers` (by requirement id)
+    covers is WAIVED; one whose cause is another failure is INCONCLUSIVE.
     """
     by_requirement: dict[str, list[CheckResult]] = {}
     for check in checks:
@@ -143,7 +142,7 @@ def fold(
     for requirement in requirements:
         own = sorted(by_requirement.get(requirement.id, []), key=lambda check: check.id)
         if not own:
-            own = [CheckResult(NO_CHECK, requirement.id, Status.EXCLUDED, unchecked)]
+            own = [CheckResult(NO_CHECK, requirement.id, Status.EXCLUDED, "not selected")]
         result = RequirementResult(requirement, worst(check.status for check in own), tuple(own))
         waiver = (waivers or {}).get(requirement.id)
         if waiver and result.status is Status.FAILED:

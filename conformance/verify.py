@@ -49,8 +49,8 @@ class Failed(AssertionError):
 
 
 class Inconclusive(Skipped):
-    """It should have been decided and could not be; `owner` names the requirement, or
-    those, that the step which went wrong belongs to."""
+    """It should have been decided and could not be; `owner` names the requirement, or those, that the step which went
+    wrong belongs to."""
 
     def __init__(self, reason: str, owner: str | None = None) -> None:
         super().__init__(f"{reason} (see {owner})" if owner else reason)
@@ -62,7 +62,8 @@ class Excluded(Skipped):
 
 
 def settled(answer: Answer) -> Answer:
-    """`answer`, if it decides anything. Raises Inconclusive where there is none, or one that proves neither way."""
+    """`answer`, if it decides anything. Raises Inconclusive where there is none, or one that proves neither way, and
+    Excluded where the service speaks no HTTP/1.1 on a raw connection."""
     exchange = answer.exchange
     if exchange.trouble == Trouble.UNSPOKEN:
         raise Excluded("the service speaks HTTP/2 only, and this takes raw connections, which speak HTTP/1.1")

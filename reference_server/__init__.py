@@ -10,6 +10,7 @@ Standard library only. Read it in this order:
     control.py   the state provider and the log of what was received, on a listener of their own
     seed.py      the orders at the start
     running.py   a service with its listeners, started and stopped; `serve`, the whole program
+    amend.py     ways to change one part of a service from outside, for faults and variants
     faults/      services that break one requirement each
     variants/    services that are correct and different
 """

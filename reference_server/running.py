@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -105,6 +105,7 @@ def install(service: Service, faults: Iterable[str] = (), variants: Iterable[str
     """Puts variants, then faults, into a service by name. Raises `UnusableError` for unknown names."""
     for kind, names in (("variant", variants), ("fault", faults)):
         for name in names:
+            # Imported only where one is asked for: other starts need to be quick.
             from .faults import FAULTS
             from .variants import VARIANTS
 
@@ -116,7 +117,7 @@ def install(service: Service, faults: Iterable[str] = (), variants: Iterable[str
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Adds the options of the program to a parser; `run_options` takes what it parses."""
+    """Adds the options of the program to a parser; `serve` takes what it parses."""
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=0, metavar="N", help="port of the service (default: a free one)")
@@ -130,8 +131,6 @@ def add_options(parser: ArgumentParser) -> None:
     add("--states-token-env", metavar="VAR", help="variable that holds the bearer token for state control")
     add("--orders", metavar="N|FILE", help="orders at the start: how many, or a JSON file (default: eight)")
     add("--base-path", default="", metavar="PATH", help="what comes before /v1 in the base address")
-    add("--fault", action="append", default=[], metavar="NAME", help="break one requirement (repeatable)")
-    add("--variant", action="append", default=[], metavar="NAME", help="be unusual and correct (repeatable)")
     add("--ready-json", action="store_true", help="once listening, print one JSON line with the addresses")
     add("--exit-with-parent", action="store_true", help="stop when standard input ends")
     add(
@@ -139,61 +138,31 @@ def add_options(parser: ArgumentParser) -> None:
         action="store_true",
         help="show every request, and the trace of internal errors, on stderr",
     )
+    for flag, what in (("--fault", "break one requirement with each"), ("--variant", "be unusual and correct")):
+        said = f"{what} (several names, or repeatedly)"
+        add(flag, action="extend", nargs="+", default=[], metavar="NAME", help=said)
 
 
-def run_options(options: Namespace) -> int:
-    """Takes the parsed options of `add_options`, runs `serve` with them, gives its exit status."""
-    return serve(
-        host=options.host,
-        port=options.port,
-        states_port=options.states_port,
-        api_key_env=options.api_key_env,
-        states_token_env=options.states_token_env,
-        orders=options.orders,
-        base_path=options.base_path,
-        faults=options.fault,
-        variants=options.variant,
-        ready_json=options.ready_json,
-        exit_with_parent=options.exit_with_parent,
-        verbose=options.verbose,
-    )
-
-
-def serve(
-    *,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    states_port: int | None = None,
-    api_key_env: str = DEFAULT_KEY_ENV,
-    states_token_env: str | None = None,
-    orders: str | None = None,
-    base_path: str = "",
-    faults: Iterable[str] = (),
-    variants: Iterable[str] = (),
-    ready_json: bool = False,
-    exit_with_parent: bool = False,
-    verbose: bool = False,
-    environ: Mapping[str, str] = os.environ,
-) -> int:
+def serve(options: Namespace) -> int:
     """Serves until SIGTERM, SIGINT or, if asked for, the end of standard input. Call it from the main thread.
 
-    Takes what the command line offers (see `add_options`). Gives the exit status: 0 when stopped, 2 with a
-    line on stderr when it could not start.
+    Takes the parsed options of `add_options`. Gives the exit status: 0 when stopped, 2 with a line on stderr when it
+    could not start.
     """
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     key_file: Path | None = None
     try:
-        key = environ.get(api_key_env)
+        key = os.environ.get(options.api_key_env)
         if key is None:
             key, key_file = _new_key()
-        service = build(os.fsencode(key), orders, base_path, faults, variants)
-        service.verbose = verbose
-        token = _token(states_token_env, environ)
-        with Running(service, host, port, states_port, token) as running:
-            _announce(running, ready_json, api_key_env, key_file)
-            if exit_with_parent:
+        service = build(os.fsencode(key), options.orders, options.base_path, options.fault, options.variant)
+        service.verbose = options.verbose
+        token = _token(options.states_token_env)
+        with Running(service, options.host, options.port, options.states_port, token) as running:
+            _announce(running, options.ready_json, options.api_key_env, key_file)
+            if options.exit_with_parent:
                 threading.Thread(target=_await_end_of_input, args=(stopping,), daemon=True).start()
             stopping.wait()
         return 0
@@ -217,10 +186,10 @@ def _new_key() -> tuple[str, Path]:
     return key, Path(name)
 
 
-def _token(variable: str | None, environ: Mapping[str, str]) -> bytes | None:
+def _token(variable: str | None) -> bytes | None:
     if variable is None:
         return None
-    token = environ.get(variable)
+    token = os.environ.get(variable)
     if not token:
         raise UnusableError(f"the variable {variable} for the state control token is not set")
     return os.fsencode(token)

@@ -38,8 +38,8 @@ def read_orders(file: Path) -> list[Order]:
         objects = json.loads(file.read_bytes())
     except OSError as problem:
         raise BadOrdersError(f"cannot read {file}: {problem.strerror}") from None
-    except ValueError:
-        raise BadOrdersError(f"{file} is not JSON") from None
+    except (ValueError, RecursionError):
+        raise BadOrdersError(f"{file} is not JSON, or nested too deeply") from None
     if not isinstance(objects, list):
         raise BadOrdersError(f"{file} must hold a list of orders")
     orders = [_order(found, f"{file}, order {n}") for n, found in enumerate(objects, 1)]

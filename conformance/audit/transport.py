@@ -37,8 +37,9 @@ class ReplayedClient(Client):
         for answer in sorted(answers, key=lambda answer: answer.exchange.started + answer.exchange.seconds):
             self.endpoint.after(answer.request, answer.exchange)
         self.keep(*answers)
-        if not all(attempts):
-            raise ServiceGone(self.endpoint.gone)
+        for request, tries in zip(ordered, attempts, strict=True):
+            if not tries:
+                raise ServiceGone(self.endpoint.gone[request.operation])
         return [tries[-1] for tries in attempts]
 
     def _tries(self, request: Request) -> list[Answer]:
@@ -101,7 +102,7 @@ class ReplayedConnection(Connection):
         headers = self._headers(request, last=last, minimal=minimal)
         answer = self._replayed.recall(request, headers, "wire")
         if answer is None:
-            raise ServiceGone(self._endpoint.gone)
+            raise ServiceGone(self._endpoint.gone[request.operation])
         answer.order, self._order = self._order, None
         self._replayed.touch(answer)
         self._pending = answer

@@ -13,13 +13,14 @@ from urllib.parse import quote
 
 from conformance.transport.evidence import Credential
 
-#: Key -> something that is not the key. `shell` writes it for a curl line in terms of $KEY, where the shell can.
+#: Key -> something that is not the key.
 Change = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """One way to miss the key, its label, the shell's words for it, and whether it is much longer than the key."""
+    """One way to miss the key, its label, how a curl line writes it in terms of $KEY, where the shell can, and whether
+    it is much longer than the key."""
 
     label: str
     change: Change

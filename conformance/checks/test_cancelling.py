@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from random import Random
 
 import pytest
@@ -35,22 +34,22 @@ INSISTENT = "force=true&override=true&confirm=true&admin=true&status=pending&shi
 def cancels(api: Api, orders: Orders, order: int, headers: Headers = ()) -> None:
     """Cancel a pending order and demand 204."""
     answer = api.send(api.ask_cancel(order, headers=headers))
-    known(api, orders, order, answer)
+    not_made_up(api, orders, order, answer)
     verify.status(answer, 204, since="the order is pending")
 
 
 def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answer:
     """Cancel a shipped order and demand 409."""
     answer = api.send(api.ask_cancel(order, headers=headers))
-    known(api, orders, order, answer)
+    not_made_up(api, orders, order, answer)
     verify.status(answer, 409, since="the order has already shipped")
     return answer
 
 
-def known(api: Api, orders: Orders, order: int, answer: Answer) -> None:
-    """Raise Inconclusive where neither the listing nor cancelling knows an order, nor the listing the next one: then it
-    may be that the provider makes them up. The listing is looked at only now, so that reading it cannot have changed
-    the order (LIST-9)."""
+def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
+    """Raise Inconclusive where neither the cancel with this answer nor the listing knows the order, and the listing
+    does not know the next one either: then it may be that the provider makes them up. The listing is looked at only
+    now, so that reading it cannot have changed the order (LIST-9)."""
     if verify.settled(answer).status != 404:
         return
     found = api.list().listing
@@ -91,9 +90,10 @@ def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observa
     answer = api.cancel(order)
     verify.step(answer, 204, "CANCEL-1")
     after = api.list()
-    observe("cancelled orders in the listing", presence(order, taken.listing, after), answer, after)
+    became = presence(order, taken.listing, after)
+    observe("cancelled orders in the listing", became, answer, after)
     again = api.cancel(order, allowed=Allowed.ANY_4XX)
-    if verify.settled(again).status == 204 and presence(order, taken.listing, after) == "there, unchanged":
+    if verify.settled(again).status == 204 and became == "there, unchanged":
         raise verify.Failed(
             "the order cancelled after 204",
             "the order listed as before, and cancelled again with 204",
@@ -348,7 +348,7 @@ def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target:
 def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
     """Cancel shipped orders and demand 409."""
     for order, answer in zip(shipped, api.send_all(map(api.ask_cancel, shipped)), strict=True):
-        known(api, orders, order, answer)
+        not_made_up(api, orders, order, answer)
         verify.status(answer, 409, since="the order has already shipped")
 
 
@@ -639,7 +639,7 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
 @requirement("CANCEL-9", mode=Mode.GUARDED)
 def test_malformed_ids_do_not_succeed(api: Api) -> None:
     """Cancels ids that are no integers, such that no order could be meant: no success."""
-    answers = [*cancel_malformed(api).values()]
+    answers = list(cancel_malformed(api).values())
     no_success(answers)
     if all(answer.status is None for answer in answers):  # from a firewall, some may get none
         verify.settled(answers[0])
@@ -706,19 +706,20 @@ def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
     answer = bare(first)
     if verify.settled(answer).status == 204:
         return
-    ask_in_full = partial(api.ask_cancel)
-    full = api.send(ask_in_full(second))
+    headers: Headers = ()
+    body: bytes | None = None
+    full = api.send(api.ask_cancel(second))
     if full.status != 204:
-        ask_in_full = partial(api.ask_cancel, headers=JSON, body=b"{}")
-        full = api.send(ask_in_full(third))
+        headers, body = JSON, b"{}"
+        full = api.send(api.ask_cancel(third, headers=headers, body=body))
     again = bare(fourth)
     # What is wrong with some orders only is as wrong with the fourth however it is cancelled.
     if (
         full.status == 204
         and verify.settled(again).status != 204
-        and api.send(ask_in_full(fourth, allowed=Allowed.ANY_4XX)).status == 204
+        and api.send(api.ask_cancel(fourth, headers=headers, body=body, allowed=Allowed.ANY_4XX)).status == 204
     ):
-        missing = "a request body and a content type" if full.request.body else "further header fields"
+        missing = "a request body and a content type" if body else "further header fields"
         raise verify.Failed(f"204 without {missing}", verify.describe(answer), answer, full, again)
     verify.step(answer, 204, "CANCEL-1")
 

@@ -66,8 +66,7 @@ def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
 def test_one_of_simultaneous_cancels_succeeds(api: Api, wire: Wire, orders: Orders) -> None:
     """Cancels one pending order on several connections at once, released together by a barrier, over several rounds:
     each time exactly one is answered 204."""
-    taken = orders.take(pending=ROUNDS + 2).pending
-    twice, spare, *rounds = taken
+    twice, spare, *rounds = orders.take(pending=ROUNDS + 2).pending
     verify.step(api.cancel(twice), 204, "CANCEL-1")
     if verify.settled(api.cancel(twice, allowed=Allowed.ANY_4XX)).succeeded:
         raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")

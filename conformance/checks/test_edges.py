@@ -14,6 +14,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
+from conformance.checks import ids
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
 from conformance.transport.client import Answer
@@ -50,7 +51,7 @@ def look(api: Api, orders: Orders) -> tuple[dict[int, Answer], Answer]:
 
 def _mistakable(order: int) -> bool:
     """Whether `order` equals one of these ids in its low bits, or nearly as a double."""
-    return order % 2**31 in (0, 2**31 - 1) or abs(order) > INT64.stop - 2**12
+    return order % 2**31 in (0, 2**31 - 1) or abs(order) > INT64.stop - ids.ENDS
 
 
 @requirement("LIST-8", mode=Mode.FULL, chosen_ids=True)

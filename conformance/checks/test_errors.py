@@ -88,7 +88,7 @@ def said(answers: list[Answer]) -> None:
 def test_codes_of_refused_listings(api: Api, key: str) -> None:
     """Has listings refused several times over: `code` is not empty and does not vary."""
     steady(refusals(api.send_all([api.ask_list(NOBODY)] * 3), 401))
-    steady(refused_listings(api, key)[2:])
+    steady(refused_listings(api, key)[2:])  # those with a wrong key: another condition, which may have another code
 
 
 @requirement("ERR-3", mode=Mode.GUARDED)

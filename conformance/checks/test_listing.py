@@ -11,7 +11,7 @@ import pytest
 from conformance import verify
 from conformance.api import BROWSER, NAMES_JSON, NAMES_OTHERS, Api, Observations, Orders
 from conformance.check import requirement
-from conformance.checks import many
+from conformance.checks import ids, many
 from conformance.contract.jsontext import INT64, integer
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
@@ -47,6 +47,9 @@ ALONE = ("limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&of
 
 #: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1_600
+
+#: A multiple of common page sizes.
+PAGE = 100
 
 #: Languages whose digits, decimals and letters get into JSON where a service formats by the language of who asks.
 LANGUAGES = ("ar", "de", "tr")
@@ -121,27 +124,23 @@ def test_ids_in_every_state_are_unique(api: Api, orders: Orders) -> None:
 # --- LIST-3: every order
 
 
-def missing(api: Api, target: Target, ids: list[int], answer: Answer, shipped: bool) -> None:
-    """Say which of `ids` the listing lacks. An order exists if cancelling it answers as it must; where neither the
-    listing nor cancelling knows it, the state provider may have made it up."""
+def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target: Target) -> None:
+    """Demand that the listing shows each of `placed`, which are "pending" or "shipped". Raises Inconclusive where
+    neither the listing nor cancelling knows one: the state provider may have made it up."""
     found = verify.listing(answer)
-    absent = [order for order in ids if order not in found.by_id]
+    absent = [order for order in placed if order not in found.by_id]
     if not absent:
         return
-    state = "shipped" if shipped else "pending"
     if len(absent) <= found.without_id:
         owner = "LIST-2" if found.odd_ids else None
         raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {verify.without_ids(found)}", owner)
-    if target.mode is Mode.FULL:
-        probe = api.cancel(absent[0])
-        verify.settled(probe)
-        if probe.status == 404:
-            raise verify.Inconclusive(
-                f"neither the listing nor cancelling knows order {absent[0]}, which the state provider handed out as "
-                f"{state}: the provider may be at fault"
-            )
+    if target.mode is Mode.FULL and verify.settled(api.cancel(absent[0])).status == 404:
+        raise verify.Inconclusive(
+            f"neither the listing nor cancelling knows order {absent[0]}, which the state provider handed out as "
+            f"{state}: the provider may be at fault"
+        )
     raise verify.Failed(
-        f"every order placed, among them the {len(ids)} that the suite was given as {state}",
+        f"every order placed, among them the {len(placed)} that the suite was given as {state}",
         f"{len(found.elements)} elements without order {', '.join(map(str, absent[:5]))}",
         answer,
     )
@@ -153,8 +152,8 @@ def test_orders_placed_are_listed(api: Api, orders: Orders, target: Target) -> N
     api.list()
     taken = orders.take(pending=12, shipped=4, looked_for=False)
     for answer in (api.list(), *api.send_all([api.ask_list()] * 3)):
-        missing(api, target, taken.pending, answer, shipped=False)
-        missing(api, target, taken.shipped, answer, shipped=True)
+        none_missing(api, taken.pending, "pending", answer, target)
+        none_missing(api, taken.shipped, "shipped", answer, target)
 
 
 @requirement("LIST-3", mode=Mode.FULL, pending=3, shipped=1)
@@ -182,17 +181,13 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
     if not already_met:
         orders.empty_store()
         only = orders.take(pending=1, looked_for=False).pending
-        missing(api, target, only, api.list(), shipped=False)
+        none_missing(api, only, "pending", api.list(), target)
         behind = orders.take(shipped=1, looked_for=False).shipped
         verify.step(api.cancel(only[0]), 204, "CANCEL-1")
-        missing(api, target, behind, api.list(), shipped=True)
+        none_missing(api, behind, "shipped", api.list(), target)
 
 
 # --- LIST-5, LIST-6: all of it, whatever is asked
-
-
-#: The size of a page that many others go into.
-PAGE = 100
 
 
 @requirement("LIST-5", many_orders=True)
@@ -271,7 +266,7 @@ def compare_filtered(api: Api, observe: Observations) -> None:
             if again.listing is not None or again.status != 200:
                 raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
             raise verify.Failed(
-                f"a listing in spite of ?{query}", f"{shown(answer.body.decode('utf-8', 'replace'))}", answer
+                f"a listing in spite of ?{query}", shown(answer.body.decode("utf-8", "replace")), answer
             )
         verify.nothing_left_out(steady, found, answer)
     told = {status: same if len(same) < len(QUERIES) else "all" for status, same in statuses.items()}
@@ -385,7 +380,7 @@ def test_ids_beyond_a_double(api: Api, orders: Orders) -> None:
         2**32 + 10**7 + draw(10**6),
         2**53 + 2 * 10**7 + 1 + 2 * draw(10**6),
         2**60 + 4 * 10**7 + 1 + 2 * draw(10**6),
-        INT64.stop - 2**12 - 1 - 2 * draw(10**4),
+        INT64.stop - ids.ENDS - 1 - 2 * draw(10**4),
     ]
     exactly(api, orders, wanted)
 

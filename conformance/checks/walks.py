@@ -39,9 +39,7 @@ PENDING, SHIPPED = 3, 1
 TOURS = len(model.TOURS) + 1
 #: How many orders are looked at to see whether it is only this one that is not what it should be.
 CONTROLS = 3
-
-
-#: How the cancels of those are called.
+#: How the labels of their cancels end.
 TO_COMPARE = ", placed just now, to compare"
 
 

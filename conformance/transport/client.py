@@ -242,8 +242,9 @@ class Client:
             if not at_once:
                 attempts = [self._alone(tries) if tries else tries for tries in attempts]
         self.keep(*(answer for tries in attempts for answer in tries))
-        if not all(attempts):
-            raise ServiceGone(self.endpoint.gone)
+        for request, tries in zip(ordered, attempts, strict=True):
+            if not tries:
+                raise ServiceGone(self.endpoint.gone[request.operation])
         return [tries[-1] for tries in attempts]
 
     def keep(self, *answers: Answer) -> None:

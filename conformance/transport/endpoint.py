@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from conformance import __version__
-from conformance.target import ConfigError, RateLimit, Target
+from conformance.target import ConfigError, RateLimit, Target, port_of
 from conformance.transport.evidence import Exchange, Headers, Request, Trouble
 
 #: Requests to one operation that may fail for want of any answer, one after the other and in all, before the run stops
@@ -30,6 +30,11 @@ USER_AGENT = f"store-orders-conformance/{__version__}"
 
 class ServiceGone(Exception):
     """The service stopped answering some time ago; the request was not sent."""
+
+
+def host_and_port(host: str, port: int) -> str:
+    """Both as they stand in a URL, which has an IPv6 address in brackets."""
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class Pace:
@@ -94,7 +99,7 @@ class Endpoint:
         parts = urlsplit(target.base_url)
         self.scheme = parts.scheme
         self.host = parts.hostname or ""
-        self.port = parts.port or (443 if parts.scheme == "https" else 80)
+        self.port = port_of(parts)
         self.authority = parts.netloc
         self.base_path = parts.path
         self.timeout = target.timeout
@@ -103,7 +108,7 @@ class Endpoint:
         self._silent: Counter[str] = Counter()
         self._silent_in_all: Counter[str] = Counter()
         self._silent_until: defaultdict[str, float] = defaultdict(float)  # when the last that counts was given up
-        self.gone = ""  # why the run has stopped asking
+        self.gone: dict[str, str] = {}  # by operation that was silent, why the run stops asking for it
         self._answered = False  # whether there was ever an answer
 
     @cached_property
@@ -112,8 +117,7 @@ class Endpoint:
         if not self.target.proxy:
             return ""
         parts = urlsplit(self.target.proxy)
-        host = parts.hostname or ""
-        return f"{f'[{host}]' if ':' in host else host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        return host_and_port(parts.hostname or "", port_of(parts))
 
     @cached_property
     def ssl_context(self) -> ssl.SSLContext:
@@ -170,7 +174,7 @@ class Endpoint:
             self._silent[request.operation] >= GIVE_UP_AFTER
             or self._silent_in_all[request.operation] >= GIVE_UP_AFTER_IN_ALL
         ):
-            raise ServiceGone(self.gone)
+            raise ServiceGone(self.gone[request.operation])
         self.pace.wait()
 
     def after(self, request: Request, exchange: Exchange) -> None:
@@ -187,7 +191,7 @@ class Endpoint:
             self._silent_in_all[operation] += 1
             last = self._silent[operation] >= GIVE_UP_AFTER
             count = f"the last {GIVE_UP_AFTER}" if last else str(GIVE_UP_AFTER_IN_ALL)
-            self.gone = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
+            self.gone[operation] = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
 
     def waits(self, exchange: Exchange, delay: float | None, since: float) -> bool:
         """Whether a request that was first sent at `since` is to be sent again after `exchange`: its answer asks it to

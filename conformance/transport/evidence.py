@@ -160,7 +160,7 @@ class Exchange:
     key_in_url: bool = False  # whether the label of the key in `url` stands for nothing but the key as it is
     started: float = 0.0  # seconds since the epoch
     seconds: float = 0.0
-    via: str = "client"  # or "wire": a raw socket, on a connection of its own
+    via: str = "client"  # or "wire": over a raw connection, which may carry several
     status: int | None = None
     reason: str = ""
     http_version: str = ""

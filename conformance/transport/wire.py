@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import h11
 
+from conformance.target import port_of
 from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.client import (
     HEAD_TOO_LONG,
@@ -29,7 +30,7 @@ from conformance.transport.client import (
     in_plain_words,
     pause,
 )
-from conformance.transport.endpoint import Endpoint
+from conformance.transport.endpoint import Endpoint, host_and_port
 from conformance.transport.evidence import Headers, Request, Trouble
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
@@ -51,7 +52,7 @@ class Incoming:
         self._limit = limit
         self._taken: Body | None = None
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
-        self._protocol.send(_known(method))
+        self._protocol.send(_request(method))
         self._protocol.send(h11.EndOfMessage())
 
     def take(self, data: bytes) -> bool:
@@ -310,25 +311,27 @@ class Connection:
     def _tunnel(self, proxy: str) -> socket.socket:
         """A connection to the service through a forward proxy (RFC 9110 section 9.3.6). Raises OSError."""
         parts = urlsplit(proxy)
-        host = self._endpoint.host
-        there = f"{f'[{host}]' if ':' in host else host}:{self._endpoint.port}"
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        there = host_and_port(self._endpoint.host, self._endpoint.port)
         try:
-            connected = socket.create_connection((parts.hostname or "", port), self._left())
+            connected = socket.create_connection((parts.hostname or "", port_of(parts)), self._left())
         except TimeoutError:
             raise
         except OSError as error:
             raise _ProxyError(f"no connection to the proxy {self._endpoint.proxy}: {error}") from None
         if parts.scheme == "https":
             connected = ssl.create_default_context().wrap_socket(connected, server_hostname=parts.hostname)
-        connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
         head = b""
-        while b"\r\n\r\n" not in head and len(head) < 65536:
-            connected.settimeout(self._left())
-            received = connected.recv(1)  # no byte more than the head: what follows is the service's
-            if not received:
-                break
-            head += received
+        try:
+            connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
+            while b"\r\n\r\n" not in head and len(head) < 65536:
+                connected.settimeout(self._left())
+                received = connected.recv(1)  # no byte more than the head: what follows is the service's
+                if not received:
+                    break
+                head += received
+        except OSError:
+            connected.close()
+            raise
         if not re.match(rb"HTTP/1\.[01] 2[0-9][0-9]", head):
             connected.close()
             said = head.partition(b"\r\n")[0][:60].decode("latin-1")
@@ -400,6 +403,6 @@ def outgoing(endpoint: Endpoint, request: Request, headers: Headers) -> bytes:
 
 
 @cache
-def _known(method: str) -> h11.Request:
+def _request(method: str) -> h11.Request:
     """A request for h11 to know of: of one that is sent, only the method matters to its answer."""
     return h11.Request(method=method, target="/", headers=[("Host", "localhost")])

@@ -139,6 +139,14 @@ def test_orders_come_from_a_file(tmp_path: Path) -> None:
     process.communicate(timeout=PATIENCE)
 
 
+def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "orders.json"
+    file.write_text("[" * 200_000)
+    process = start("--orders", str(file))
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (2, f"cannot serve: {file} is not JSON, or nested too deeply\n")
+
+
 def test_the_packaged_seed_is_the_fixture() -> None:
     packaged = ROOT / "reference_server" / "data" / "orders.json"
     assert packaged.read_bytes() == (ROOT / "fixtures" / "orders.json").read_bytes()

@@ -412,3 +412,18 @@ def test_a_service_that_speaks_http_2_only(monkeypatch: pytest.MonkeyPatch) -> N
             assert answer.exchange.trouble == Trouble.UNSPOKEN
             with pytest.raises(Excluded, match="HTTP/2 only"):
                 settled(answer)
+
+
+def test_a_proxy_that_keeps_silent_is_left() -> None:
+    """The connection to it is closed at once: an unclosed one is a warning, and so an error here."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as proxy,
+        session("http://service/v1", proxy=f"http://127.0.0.1:{proxy.getsockname()[1]}", timeout=LIMIT) as opened,
+        opened.wire.connect() as connection,
+    ):
+        assert connection.exchange(LIST).exchange.trouble == Trouble.TIMEOUT
+        accepted, _ = proxy.accept()
+        with accepted:
+            accepted.settimeout(SLACK)
+            while accepted.recv(4096):
+                pass

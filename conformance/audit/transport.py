@@ -32,25 +32,29 @@ class ReplayedClient(Client):
         ordered = list(requests)
         for request in ordered:
             self.guard.check(request.method, request.path)
-        attempts = [self._tries(request) for request in ordered]
-        answers = [answer for tries in attempts for answer in tries]
-        for answer in sorted(answers, key=lambda answer: answer.exchange.started + answer.exchange.seconds):
-            self.endpoint.after(answer.request, answer.exchange)
-        self.keep(*answers)
+        attempts: list[list[Answer]] = []
+        try:
+            for request in ordered:
+                attempts.append([])
+                self._try(request, attempts[-1])
+        finally:  # an interruption may have come when some of them were on record
+            answers = [answer for tries in attempts for answer in tries]
+            for answer in sorted(answers, key=lambda answer: answer.exchange.started + answer.exchange.seconds):
+                self.endpoint.after(answer.request, answer.exchange)
+            self.keep(*answers)
         for request, tries in zip(ordered, attempts, strict=True):
             if not tries:
                 raise ServiceGone(self.endpoint.gone[request.operation])
         return [tries[-1] for tries in attempts]
 
-    def _tries(self, request: Request) -> list[Answer]:
+    def _try(self, request: Request, tries: list[Answer]) -> None:
+        """Have `tries` end with the last answer to `request`, which was not waited out."""
         headers = self.endpoint.headers(request, connection="close")
-        tries: list[Answer] = []
         while not tries or tries[-1].exchange.waited is not None:
             answer = self.recall(request, headers, "client")
             if answer is None:
                 break
             tries.append(answer)
-        return tries
 
     def recall(self, request: Request, headers: Headers, via: str) -> Answer | None:
         """The recorded answer to `request`; None where there is none because the run had stopped asking by then.

@@ -20,7 +20,12 @@ from conformance.verify import listing as readable
 #: What clients of JSON interfaces accept.
 NAMES_JSON = (("Accept", "application/json"),)
 #: What browsers accept: JSON, too. All bodies are JSON (section 1), whoever asks.
-BROWSER = (("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),)
+BROWSER = (
+    ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+    ("Accept-Language", "de-DE,de;q=0.9,en;q=0.8"),
+)
+#: What libraries for scripts in browsers accept unless told otherwise.
+SCRIPT = (("Accept", "application/json, text/plain, */*"),)
 
 #: What clients of other interfaces accept. Nothing in it is JSON: a service may say so (406), but send nothing else.
 NAMES_OTHERS = (("Accept", "application/xml, text/xml;q=0.9, text/csv;q=0.8"),)

@@ -117,6 +117,11 @@ def is_token(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", text) is not None
 
 
+def is_scheme(text: str) -> bool:
+    """Whether `text` by itself is a credential: the name of a scheme (RFC 9110 section 11.4)."""
+    return re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", text) is not None
+
+
 def is_jwt(text: str) -> bool:
     """Whether `text` has the form of a JSON web token (RFC 7515 section 7.1)."""
     return re.fullmatch(r"ey[A-Za-z0-9_-]+\.ey[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", text) is not None
@@ -210,9 +215,9 @@ COOKIES = ("api_key", "token", "access_token", "Authorization", "session")
 RARE_HEADERS = (
     "ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key", "X-Auth-Key", "Private-Token",
     "X-Forwarded-Access-Token", "Ocp-Apim-Subscription-Key", "X-ApiKey", "X-API-Token", "X-Session-Token", "X-Auth",
-    "X-Goog-Api-Key", "Sec-WebSocket-Protocol",
+    "X-Goog-Api-Key", "Sec-WebSocket-Protocol", "AuthToken", "X-Client-Key", "Bearer",
 )  # fmt: skip
-RARE_COOKIES = ("apikey", "apiKey", "auth", "jwt", "key", "sid")
+RARE_COOKIES = ("apikey", "apiKey", "auth", "jwt", "key", "sid", "auth_token", "accessToken", "X-API-Key")
 
 
 def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
@@ -227,12 +232,12 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
     bearers = [name for name in BEARER_HEADERS if not (proxied and name == "Proxy-Authorization")]
     cookies = "; ".join(f"{name}={{key}}" for name in RARE_COOKIES)
     return [
-        _with_key(key, "the bare key, without a scheme", "{key}"),
+        _with_key(key, "the bare key, without a scheme", "{key}", malformed=not is_scheme(key)),
         basic("the key as the user of Basic", "{key}:"),
         basic("the key as the password of Basic", ":{key}"),
         basic("the key as user and password of Basic", "{key}:{key}", bulky=True),
         basic("the key as the password of Basic for the user api", "api:{key}"),
-        _with_key(key, "the key behind the schemes Basic and Bearer", "Basic Bearer {key}"),
+        _with_key(key, "the key behind the schemes Basic and Bearer", "Basic Bearer {key}", malformed=True),
         *(_with_key(key, f"the key under the scheme {scheme}", f"{scheme} {{key}}") for scheme in OTHER_SCHEMES),
         # Servers that know of programs which take `_` for `-` refuse such a field with 400.
         *(
@@ -251,7 +256,7 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
 PARAMETERS = ("api_key", "apikey", "access_token", "token", "key", "bearer")
 RARE_PARAMETERS = (
     "apiKey", "accessToken", "auth", "auth_token", "authorization", "jwt", "api-key", "API_KEY", "private_token",
-    "subscription-key", "api_token", "code", "secret", "auth_key",
+    "subscription-key", "api_token", "code", "secret", "auth_key", "authToken", "bearer_token", "x-api-key",
 )  # fmt: skip
 
 #: About as many characters of values as go into one query: a longer one is refused for its length.
@@ -293,6 +298,7 @@ def malformed(key: str) -> list[Credential]:
         wrong("an empty credential", ""),
         wrong("the key and another word, with a comma", "Bearer {key},x"),
         wrong("the key and another word, with a semicolon", "Bearer {key};x"),
+        wrong("the key and another word, with a colon", "Bearer {key}:x"),
         wrong("a number, a bar and the key", "Bearer 1|{key}"),
         wrong("the key as a parameter", 'Bearer token="{key}"'),
         wrong("another word and the key, with a comma", "Bearer x,{key}"),

@@ -30,11 +30,17 @@ TRIES = 4
 PAUSE = 0.1
 #: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section
 #: 6.2.2.2): where the key is asked for by one spelling and orders are looked up by another, they are anybody's.
-SPELLINGS = ("/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}", "/store/orders{}.json")
+SPELLINGS = ("/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}")
 #: What is told of clients that are let in without a key, by those in front of a service or who wrote it.
 VOUCHING_FIELDS = (
     ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
     ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),
+    ("X-Authenticated-User", "admin"), ("X-Consumer-Username", "admin"), ("X-Client-Verify", "SUCCESS"),
+)  # fmt: skip
+#: What tells of a page of the same site, of a look ahead of a request, and of a look at whether the service is well.
+HARMLESS_FIELDS = (
+    ("User-Agent", "ELB-HealthChecker/2.0"), ("Origin", "http://localhost"), ("Referer", "http://localhost/"),
+    ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
 )  # fmt: skip
 VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true"
 
@@ -126,13 +132,15 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
 @requirement("AUTH-2")
 def test_no_disguise_lists_without_key(api: Api) -> None:
     """Asks for the listing without an Authorization header under other spellings of its path, as somebody who is
-    vouched for by further header fields or parameters, and with a query that was just answered with the key; and for
-    one of its orders: whatever is answered is no order of the listing."""
+    vouched for by further header fields or parameters or looks harmless, and with a query that was just answered with
+    the key; and for one of its orders: whatever is answered is no order of the listing."""
     known = api.listing().ids
     plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
-    paths = [spelling.format("") for spelling in SPELLINGS]
-    disguises = [replace(plain, path=path) for path in (*paths, *(f"/store/orders/{one}" for one in sorted(known)[:1]))]
-    disguises += [replace(plain, headers=VOUCHING_FIELDS), replace(plain, query=VOUCHING_QUERY)]
+    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store/orders.json"]
+    paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
+    disguises = [replace(plain, path=path) for path in paths]
+    disguises += [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
+    disguises.append(replace(plain, query=VOUCHING_QUERY))
     api.list(query=VOUCHING_QUERY)
     for answer in api.send_all(disguises):
         shown = known & shown_ids(answer)
@@ -166,10 +174,11 @@ def test_cancelling_an_absent_order_without_key(api: Api) -> None:
 @requirement("AUTH-2", mode=Mode.GUARDED)
 def test_no_disguise_cancels_without_key(api: Api) -> None:
     """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
-    header fields or parameters: nothing that only a cancel with the key is answered, such as 404. What is answered to
-    any parameter, which cancelling has none of, is no such thing."""
+    header fields or parameters or looks harmless: nothing that only a cancel with the key is answered, such as 404.
+    What is answered to any parameter, which cancelling has none of, is no such thing."""
     plain = replace(api.ask_cancel(api.absent()[0], NOBODY), allowed=Allowed.OPEN)
-    for answer in api.send_all([replace(plain, headers=VOUCHING_FIELDS), replace(plain, query=VOUCHING_QUERY)]):
+    asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
+    for answer in api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)]):
         served = verify.settled(answer).status in STATUSES[Operation.CANCEL] - {401}
         if served and answer.request.query and not answer.succeeded:
             served = api.send(replace(plain, query="example=1")).status != answer.status
@@ -179,14 +188,18 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=2)
 def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
-    """Cancels a pending order without an Authorization header under other spellings of its path. Whatever is answered,
-    the order can be cancelled with the key afterwards, as another can to which nothing was done."""
+    """Cancels a pending order without an Authorization header under other spellings of its path. Where one of them is
+    answered with success, the order can be cancelled with the key afterwards, as another can to which nothing was
+    done."""
     order, control = orders.take(pending=2).pending
     plain = replace(api.ask_cancel(order, NOBODY), allowed=Allowed.OPEN)
-    tried = api.send_all(replace(plain, path=spelling.format(f"/{order}")) for spelling in SPELLINGS)
-    end, other = api.send_all(map(api.ask_cancel, (order, control)))
-    since = "the key was missing in all other cancels of it"
-    verify.still_pending(end, other, since=since, shown_by=[answer for answer in tried if answer.succeeded])
+    aliases = (f"{order}.json", "".join(f"%{ord(digit):02X}" for digit in str(order)))
+    paths = [spelling.format(f"/{order}") for spelling in SPELLINGS]
+    paths += [f"/store/orders/{alias}" for alias in aliases if api.permits(alias)]
+    tried = api.send_all(replace(plain, path=path) for path in paths)
+    if done := [answer for answer in tried if answer.succeeded]:
+        end, other = api.send_all(map(api.ask_cancel, (order, control)))
+        verify.still_pending(end, other, since="the key was missing in all other cancels of it", shown_by=done)
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
@@ -297,9 +310,10 @@ def key_elsewhere_refused(api: Api, order: int, key: str, target: Target, *, few
 
 @requirement("AUTH-5", mode=Mode.FULL, pending=5)
 def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: str, target: Target) -> None:
-    """Has cancels of pending orders refused: without key, with near misses, with the key elsewhere. Afterwards each can
-    still be cancelled with the key, as another order can to which nothing was done."""
-    *tried, control_order = orders.take(pending=5).pending
+    """Has cancels of pending orders refused: without key, with near misses, with the key elsewhere. Afterwards each is
+    listed as before and can still be cancelled with the key, as another order can to which nothing was done."""
+    taken = orders.take(pending=5)
+    *tried, control_order = taken.pending
     proxied = target.proxy is not None
     batteries = (
         [NOBODY],
@@ -317,10 +331,14 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
                     f"{answer.exchange.line} answered {answer.exchange.received}, no refusal",
                     "AUTH-2, AUTH-3 or AUTH-4",
                 )
+    between = api.list()
     control, *ended = api.send_all(map(api.ask_cancel, (control_order, *tried)))
     for end, answers in zip(ended, refusals, strict=True):
         labels = ", ".join(answer.exchange.credential for answer in answers[:3])
         verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers[:1])
+    if taken.listing is not None:
+        shown_by = [answers[0] for answers in refusals]
+        verify.unchanged(tried, taken.listing, between, since="the cancels were refused", shown_by=shown_by)
 
 
 @requirement("AUTH-5", mode=Mode.FULL, shipped=2)

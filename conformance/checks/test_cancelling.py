@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
+from conformance.api import BROWSER, NAMES_JSON, SCRIPT, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
 from conformance.contract.jsontext import INT64, NotJson
@@ -25,7 +25,7 @@ MOMENT = 0.3
 JSON = (("Content-Type", "application/json"),)
 NOT_PENDING = "no success, since a cancelled order is not pending"
 #: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.
-INSISTENT = "force=true&override=true&confirm=true&admin=true&status=pending&shipped=false"
+INSISTENT = "force=true&override=true&confirm=true&admin=true&hard=true&purge=true&status=pending&shipped=false"
 
 
 # --- CANCEL-1: a pending order is cancelled
@@ -72,11 +72,11 @@ def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orde
         cancels(api, orders, order)
 
 
-@requirement("CANCEL-1", mode=Mode.FULL, pending=3)
+@requirement("CANCEL-1", mode=Mode.FULL, pending=4)
 def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
-    """Cancels a pending order as a client that accepts application/json, another as a browser, and one with the
-    `Content-Length: 0` that many clients send: 204."""
-    for headers in (NAMES_JSON, BROWSER, (("Content-Length", "0"),)):
+    """Cancels a pending order as a client that accepts application/json, others as a browser and its scripts, and one
+    with the `Content-Length: 0` that many clients send: 204."""
+    for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Content-Length", "0"),)):
         (order,) = orders.take(pending=1, looked_for=False).pending
         cancels(api, orders, order, headers)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON, NAMES_OTHERS, Api, Observations, Orders
+from conformance.api import BROWSER, NAMES_JSON, NAMES_OTHERS, SCRIPT, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many
 from conformance.contract.jsontext import INT64, integer
@@ -31,6 +31,10 @@ QUERIES = (
     "max_results=1", "starting_after=1", "%24filter=false", "createdAfter=2999-01-01", "created_after=2999-01-01",
     "updated_since=2999-01-01", "to=1", "until=1900-01-01", "end=1", "dateTo=1900-01-01", "completed=true", "open=true",
     "is_complete=true", "active=true", "archived=true", "status=PENDING", "status=placed", "status=approved",
+    "length=1", "last=1", "pageNo=2", "page_no=2", "page_number=2", "page-size=1", "maxItems=1", "batch_size=1",
+    "resultsPerPage=1", "show=1", "lastId=9223372036854775807", "max_id=-1", "shipDateFrom=2999-01-01",
+    "ship_date=1900-01-01", "minQuantity=999999999", "pet=-1", "petIds=-1", "isShipped=true", "statuses=none",
+    "keyword=none", "complete=True",
     # Of JSON Server, JSON:API, LoopBack, Feathers, API Platform and the like.
     "_limit=1", "_page=2", "_start=1", "_end=1", "%24limit=1", "page%5Blimit%5D=1", "page%5Boffset%5D=1",
     "filter%5Blimit%5D=1", "filter%5BpetId%5D=-1", "status%5B%5D=none", "shipDate%5Bgte%5D=2999-01-01",
@@ -38,18 +42,22 @@ QUERIES = (
     "num=1", "pageToken=x", "nextToken=x", "since_id=9223372036854775807", "updatedAfter=2999-01-01",
     "startDate=2999-01-01", "start_date=2999-01-01", "from_date=2999-01-01", "fromDate=2999-01-01",
     "dateFrom=2999-01-01", "endDate=1900-01-01", "end_date=1900-01-01", "date=1900-01-01", "order_id=-1",
-    "customerId=-1", "userId=-1", "isComplete=true",
+    "customerId=-1", "userId=-1", "isComplete=true", "status__in=none", "%24count=true",
     # Limits where some services ignore lower ones, and another spelling of true.
     "limit=5", "limit=10", "complete=1",
 )  # fmt: skip
 #: Those that are most often obeyed, tried by themselves: some services obey them only where no unknown one is beside.
-ALONE = ("limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1")
+ALONE = (
+    "limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1",
+    "status=approved&status=placed",
+)  # fmt: skip
 
 #: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1_600
 
-#: A multiple of common page sizes.
+#: A multiple of common page sizes, and queries for pages as large as those may be at most.
 PAGE = 100
+PAGES = ("limit=100", "page=1", "per_page=100&page_size=100&pageSize=100&size=100&limit=100&offset=0&take=100&max=100")
 
 #: Languages whose digits, decimals and letters get into JSON where a service formats by the language of who asks.
 LANGUAGES = ("ar", "de", "tr")
@@ -79,13 +87,15 @@ def judged(api: Api, row: str) -> None:
 
 @requirement("LIST-1")
 def test_listing_is_a_json_array(api: Api) -> None:
-    """Lists, with several spellings of Accept, a browser's among them, and for readers of several languages: 200,
-    application/json, one JSON text, an array. To a client that accepts XML and CSV only, a client error will do."""
+    """Lists, with several spellings of Accept, a browser's and its scripts' among them, and for readers of several
+    languages: 200, application/json, one JSON text, an array. To a client that accepts XML and CSV only, a client error
+    will do."""
     accepted = ("application/json", "application/json, */*;q=0.1", "application/*")
     headers = [
         (),
         *((("Accept", accept),) for accept in accepted),
         BROWSER,
+        SCRIPT,
         *((("Accept-Language", language),) for language in LANGUAGES),
     ]
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
@@ -195,16 +205,24 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
 def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str]) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured, or a few less, such
     that they fill pages of 100 within the service), and looks for each, in a listing as it comes, in one for a browser
-    that may not be compressed, and in one for a program. Where orders may be cancelled, some are: the checks about that
-    place so many again only if something was wrong."""
+    that may not be compressed, and in one for a program. Lists with queries for pages, and where orders may be
+    cancelled, cancels some: the checks about that place so many again only if something was wrong."""
     first = many.shipped(orders, target)
     over = (len(api.listing().elements) + target.bulk_orders) % PAGE if target.bulk_orders > 2 * PAGE else 0
     placed = orders.take(pending=target.bulk_orders - over, looked_for=False).pending
     headers = ((), (("Accept-Encoding", "identity"), *BROWSER), NAMES_JSON)
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
         none_hidden(api, placed, answer, target)
+    if not any(verify.left_out(frozenset(placed), found) for _, found in paged(api)):
+        met.add("listing.query_parameters_do_not_shrink_among_many")
     if target.mode is Mode.FULL:
         met.update(many.met(api, placed, [*first, *many.shipped(orders, target)]))
+
+
+def paged(api: Api) -> list[tuple[Answer, Listing]]:
+    """The listings in the answers to queries for pages; other answers than 200 are open."""
+    answers = api.send_all(api.ask_list(query=query) for query in PAGES)
+    return [(answer, answer.listing) for answer in answers if answer.status == 200 and answer.listing is not None]
 
 
 def none_hidden(api: Api, placed: list[int], answer: Answer, target: Target) -> None:
@@ -239,6 +257,21 @@ def test_query_parameters_do_not_shrink_with_orders_in_every_state(
     """The same while pending and shipped orders of the suite are in the listing."""
     orders.take(pending=2, shipped=2)
     compare_filtered(api, observe)
+
+
+@requirement("LIST-6", many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_query_parameters_do_not_shrink_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
+    """Lists with queries for pages, while there are more orders than go into one: all of them are listed all the same.
+    The check of LIST-5 may have seen that already."""
+    if already_met:
+        return
+    orders.take(pending=target.bulk_orders, looked_for=False)
+    before = api.listing()
+    found = paged(api)
+    steady = verify.listed_throughout(before, api.listing())
+    for answer, listing in found:
+        verify.nothing_left_out(steady, listing, answer)
 
 
 def compare_filtered(api: Api, observe: Observations) -> None:

@@ -26,7 +26,7 @@ from conformance.transport.wire import Wire
 def test_listing_statuses(api: Api, wire: Wire) -> None:
     """Lists with and without the key, several times, and with nothing but Host, User-Agent and Authorization: 200 and
     401, nothing else."""
-    verify.meets("HTTP-1", *api.send_all([api.ask_list()] * 3 + [api.ask_list(NOBODY)] * 2, at_once=True))
+    verify.meets("HTTP-1", *api.send_all([api.ask_list()] * 4 + [api.ask_list(NOBODY)] * 2, at_once=True))
     with wire.connect() as connection:
         verify.meets("HTTP-1", connection.exchange(api.ask_list(), minimal=True))
 

@@ -307,8 +307,10 @@ class Recorder:
         return self.exchanges[mark:]
 
 
-#: Header fields that a curl line leaves to curl, and those that it has to forbid where they were not sent.
-CURLS = frozenset({"host", "accept-encoding", "connection", "content-length", "user-agent"})
+#: Header fields that a curl line leaves to curl, as well as what the suite sends unless told otherwise, and those that
+#: it has to forbid where they were not sent.
+CURLS = frozenset({"host", "accept-encoding", "connection", "content-length"})
+USUAL = re.compile(r"Accept: \*/\*|User-Agent: store-orders-conformance/.*", re.IGNORECASE)
 UNASKED = ("User-Agent", "Accept")
 
 
@@ -355,7 +357,7 @@ def _unusual(exchange: Exchange) -> list[str]:
     """The header fields of `exchange`, credentials aside, that curl would send otherwise, or does not know of."""
     sent = {name.lower(): f"{name}: {value}" for name, value in exchange.request_headers}
     known = CURLS | {field_.partition(":")[0].lower() for field_ in exchange.shell_headers}
-    unusual = [field_ for name, field_ in sent.items() if name not in known and field_.lower() != "accept: */*"]
+    unusual = [field_ for name, field_ in sent.items() if name not in known and not USUAL.fullmatch(field_)]
     return [*unusual, *(f"{name}:" for name in UNASKED if name.lower() not in sent)]
 
 

@@ -224,6 +224,12 @@ def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def lists_for_those_who_look_whether_it_is_well(service: Service) -> None:
+    """Asks no key of clients that call themselves a health checker."""
+    amend.accept(service, lambda request: "HealthChecker" in request.headers.get("user-agent", ""))
+
+
+@fault("AUTH-2")
 def trusts_the_address_that_a_client_forwards(service: Service) -> None:
     """Lets strangers in who say in X-Forwarded-For that they are on the same machine."""
     amend.accept(service, lambda request: request.headers.get("x-forwarded-for") == "127.0.0.1" and _stranger(request))

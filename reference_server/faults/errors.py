@@ -61,6 +61,18 @@ def shows_browsers_a_page(service: Service) -> None:
 
 
 @fault("ERR-1")
+def finds_nothing_in_xml_for_those_who_accept_it(service: Service) -> None:
+    """Sends 404 in XML to clients that accept it first."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        if response.status != 404 or not request.headers.get("accept", "").startswith("application/xml"):
+            return None
+        return Response(404, b"<error/>", {**response.headers, "Content-Type": "application/xml"})
+
+    amend.granted(service, change)
+
+
+@fault("ERR-1")
 def refuses_in_xml_who_accept_it(service: Service) -> None:
     """Sends 401 as XML to those who accept XML and name it first."""
 

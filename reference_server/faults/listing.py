@@ -131,6 +131,21 @@ def leaves_out_an_order_right_after_a_cancel(service: Service) -> None:
 
 
 @fault("LIST-3")
+def reads_pages_by_offset(service: Service) -> None:
+    """Reads 100 orders after the other; where one of those before is cancelled meanwhile, one of the next is lost."""
+    inner = service.listed
+
+    def listed(request: Request) -> list[Order]:
+        found: list[Order] = []
+        while len(found) % 100 == 0 and (page := list(inner(request))[len(found) : len(found) + 100]):
+            found += page
+            time.sleep(0.002 if len(page) == 100 else 0)
+        return found
+
+    service.listed = listed
+
+
+@fault("LIST-3")
 def leaves_out_every_tenth_id(service: Service) -> None:
     """Lists no order whose id can be divided by ten."""
     _leaves_out(service, lambda order: order.id % 10 == 0)
@@ -409,6 +424,12 @@ def obeys_a_limit_from_five_on(service: Service) -> None:
         return orders[:limit] if limit >= 5 else orders
 
     _filters(service, ("limit",), keep)
+
+
+@fault("LIST-6")
+def caps_a_limit_at_a_hundred(service: Service) -> None:
+    """Lists 100 orders where limit says 100 or more."""
+    _filters(service, ("limit",), lambda value, orders: orders[:100] if _number(value, 0) >= 100 else orders)
 
 
 @fault("LIST-6")

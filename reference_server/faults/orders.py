@@ -66,6 +66,17 @@ def lists_as_html(service: Service) -> None:
 
 
 @fault("LIST-1")
+def lists_as_text_for_scripts(service: Service) -> None:
+    """Sends the listing as text/plain to clients that accept that as well, as libraries for scripts do."""
+
+    def change(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response) and "text/plain" in request.headers.get("accept", ""):
+            response.headers["Content-Type"] = "text/plain; charset=utf-8"
+
+    amend.granted(service, change)
+
+
+@fault("LIST-1")
 def lists_in_xml_for_those_who_accept_it(service: Service) -> None:
     """Sends the listing as XML to those who accept XML and name it first."""
 

@@ -124,6 +124,15 @@ def wants_to_know_what_is_accepted(service: Service) -> None:
 
 
 @fault("HTTP-1")
+def fails_on_several_languages(service: Service) -> None:
+    """Answers 500 to those who read several languages, as browsers say."""
+    amend.instead(
+        service,
+        lambda request: _error(service, 500) if "," in request.headers.get("accept-language", "") else None,
+    )
+
+
+@fault("HTTP-1")
 def locks_what_does_not_exist(service: Service) -> None:
     """Answers 423 to the first cancel of an order that does not exist, and 404 from then on."""
     _at_first(service, 423, lambda order: order is None)

@@ -58,12 +58,12 @@ def ships_what_strangers_want_cancelled(service: Service) -> None:
     _acts_when(service, MISSING, INVALID, act="ship")
 
 
-def _touches_shipped_orders(service: Service, **fields: object) -> None:
-    """Refuses a cancel of a shipped order without a valid key, but changes fields of the order."""
+def _touches(service: Service, which: Status, **fields: object) -> None:
+    """Refuses a cancel of an order in this state without a valid key, but changes fields of the order."""
 
     def change(request: Request, response: Response) -> None:
         order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if order and order.status is Status.SHIPPED:
+        if order and order.status is which:
             service.store.change(order.id, **fields)
 
     amend.refusals(service, change)
@@ -72,13 +72,19 @@ def _touches_shipped_orders(service: Service, **fields: object) -> None:
 @fault("AUTH-5")
 def reopens_shipped_orders_for_strangers(service: Service) -> None:
     """Answers 401 to a cancel of a shipped order without a valid key, after which the order counts as pending."""
-    _touches_shipped_orders(service, status=Status.PENDING)
+    _touches(service, Status.SHIPPED, status=Status.PENDING)
 
 
 @fault("AUTH-5")
 def empties_shipped_orders_for_strangers(service: Service) -> None:
     """Answers 401 to a cancel of a shipped order without a valid key, and sets the quantity of the order to 0."""
-    _touches_shipped_orders(service, quantity=0)
+    _touches(service, Status.SHIPPED, quantity=0)
+
+
+@fault("AUTH-5")
+def empties_pending_orders_for_strangers(service: Service) -> None:
+    """Answers 401 to a cancel of a pending order without a valid key, and sets the quantity of the order to 0."""
+    _touches(service, Status.PENDING, quantity=0)
 
 
 # --- AUTH-6: each request on its own ---

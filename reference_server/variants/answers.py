@@ -179,6 +179,23 @@ def answers_400_to_malformed_credentials(service: Service) -> None:
     amend.refusals(service, change)
 
 
+#: A scheme, and a token or parameters (RFC 9110, section 11.4).
+_PARAMETER = r'[\w-]+=("[^"]*"|[\w-]+)'
+_CREDENTIALS = re.compile(rf"[!#$%&'*+.^_`|~\w-]+( +([\w.~+/-]+=*|{_PARAMETER}(, *{_PARAMETER})*))?", re.ASCII)
+
+
+@variant()
+def answers_400_to_what_is_no_credential(service: Service) -> None:
+    """Answers 400 to a value of Authorization that has not the form of credentials (RFC 9110, section 11.4)."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        value = request.headers.get("authorization")
+        malformed = value is not None and not _CREDENTIALS.fullmatch(value)
+        return _error(service, 400, "INVALID_REQUEST", "Malformed credentials.") if malformed else None
+
+    amend.refusals(service, change)
+
+
 def _challenge(service: Service, challenge: str) -> None:
     def change(request: Request, response: Response) -> None:
         response.headers["WWW-Authenticate"] = challenge

@@ -64,7 +64,7 @@ def holds(text: str, secret: str) -> bool:
 
 
 #: What the client sends besides the request's own header fields.
-USUAL = (("Host", "h"), ("User-Agent", "suite"), ("Accept", "*/*"), ("Connection", "close"))
+USUAL = (("Host", "h"), ("User-Agent", "store-orders-conformance/1"), ("Accept", "*/*"), ("Connection", "close"))
 
 
 #: Long texts are searched in another way.
@@ -310,6 +310,8 @@ def test_a_curl_line_has_the_header_fields_of_the_request() -> None:
     assert curl(bare, "K").endswith("""${K}" -H 'User-Agent:' -H 'Accept:' 'http://h'""")
     full = recorder().begin(request, "http://h", (*USUAL, *VALID.headers, *request.headers), "client")
     assert curl(full, "K").endswith("""${K}" -H 'Content-Type: a/b' -H 'X-It'\\''s: $HOME' 'http://h'""")
+    other = recorder().begin(request, "http://h", (*USUAL[2:], ("User-Agent", "other/1")), "client")
+    assert curl(other, "K").endswith("""${K}" -H 'User-Agent: other/1' 'http://h'""")
 
 
 def curl_of(credential: Credential, variable: str = "MY_KEY") -> str:

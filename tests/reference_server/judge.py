@@ -215,7 +215,8 @@ class Judge:
         return self.broken
 
     def refused(self, requirement: str, authorization: str | None, **more: Any) -> None:
-        allowed = (401, 400, 422) if "query" in more else (401, 400) if requirement == "AUTH-4" else (401,)
+        malformed = requirement == "AUTH-4" or "#" in (authorization or "")
+        allowed = (401, 400, 422) if "query" in more else (401, 400) if malformed else (401,)
         pending, shipped = self.place(1)[0], self.place(1, Status.SHIPPED)[0]
         self.expect(requirement, self.send("GET", LIST, authorization, **more).status in (*allowed, 0))
         for order_id in (pending, shipped, 31337):

@@ -66,6 +66,7 @@ def test_the_conversation_is_the_same_each_time() -> None:
 
 RACES = {name for name, fault in FAULTS.items() if fault.requirement == "CANCEL-7"}
 LOST_UPDATE = "writes-back-all-orders-as-it-read-them"
+PAGES_BY_OFFSET = "reads-pages-by-offset"
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
     "joins-listings-whoever-asks",
@@ -75,7 +76,7 @@ AMONG_OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES - AMONG_OTHERS - {LOST_UPDATE}))
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES - AMONG_OTHERS - {LOST_UPDATE, PAGES_BY_OFFSET}))
 def test_a_fault_shows_itself(name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()  # some faults depend on the time: a quarter of a second passes at each look
     monkeypatch.setattr(time, "monotonic", lambda: next(clock) / 4)
@@ -120,6 +121,18 @@ def test_a_lost_update_shows_itself(faults: tuple[str, ...], lost: bool) -> None
     orders = service.store.place(6, Status.PENDING)
     assert cancel_at_once(service, orders) == [204] * 6
     assert (204 in [cancel(service, order) for order in orders]) is lost
+
+
+@pytest.mark.parametrize(("faults", "loses"), [((), False), ((PAGES_BY_OFFSET,), True)])
+def test_an_order_lost_between_pages_shows_itself(faults: tuple[str, ...], loses: bool) -> None:
+    service = served(faults=faults)
+    placed = service.store.place(1000, Status.PENDING)
+    ask = partial(service.answer, Request("GET", LIST, "", {"authorization": f"Bearer {KEY}"}))
+    lost = set()
+    for chosen in placed[1:20]:
+        listing, _ = at_once([ask, partial(cancel, service, chosen)])
+        lost |= {*placed[20:]} - {order["id"] for order in json.loads(listing.body)}
+    assert bool(lost) is loses
 
 
 def right(service: Service, key: str, order_id: int) -> bool:

@@ -209,6 +209,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     # Strangers in disguise, the id 0, and queries of cancels.
     yield say("GET", LIST.replace("orders", "%6Frders"), None)
     yield cancel("999/", None)
+    yield say("GET", LIST, None, user_agent="ELB-HealthChecker/2.0")
+    yield say("GET", LIST, accept="application/json, text/plain, */*", accept_language="de-DE,de;q=0.9")
+    yield cancel(999, accept="application/xml")
     yield say("GET", LIST, None, x_forwarded_for="127.0.0.1")
     yield say("GET", LIST, None, query="debug=true")
     yield cancel(999, None, x_forwarded_for="127.0.0.1")
@@ -254,6 +257,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", LIST)
     yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json")]
     yield cancel(many[7])
+    yield say("GET", LIST, query="limit=100")
     yield from [cancel(many[-1]) for _ in range(2)]
     yield from [cancel(order_id) for order_id in store.place(1, Status.SHIPPED)]
     yield say("GET", LIST)

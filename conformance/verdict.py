@@ -101,10 +101,13 @@ class RequirementResult:
     @property
     def reason(self) -> str:
         """The message of the first check that has the requirement's own status; one that does not point back to this
-        requirement says more."""
+        requirement says more. Where none was exercised, what most of them say."""
         status = Status.FAILED if self.status is Status.WAIVED else self.status
         telling = [check for check in self.checks if check.status is status and check.message]
+        said = Counter(check.message for check in telling)
         telling.sort(key=lambda check: check.owners == (self.requirement.id,))
+        if status is Status.EXCLUDED:
+            telling.sort(key=lambda check: -said[check.message])
         return telling[0].message if telling else ""
 
 

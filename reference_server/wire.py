@@ -84,6 +84,8 @@ class Stream:
 
     @staticmethod
     def _check_head(head: bytes, limits: Limits) -> None:
+        if head and not _TOKEN.match(head[:1].decode("latin-1")):  # TLS, for one, whose client waits for an answer
+            raise RejectedError(400, "The request line is malformed.")
         if len(head) > limits.request_line and head.find(b"\n", 0, limits.request_line + 2) < 0:
             raise RejectedError(414, "The request line is too long.")
         if len(head) > limits.head:

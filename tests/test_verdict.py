@@ -201,6 +201,12 @@ def test_the_reason_is_one_that_tells_more_than_see_above() -> None:
     assert fold(ROWS, checks[:1])[0].reason == "not listed (see A-1)"
 
 
+def test_the_reason_of_what_was_not_exercised_is_what_most_checks_say() -> None:
+    said = {"a": "the store is not emptied", "b": "the mode sends no cancel", "c": "the mode sends no cancel"}
+    checks = [CheckResult(id_, "A-1", Status.EXCLUDED, reason) for id_, reason in said.items()]
+    assert fold(ROWS, checks)[0].reason == "the mode sends no cancel"
+
+
 def test_who_waives_a_cause_waives_what_stays_open_for_it() -> None:
     """And what stays open for that in turn; nothing that has another cause."""
     waivers = {"A-1": Waiver("A-1", "known", "2027-01-01")}

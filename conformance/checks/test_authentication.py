@@ -551,6 +551,8 @@ def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders
         kept = [one == other for one, other in zip_longest(words["absent"], words["absent too"])]
         for state in ("pending", "shipped"):
             if list(compress(words[state], kept)) != list(compress(words["absent"], kept)):
+                if any(told(answers[of].repeat()) != words[of] for of in (state, "absent")):
+                    raise verify.Inconclusive("what a refused cancel tells varies with each request", "ERR-3")
                 raise verify.Failed(
                     "the same status, code and message whether the order exists or not",
                     f"{in_words(words[state])} for a {state} order; {in_words(words['absent'])} for an absent one",

@@ -25,6 +25,8 @@ _STYLES = {
 _TEXT = 1000
 #: Seconds of a run from which on it may be worth knowing how to make it shorter.
 _LONG = 10.0
+#: Seconds within which a service answers that has little to gain from several checks at a time.
+_NEAR = 0.01
 #: What GitHub shows of one step.
 _ANNOTATIONS = 10
 
@@ -66,9 +68,11 @@ def hint(run: Run) -> str | None:
     processes = sum(bool(checks) for checks in run.circumstances.order) if run.circumstances else 0
     if processes > 1 and run.verdict is Verdict.NON_CONFORMANT:
         return "Checks ran side by side; if one may have spoilt what another worked on, -n 1 tells causes apart."
-    waited = sum(exchange.seconds for exchange in run.exchanges if exchange.status is not None)
+    answered = [exchange.seconds for exchange in run.exchanges if exchange.status is not None]
+    waited = sum(answered)
+    near = waited < _NEAR * len(answered)
     limited = any(exchange.status in (429, 503) or exchange.trouble == Trouble.DROPPED for exchange in run.exchanges)
-    if processes == 1 and run.seconds > _LONG and waited > run.seconds / 2 and not limited:
+    if processes == 1 and run.seconds > _LONG and waited > run.seconds / 2 and not limited and not near:
         return "Most of that went into waiting for one answer after the other; with -n 4, four checks wait at a time."
     return None
 

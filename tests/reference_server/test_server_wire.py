@@ -124,6 +124,11 @@ def test_half_a_request_times_out_with_an_answer(raw: Raw, half: bytes) -> None:
     assert_refused(raw(half, finish=False), 408)
 
 
+def test_what_cannot_become_a_request_is_refused_at_once(raw: Raw) -> None:
+    """A client that speaks TLS sends no line, and waits."""
+    assert_refused(raw(b"\x16\x03\x01\x02\x00\x01", finish=False), 400)
+
+
 @IMPATIENT
 def test_a_dripping_request_times_out_as_a_whole(running: Running) -> None:
     with socket.create_connection(("127.0.0.1", port_of(running.base_url)), timeout=PATIENCE) as client:

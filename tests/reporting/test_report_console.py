@@ -64,6 +64,8 @@ def test_a_hint_where_another_number_of_processes_would_help() -> None:
     assert "with -n 4, four checks wait" in str(console.hint(went(conformant(), *one)))
     assert console.hint(went(conformant(), *one, waited=10.0)) is None  # --rate-limit, or a slow state provider
     assert console.hint(went(conformant(), *one, seconds=8.0, waited=7.0)) is None
+    near = replace(went(conformant(), *one), exchanges=(exchange(0, seconds=0.003),) * 10_000)
+    assert console.hint(near) is None
     silent = replace(went(incomplete(), *one), exchanges=(exchange(0, status=None, seconds=40.0),))
     assert console.hint(silent) is None
     assert console.hint(conformant()) is None  # of a time when runs did not say in which processes

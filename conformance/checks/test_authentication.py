@@ -86,18 +86,25 @@ def test_valid_key_under_any_spelling_of_the_header(api: Api, key: str) -> None:
 def test_valid_key_beside_cookies(api: Api) -> None:
     """Lists with the valid key and cookies, as browsers send those of other pages of a site: the key is not refused.
     Whatever else is answered is open."""
-    asked = replace(api.ask_list(headers=(("Cookie", "theme=dark; sessionid=0"),)), allowed=Allowed.OPEN)
-    answer = api.send(asked)
+    accepted_beside_cookies(api, api.ask_list(), 200)
+
+
+def accepted_beside_cookies(api: Api, request: Request, otherwise: int) -> None:
+    """Demand that the valid key is not refused beside cookies, where the same without them gets `otherwise`."""
+    answer = api.send(replace(request, headers=(("Cookie", "theme=dark; sessionid=0"),), allowed=Allowed.OPEN))
     if verify.settled(answer).status == 401:
-        verify.step(api.list(), 200, "AUTH-1")
+        verify.step(api.send(request), otherwise, "AUTH-1")
         raise verify.Failed("the valid key accepted, whatever cookies there are", verify.describe(answer), answer)
 
 
 @requirement("AUTH-1", mode=Mode.GUARDED)
 def test_valid_key_reaches_cancelling(api: Api) -> None:
-    """Cancels orders that do not exist with the valid key: the answer is not a refusal of the key."""
-    for answer in api.send_all(api.ask_cancel(order) for order in api.absent(2)):
+    """Cancels orders that do not exist with the valid key, beside cookies as well: the answer is not a refusal of the
+    key."""
+    absent = api.absent(2)
+    for answer in api.send_all(map(api.ask_cancel, absent)):
         accepted(answer)
+    accepted_beside_cookies(api, api.ask_cancel(absent[0]), 404)
 
 
 @requirement("AUTH-1", mode=Mode.FULL, pending=1, shipped=1)

@@ -85,6 +85,17 @@ def goes_by_cookies_first(service: Service) -> None:
     )
 
 
+@fault("AUTH-1")
+def goes_by_cookies_first_to_cancel(service: Service) -> None:
+    """Answers 401 to a cancel with the valid key where a cookie of a session that it does not know comes with it."""
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        session = "sessionid=" in request.headers.get("cookie", "")
+        return INVALID if session and amend.is_cancel(request) else found
+
+    amend.credentials(service, judge)
+
+
 # --- AUTH-2: no header, no answer ---
 
 

@@ -209,6 +209,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     # Strangers in disguise, the id 0, and queries of cancels.
     yield say("GET", LIST.replace("orders", "%6Frders"), None)
     yield cancel("999/", None)
+    yield cancel(999, cookie="sessionid=0")
     yield say("GET", LIST, None, user_agent="ELB-HealthChecker/2.0")
     yield say("GET", LIST, accept="application/json, text/plain, */*", accept_language="de-DE,de;q=0.9")
     yield cancel(999, accept="application/xml")

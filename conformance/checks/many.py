@@ -3,12 +3,14 @@ look serves the checks that want them, which have them placed anew only where it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import filterfalse
 
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.target import Mode, Target
+from conformance.transport.client import turned_away
 from conformance.transport.evidence import Allowed, Request
 
 
@@ -22,6 +24,34 @@ def shipped(orders: Orders, target: Target) -> list[int]:
 def overlapping(api: Api, cancelled: Iterable[int]) -> list[Request]:
     """A listing, and for each of the orders a cancel and a listing, to be sent at once."""
     return [api.ask_list(), *(asked for order in cancelled for asked in (api.ask_cancel(order), api.ask_list()))]
+
+
+def listed_meanwhile(
+    api: Api, chosen: list[int], left: list[int], shipped: Sequence[int] = (), *, paged: bool = False
+) -> None:
+    """Cancel the orders `chosen` and list at once; demand the orders `left`, some of which are `shipped`. If this is
+    about pages (`paged`), no more than were cancelled can be lost between them: more are for LIST-3 to say."""
+    answers = api.send_all(overlapping(api, chosen), at_once=True)
+    listings, cancels = answers[::2], answers[1::2]
+    for answer in listings:
+        found = answer.listing if answer.status == 200 else None
+        gone = [order for order in left if found is not None and order not in found.by_id]
+        if found is not None and len(gone) > found.without_id:
+            if paged and len(gone) > len(chosen):
+                raise verify.Inconclusive(f"{len(gone)} orders were not listed while others were cancelled", "LIST-3")
+            # Whether cancelling took them too is for CANCEL-8 to say: here only those count that still exist.
+            probe = api.cancel(gone[0])
+            verify.step(probe, 409 if gone[0] in shipped else 204, "CANCEL-8")
+            raise verify.Failed(
+                "every order placed and not cancelled, also while others are being cancelled",
+                f"no order {gone[0]} in a listing that was asked for together with cancels of other orders",
+                answer,
+                probe,
+            )
+    for answer in filterfalse(turned_away, listings):
+        verify.listing(answer)
+    for answer in filterfalse(turned_away, cancels):
+        verify.step(answer, 204, "CANCEL-1")
 
 
 def inner(placed: list[int]) -> list[int]:
@@ -43,5 +73,5 @@ def met(api: Api, pending: list[int], shipped: list[int]) -> set[str]:
     if len(shipped) == 2 and all(answer.status == 409 for answer in answers[2:]):
         found.add("cancelling.shipped_orders_are_refused_among_many")
     if all(each.listing is not None and rest <= each.listing.ids for each in listings):
-        found.add("concurrency.many_orders_are_listed_while_others_are_cancelled")
+        found.add("listing.no_order_is_hidden_while_others_are_cancelled")
     return found

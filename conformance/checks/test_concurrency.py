@@ -178,43 +178,4 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
     left = [*taken.pending, *taken.shipped]
     for _ in range(MIXED):
         chosen, left = left[:CANCELS], left[CANCELS:]
-        listed_meanwhile(api, chosen, left, taken.shipped)
-
-
-@requirement("LIST-3", mode=Mode.FULL, many_orders=True)
-@pytest.mark.xdist_group("many orders")
-def test_many_orders_are_listed_while_others_are_cancelled(
-    api: Api, orders: Orders, target: Target, already_met: bool
-) -> None:
-    """The same among more orders than common page sizes hold: what is read page by page may lose one between two of
-    them. The check of LIST-5 may have seen that already."""
-    if already_met:
-        return
-    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
-    if verify.left_out(frozenset(placed), api.listing()):
-        raise verify.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
-    chosen = many.inner(placed)
-    listed_meanwhile(api, chosen, [order for order in placed if order not in chosen], [])
-
-
-def listed_meanwhile(api: Api, chosen: list[int], left: list[int], shipped: list[int]) -> None:
-    """Cancel the orders `chosen` and list at once; demand the orders `left`, some of which are `shipped`."""
-    answers = api.send_all(many.overlapping(api, chosen), at_once=True)
-    listings, cancels = answers[::2], answers[1::2]
-    for answer in listings:
-        found = answer.listing if answer.status == 200 else None
-        gone = [order for order in left if found is not None and order not in found.by_id]
-        if found is not None and len(gone) > found.without_id:
-            # Whether cancelling took them too is for CANCEL-8 to say: here only those count that still exist.
-            probe = api.cancel(gone[0])
-            verify.step(probe, 409 if gone[0] in shipped else 204, "CANCEL-8")
-            raise verify.Failed(
-                "every order placed and not cancelled, also while others are being cancelled",
-                f"no order {gone[0]} in a listing that was asked for together with cancels of other orders",
-                answer,
-                probe,
-            )
-    for answer in filterfalse(turned_away, listings):
-        verify.listing(answer)
-    for answer in filterfalse(turned_away, cancels):
-        verify.step(answer, 204, "CANCEL-1")
+        many.listed_meanwhile(api, chosen, left, taken.shipped)

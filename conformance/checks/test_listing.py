@@ -242,6 +242,22 @@ def none_hidden(api: Api, placed: list[int], answer: Answer, target: Target) -> 
     )
 
 
+@requirement("LIST-5", mode=Mode.FULL, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_no_order_is_hidden_while_others_are_cancelled(
+    api: Api, orders: Orders, target: Target, already_met: bool
+) -> None:
+    """Cancels a few of as many orders and lists at once: what is read page by page may lose an order between two of
+    them. The check of hidden pages may have seen that already."""
+    if already_met:
+        return
+    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    if verify.left_out(frozenset(placed), api.listing()):
+        raise verify.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
+    chosen = many.inner(placed)
+    many.listed_meanwhile(api, chosen, [order for order in placed if order not in chosen], paged=True)
+
+
 @requirement("LIST-6")
 def test_query_parameters_do_not_shrink(api: Api, observe: Observations) -> None:
     """Lists without and with the query parameters in common use for paging and filtering, some by themselves, all many

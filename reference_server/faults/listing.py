@@ -131,21 +131,6 @@ def leaves_out_an_order_right_after_a_cancel(service: Service) -> None:
 
 
 @fault("LIST-3")
-def reads_pages_by_offset(service: Service) -> None:
-    """Reads 100 orders after the other; where one of those before is cancelled meanwhile, one of the next is lost."""
-    inner = service.listed
-
-    def listed(request: Request) -> list[Order]:
-        found: list[Order] = []
-        while len(found) % 100 == 0 and (page := list(inner(request))[len(found) : len(found) + 100]):
-            found += page
-            time.sleep(0.002 if len(page) == 100 else 0)
-        return found
-
-    service.listed = listed
-
-
-@fault("LIST-3")
 def leaves_out_every_tenth_id(service: Service) -> None:
     """Lists no order whose id can be divided by ten."""
     _leaves_out(service, lambda order: order.id % 10 == 0)
@@ -308,6 +293,21 @@ def pages_for_programs(service: Service) -> None:
         service,
         lambda request, orders: orders[:50] if request.headers.get("accept") == "application/json" else orders,
     )
+
+
+@fault("LIST-5")
+def reads_pages_by_offset(service: Service) -> None:
+    """Reads 100 orders after the other; where one of those before is cancelled meanwhile, one of the next is lost."""
+    inner = service.listed
+
+    def listed(request: Request) -> list[Order]:
+        found: list[Order] = []
+        while len(found) % 100 == 0 and (page := list(inner(request))[len(found) : len(found) + 100]):
+            found += page
+            time.sleep(0.002 if len(page) == 100 else 0)
+        return found
+
+    service.listed = listed
 
 
 # --- LIST-6: no filter ---

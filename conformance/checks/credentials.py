@@ -117,11 +117,6 @@ def is_token(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", text) is not None
 
 
-def is_scheme(text: str) -> bool:
-    """Whether `text` by itself is a credential: the name of a scheme (RFC 9110 section 11.4)."""
-    return re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", text) is not None
-
-
 def is_jwt(text: str) -> bool:
     """Whether `text` has the form of a JSON web token (RFC 7515 section 7.1)."""
     return re.fullmatch(r"ey[A-Za-z0-9_-]+\.ey[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", text) is not None
@@ -232,7 +227,7 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
     bearers = [name for name in BEARER_HEADERS if not (proxied and name == "Proxy-Authorization")]
     cookies = "; ".join(f"{name}={{key}}" for name in RARE_COOKIES)
     return [
-        _with_key(key, "the bare key, without a scheme", "{key}", malformed=not is_scheme(key)),
+        _with_key(key, "the bare key, without a scheme", "{key}", malformed=True),
         basic("the key as the user of Basic", "{key}:"),
         basic("the key as the password of Basic", ":{key}"),
         basic("the key as user and password of Basic", "{key}:{key}", bulky=True),

@@ -119,7 +119,8 @@ def exclusion(needs: Needs, target: Target) -> str | None:
         return "only in mode full is the state provider asked to empty the store, and never that of a protected target"
     if needs.mode > target.mode:
         what = "orders that were handed out" if needs.mode is Mode.FULL else "where no order is"
-        return f"mode {target.mode} does not cancel {what}; needs mode {needs.mode}"
+        provided = " and a state provider" if needs.orders and target.states is None else ""
+        return f"mode {target.mode} does not cancel {what}; needs mode {needs.mode}{provided}"
     if not (needs.orders or needs.empty_store):
         return None
     if target.states is None:

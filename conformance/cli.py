@@ -65,6 +65,7 @@ exit status: 0 explained · 2 command line wrong, or there is no such requiremen
 
 DOCTOR_HELP = """\
 It sends a few listings, and has the state provider place orders and take them back; what it cancels was placed for it.
+In mode full it has the store of a target emptied that is not protected, as a run does: what was there before is gone.
 
 examples:
   store-orders-conformance doctor staging                   a target of targets.toml in this folder

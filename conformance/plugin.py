@@ -24,7 +24,6 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -392,8 +391,7 @@ class Plugin:
                 shown = error.answers[-1 if error.last else 0].exchange
                 variable = self.session(target_of(item)).target.key_variable
                 spelled = error.answers if error.last else error.answers[:SHOWN]
-                lines = (curl(answer.exchange, variable) for answer in spelled)
-                report.failure["curl"] = "\n".join(line for line, _ in groupby(lines))
+                report.failure["curl"] = "\n".join(curl(answer.exchange, variable) for answer in spelled)
                 report.failure["exchange"] = id(shown)
         elif isinstance(error, verify.Excluded):
             report.status, report.message = Status.EXCLUDED, str(error)

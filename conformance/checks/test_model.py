@@ -64,8 +64,8 @@ class Walks:
         if wrong is None and search.ended is not None:
             raise search.ended
         if owner not in search.judged:
-            where = f", since it ended where {wrong.owner} is broken" if wrong is not None else ""
-            raise verify.Excluded(f"the search came to no step that has a bearing on this{where}")
+            where = f", since they ended where {wrong.owner} is broken" if wrong is not None else ""
+            raise verify.Excluded(f"the sequences of steps came to none that has a bearing on this{where}")
 
     def _search(self, budget: Budget) -> Search:
         states = self.target.states

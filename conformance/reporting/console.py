@@ -130,7 +130,7 @@ def _head(paper: _Paper, result: RequirementResult) -> None:
 
 def _command(kind: str, title: str, lines: list[str]) -> str:
     """A workflow command with the escapes of github.com/actions/toolkit, packages/core/src/command.ts."""
-    message = "\n".join(visible(line) for line in lines)
+    message = "\n".join(visible(line, keep="\n") for line in lines)
     message = message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     title = visible(title).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
     return f"::{kind} title={title}::{message}"

@@ -128,7 +128,8 @@ def _explanation(run: Run, result: RequirementResult, check: CheckResult) -> str
             ("Exchange", shown.shown),
             ("curl", shown.curl),
         ]
-    return "\n".join(f"{label}: {visible(text)}" for label, text in fields if text)
+    lines = (f"{label}: " + visible(text, keep="\n") for label, text in fields if text)
+    return "\n".join(lines)
 
 
 def _properties(parent: Xml.Element, values: dict[str, str]) -> None:

@@ -17,8 +17,10 @@ from conformance.reporting.run import Run
 from conformance.transport.evidence import Exchange, curl
 from conformance.verdict import NO_CHECK, CheckResult, RequirementResult, Status, Verdict, counts, coverage
 
-#: What a state provider was asked, as messages quote it: it differs from check to check where the cause is the same.
+#: What differs from check to check where the cause is the same: what a state provider was asked, as messages quote it,
+#: and ids.
 _ASKED = re.compile(r'\{"state": .*?(?:\}\}|…)')
+_IDS = re.compile(r"(?:(?<=/orders/)|(?<=\border ))-?[0-9]+\b|(?<![:.\w])-?[0-9]{4,}\b")
 
 
 def score(run: Run) -> str:
@@ -101,7 +103,7 @@ def in_part(run: Run) -> list[Group]:
 def _grouped(pairs: Iterable[tuple[str, RequirementResult]]) -> list[Group]:
     causes: dict[str, list[tuple[str, RequirementResult]]] = {}
     for reason, result in pairs:
-        causes.setdefault(_ASKED.sub("{…}", reason), []).append((reason, result))
+        causes.setdefault(_IDS.sub("…", _ASKED.sub("{…}", reason)), []).append((reason, result))
     groups = []
     for cause, found in causes.items():
         reasons = {reason for reason, _ in found}
@@ -187,13 +189,15 @@ def described(number: int, exchange: Exchange | None) -> str:
 #: Why a `curl` line that cancels may be answered otherwise than it was in the run.
 GIVEN_BACK = (
     "The orders that a run is given are returned at its end. Before you paste a line that cancels one, place an order "
-    "like it (mostly a pending one) and put its id there."
+    "like it (mostly a pending one) and put its id there. Each line has a connection of its own: what shows only on "
+    "one connection, at the same time or after many requests, run --only ID --seed {seed} repeats."
 )
 
 
 def before_pasting(run: Run, lines: Iterable[str]) -> str:
     """What to know before pasting these `curl` lines; empty if there is nothing."""
-    return GIVEN_BACK if run.mode == "full" and any(" -X DELETE " in line for line in lines) else ""
+    cancels = run.mode == "full" and any(" -X DELETE " in line for line in lines)
+    return GIVEN_BACK.format(seed=run.seed) if cancels else ""
 
 
 def key_variable(run: Run) -> str:

@@ -183,7 +183,7 @@ def test_listings_without_ids_decide_nothing() -> None:
             return [{} for element in super().listing()]
 
     found = walks(Nameless(), Run())
-    with pytest.raises(verify.Excluded, match="came to no step"):
+    with pytest.raises(verify.Excluded, match="came to none"):
         found.decide("LIST-3")
     found.decide("CANCEL-8")
 

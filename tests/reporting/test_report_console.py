@@ -81,7 +81,7 @@ def test_curl_lines_are_whole(terminal: bool) -> None:
 
 def test_what_to_know_before_a_cancel_is_pasted() -> None:
     """Its order is given back when the run ends, so that it is gone."""
-    told = outline.GIVEN_BACK
+    told = outline.GIVEN_BACK.format(seed=failing().seed)
     for text in (printed(failing()), summary.render(failing()).replace("\\", ""), html.render(failing())):
         assert text.count(told) == 1
     assert told not in printed(replace(failing(), mode="guarded"))

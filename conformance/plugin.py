@@ -41,7 +41,7 @@ from conformance.settings import Settings
 from conformance.states.leases import return_left
 from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import curl
+from conformance.transport.evidence import curl, on_one_connection
 from conformance.transport.guard import Refused
 from conformance.verdict import Exit, Outcome, Status, Waiver
 
@@ -391,7 +391,8 @@ class Plugin:
                 shown = error.answers[-1 if error.last else 0].exchange
                 variable = self.session(target_of(item)).target.key_variable
                 spelled = error.answers if error.last else error.answers[:SHOWN]
-                report.failure["curl"] = "\n".join(curl(answer.exchange, variable) for answer in spelled)
+                lines = [curl(answer.exchange, variable) for answer in spelled]
+                report.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
                 report.failure["exchange"] = id(shown)
         elif isinstance(error, verify.Excluded):
             report.status, report.message = Status.EXCLUDED, str(error)

@@ -34,15 +34,23 @@ class Failed(AssertionError):
     """The service breaks the requirement: what was expected, what came, and the answers that show it.
 
     A `certain` one shows this by itself: it cannot be the consequence of something else that is broken. What shows it
-    is the first of the answers, or the `last` of them, where they are steps that have to be taken one after the other.
+    is the first of the answers, or the `last` of them, where they are steps that have to be taken one after the other,
+    maybe on one `kept` connection.
     """
 
     def __init__(
-        self, expected: str, received: str, *answers: Answer, certain: bool = False, last: bool = False
+        self,
+        expected: str,
+        received: str,
+        *answers: Answer,
+        certain: bool = False,
+        last: bool = False,
+        kept: bool = False,
     ) -> None:
         super().__init__(f"expected {expected}; received {received}")
         self.certain = certain
         self.last = last
+        self.kept = kept
         self.expected = expected
         self.received = received
         self.answers = answers
@@ -139,8 +147,9 @@ def refusal(answer: Answer) -> bool:
     )
 
 
-def refused(answers: Sequence[Answer], *, since: str) -> None:
-    """Demand a `refusal` of every request; the message counts the other answers and names the first."""
+def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = None) -> None:
+    """Demand a `refusal` of every request; the message counts the other answers and names the first. They came on the
+    connection that `after` had come on before, if that is given."""
     wrong = [answer for answer in answers if not refusal(answer)]
     if wrong:
         not_sporadic(wrong[0], 401)
@@ -150,7 +159,9 @@ def refused(answers: Sequence[Answer], *, since: str) -> None:
         credential = wrong[0].request.credential
         wanted = "401 or another client error" if credential.query else "401 or 400"
         wanted = "401" if credential.allows is Allowed.LISTED else wanted
-        raise Failed(f"{wanted}, since {since}", f"{of}{named}{more}", *wrong[:4])
+        steps = wrong[:4] if after is None else [after, wrong[0]]
+        in_turn = after is not None
+        raise Failed(f"{wanted}, since {since}", f"{of}{named}{more}", *steps, last=in_turn, kept=in_turn)
 
 
 def meets(requirement: str, *answers: Answer) -> None:

@@ -43,6 +43,8 @@ HARMLESS_FIELDS = (
     ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
 )  # fmt: skip
 VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true"
+#: Why what follows the valid key on a connection is refused.
+LENT = "this request has no valid key, whatever the connection carried before"
 
 
 def accepted(answer: Answer) -> None:
@@ -378,7 +380,7 @@ def test_connection_lends_no_key_to_listing(api: Api, wire: Wire, key: str, obse
         verify.step(first, 200, "LIST-1")
         if verify.settled(refusal).status != 401:
             refused_alone(api, [refusal.request] * TRIES)
-        verify.refused([refusal], since="this request has no valid key, whatever the connection carried before")
+        verify.refused([refusal], since=LENT, after=first)
         accepted(again)
     observe("kept-alive connections", "kept open" if kept else "closed by the service", answers[-1])
 
@@ -415,12 +417,13 @@ def test_connection_lends_no_key_to_cancelling(api: Api, wire: Wire, orders: Ord
     first, second = orders.take(pending=2).pending
     for order, wrong in ((first, NOBODY), (second, credentials.telling_invalid_keys(key)[0])):
         with wire.connect() as connection:
-            verify.step(connection.exchange(api.ask_list()), 200, "LIST-1")
+            before = connection.exchange(api.ask_list())
+            verify.step(before, 200, "LIST-1")
             refusal = connection.exchange(api.ask_cancel(order, wrong))
             if verify.settled(refusal).status != 401:
                 other = second if order == first else first
                 refused_alone(api, [api.ask_cancel(other, wrong)] * TRIES)
-            verify.refused([refusal], since="this request has no valid key, whatever the connection carried before")
+            verify.refused([refusal], since=LENT, after=before)
 
 
 def refused_alone(api: Api, requests: list[Request]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -337,6 +338,12 @@ def curl(exchange: Exchange, key: str) -> str:
         parts = (re.sub(r'["\\`$]', r"\\\g<0>", part) for part in exchange.url.split(KEY_LABEL))
         url = _with_key(f'"{"$KEY".join(parts)}"', key)
     return " ".join([_with_key(credential, key), *words, url])
+
+
+def on_one_connection(lines: Sequence[str]) -> str:
+    """One command line that sends what each of these `curl` lines does, in turn on a connection that is kept."""
+    setting = max((line.partition("curl ")[0] for line in lines), key=len)  # of the key, where one needs that
+    return f"{setting}curl {' --next '.join(line.partition('curl ')[2] for line in lines)}"
 
 
 def _with_key(text: str, key: str) -> str:

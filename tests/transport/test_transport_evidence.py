@@ -33,6 +33,7 @@ from conformance.transport.evidence import (
     Request,
     Trouble,
     curl,
+    on_one_connection,
 )
 from conformance.transport.redaction import KEY_LABEL, Redactor
 
@@ -321,6 +322,18 @@ def curl_of(credential: Credential, variable: str = "MY_KEY") -> str:
 def test_a_plain_curl_line() -> None:
     assert curl_of(VALID) == """curl -sS -i -H "Authorization: Bearer ${MY_KEY}" 'http://h'"""
     assert curl_of(NOBODY) == "curl -sS -i 'http://h'"
+
+
+def test_curl_lines_on_one_connection() -> None:
+    once, then = (
+        curl_of(VALID, "$(cat /k)"),
+        "KEY=$(cat /k); curl -sS -i -H \"Authorization: Bearer ${KEY%?}\" 'http://h'",
+    )
+    assert on_one_connection([once, then]) == (
+        """KEY=$(cat /k); curl -sS -i -H "Authorization: Bearer $(cat /k)" 'http://h' """
+        """--next -sS -i -H "Authorization: Bearer ${KEY%?}" 'http://h'"""
+    )
+    assert on_one_connection([once]) == once
 
 
 def fields_of(words: list[str]) -> set[str]:

@@ -60,28 +60,25 @@ def shows_browsers_a_page(service: Service) -> None:
     amend.responses(service, change)
 
 
+def _in_xml(service: Service, status: int) -> None:
+    def change(request: Request, response: Response) -> Response | None:
+        if response.status != status or not request.headers.get("accept", "").startswith("application/xml"):
+            return None
+        return Response(status, b"<error/>", {**response.headers, "Content-Type": "application/xml"})
+
+    amend.responses(service, change)
+
+
 @fault("ERR-1")
 def finds_nothing_in_xml_for_those_who_accept_it(service: Service) -> None:
-    """Sends 404 in XML to clients that accept it first."""
-
-    def change(request: Request, response: Response) -> Response | None:
-        if response.status != 404 or not request.headers.get("accept", "").startswith("application/xml"):
-            return None
-        return Response(404, b"<error/>", {**response.headers, "Content-Type": "application/xml"})
-
-    amend.granted(service, change)
+    """Sends 404 as XML to those who accept XML and name it first."""
+    _in_xml(service, 404)
 
 
 @fault("ERR-1")
 def refuses_in_xml_who_accept_it(service: Service) -> None:
     """Sends 401 as XML to those who accept XML and name it first."""
-
-    def change(request: Request, response: Response) -> Response | None:
-        if response.status != 401 or not request.headers.get("accept", "").startswith("application/xml"):
-            return None
-        return Response(401, b"<error/>", {**response.headers, "Content-Type": "application/xml"})
-
-    amend.responses(service, change)
+    _in_xml(service, 401)
 
 
 @fault("ERR-1")

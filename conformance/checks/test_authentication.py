@@ -14,6 +14,7 @@ from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.contract.jsontext import NotJson, integer
+from conformance.contract.listing import alike
 from conformance.contract.validators import as_json, shown
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer, turned_away
@@ -346,6 +347,8 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
         labels = ", ".join(answer.exchange.credential for answer in answers[:3])
         verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers[:1])
     if taken.listing is not None:
+        if not alike(verify.listing(between).by_id.get(control_order), taken.listing.by_id.get(control_order)):
+            raise verify.Inconclusive(f"order {control_order}, to which nothing was done, changed as well", "LIST-9")
         shown_by = [answers[0] for answers in refusals]
         verify.unchanged(tried, taken.listing, between, since="the cancels were refused", shown_by=shown_by)
 

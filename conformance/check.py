@@ -38,6 +38,11 @@ class Needs:
         return bool(self.pending or self.shipped or self.chosen_ids or self.many_orders)
 
     @property
+    def more_than_lists(self) -> bool:
+        """Whether it needs what static lists of orders cannot provide."""
+        return self.chosen_ids or self.many_orders or self.empty_store
+
+    @property
     def words(self) -> frozenset[str]:
         """The needs in the words of the catalogue."""
         told = {
@@ -125,7 +130,7 @@ def exclusion(needs: Needs, target: Target) -> str | None:
         return None
     if target.states is None:
         return "no state provider hands out orders for this target"
-    if target.states.static and (needs.chosen_ids or needs.many_orders or needs.empty_store):
+    if target.states.static and needs.more_than_lists:
         return "static lists of orders cannot provide this"
     if needs.chosen_ids and target.mode is not Mode.FULL:
         return "only in mode full is the state provider asked for ids of the suite's choice"
@@ -170,8 +175,7 @@ def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int,
     The requirements take turns, the most telling first, each with its most modest check: few ids reach many of them.
     What walks against the model comes last. A check that cannot have all that it needs gets none, and leaves them.
     """
-    takers = [check for check in checks if check.needs.orders]
-    takers = [check for check in takers if not (check.needs.chosen_ids or check.needs.many_orders)]
+    takers = [check for check in checks if check.needs.orders and not check.needs.more_than_lists]
     by_modesty = sorted(takers, key=lambda check: (check.needs.pending + check.needs.shipped, check.id))
     turn: Counter[tuple[bool, str]] = Counter()
     queue = []

@@ -235,8 +235,7 @@ def test_static_ids_are_shared_out_once(pending: int, shipped: int, rng: Any) ->
         needs = by_id[name].needs
         assert (len(share[0]), len(share[1])) == (needs.pending, needs.shipped)
         assert needs.orders
-        assert not needs.chosen_ids
-        assert not needs.many_orders
+        assert not (needs.chosen_ids or needs.many_orders or needs.empty_store)
 
 
 def test_requirements_take_turns_and_the_most_telling_come_first() -> None:
@@ -249,6 +248,8 @@ def test_requirements_take_turns_and_the_most_telling_come_first() -> None:
     assert [name for name in got if name.startswith("model.")] == got[-sum(n.startswith("model.") for n in got) :]
     assert set(MOST_TELLING) <= catalogue.load().requirements.keys()
     assert by_id[next(iter(allot(CHECKS, (1,), ())))].requirement == MOST_TELLING[0]
+    few = {by_id[name].requirement for name in allot(CHECKS, (1, 2), (3,))}
+    assert few == {"CANCEL-1", "CANCEL-3", "CANCEL-6"}
 
 
 def test_what_one_check_cannot_have_is_left_to_the_next() -> None:

@@ -235,7 +235,7 @@ def test_static_ids_are_shared_out_once(pending: int, shipped: int, rng: Any) ->
         needs = by_id[name].needs
         assert (len(share[0]), len(share[1])) == (needs.pending, needs.shipped)
         assert needs.orders
-        assert not (needs.chosen_ids or needs.many_orders or needs.empty_store)
+        assert True not in (needs.chosen_ids, needs.many_orders, needs.empty_store)
 
 
 def test_requirements_take_turns_and_the_most_telling_come_first() -> None:

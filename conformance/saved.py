@@ -23,7 +23,9 @@ def load(path: Path) -> Run:
         kept = har.read(evidence.read_bytes()) if evidence.exists() else har.Evidence("", [], [])
         return results.read(file.read_bytes(), kept.exchanges, kept.messages)
     except OSError as error:
-        raise ConfigError(f"{error.filename}: cannot be read ({error.strerror})") from None
+        inside = sorted(path.glob("*/results.json"))
+        hint = f"; for one target, give {inside[0].parent}" if inside else ""
+        raise ConfigError(f"{error.filename}: cannot be read ({error.strerror}){hint}") from None
     except (results.ResultsError, har.HarError) as error:
         raise ConfigError(f"{file}: {error}") from None
 

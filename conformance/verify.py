@@ -148,9 +148,9 @@ def refusal(answer: Answer) -> bool:
 
 
 def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = None) -> None:
-    """Demand a `refusal` of every request; the message counts the other answers and names the first. They came on the
-    connection that `after` had come on before, if that is given."""
-    wrong = [answer for answer in answers if not refusal(answer)]
+    """Demand a `refusal` of every request; the message counts the other answers and names the first, successes before
+    all others. They came on the connection that `after` had come on before, if that is given."""
+    wrong = sorted((answer for answer in answers if not refusal(answer)), key=lambda answer: not answer.succeeded)
     if wrong:
         not_sporadic(wrong[0], 401)
         named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])

@@ -105,3 +105,11 @@ def test_unreadable_results_are_usage_errors(
     assert main(["compare", str(path), str(path)]) == 2
     assert main(["report", str(path)]) == 2
     assert "results.json" in capsys.readouterr().err
+
+
+def test_a_report_folder_is_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It holds one for each target."""
+    (tmp_path / "staging").mkdir()
+    (tmp_path / "staging" / "results.json").write_text("{}", encoding="utf-8")
+    assert main(["compare", str(tmp_path), str(tmp_path)]) == 2
+    assert f"; for one target, give {tmp_path / 'staging'}" in capsys.readouterr().err

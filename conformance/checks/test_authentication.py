@@ -155,8 +155,16 @@ def test_no_disguise_lists_without_key(api: Api) -> None:
     for answer in api.send_all(disguises):
         shown = known & shown_ids(answer)
         if shown:
-            received = f"{answer.exchange.received} with {len(shown)} of the orders"
+            received = f"{answer.exchange.received} with {len(shown)} of the orders, {disguise(answer)}"
             raise verify.Failed("no order shown, since the key is missing", received, answer)
+
+
+def disguise(answer: Answer) -> str:
+    """What a request had in the place of a key, for "received"."""
+    request = answer.request
+    fields = ", ".join(name for name, _ in request.headers)
+    query = f"?{request.query}" if request.query else ""
+    return f"with {fields}" if fields else f"to {request.method} {request.path}{query}"
 
 
 def shown_ids(answer: Answer) -> frozenset[int]:
@@ -193,7 +201,8 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
         if served and answer.request.query and not answer.succeeded:
             served = api.send(replace(plain, query="example=1")).status != answer.status
         if served or answer.succeeded:
-            raise verify.Failed("no answer but a refusal, since the key is missing", verify.describe(answer), answer)
+            received = f"{verify.describe(answer)}, {disguise(answer)}"
+            raise verify.Failed("no answer but a refusal (401), since the key is missing", received, answer)
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=2)

@@ -315,9 +315,14 @@ class Early(KeyboardInterrupt):
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
-    for ending in ENDING:  # pipelines send a second one soon after
-        signal.signal(ending, signal.SIG_IGN)
+    _heed_no_more()
     raise Early(f"signal {number}")
+
+
+def _heed_no_more() -> None:
+    """Pipelines send a second signal soon after the first."""
+    for ending in ENDING:
+        signal.signal(ending, signal.SIG_IGN)
 
 
 # Each command imports what it needs, so that `--help` does not wait for pytest.
@@ -332,6 +337,8 @@ def _run(options: argparse.Namespace) -> int:
     # From the first moment on: what is imported now takes longer than some pipelines wait.
     for number in ENDING:
         signal.signal(number, _interrupt)
+    # As it ends, Python gives signals back their own effect, which is to end the process with another status.
+    atexit.register(_heed_no_more)
     if options.plan:
         from conformance import planning
 

@@ -31,6 +31,8 @@ FAR = 0.05
 #: Where the service is far away: how many checks are under way at once; or how many independent requests, where one
 #: process runs all checks.
 SIDE_BY_SIDE = 20
+#: How many listings tell how long one takes where that varies.
+ALONE = 5
 #: Seconds by which a busy machine may delay that many requests.
 SLACK = 0.1
 #: Ids of two orders, one placed after the other, that are no further apart than this come from a counter; others may
@@ -114,6 +116,12 @@ def side_by_side(session: Session) -> int:
             break
     # What answers one at a time, and slowly, would be too late for some of any requests that are sent together.
     session.client.one_by_one = any(exchange.trouble == Trouble.TIMEOUT for exchange in together)
+    if not several and not session.client.one_by_one and sum(map(_is_far, together)) > len(together) / 2:
+        mark = len(session.recorder.exchanges)
+        with suppress(ServiceGone):
+            for _ in range(ALONE):
+                client.send(asked)
+        several = _sooner_than_in_turn(session.recorder.since(mark), together)
     with suppress(ServiceGone):  # its endpoint gives up after a few
         while session.client.one_by_one and client.send(asked).status is None:
             pass  # it is still at those that nobody waits for any more
@@ -135,6 +143,15 @@ def _several_at_once(seen: list[Exchange], together: list[Exchange]) -> bool | N
     if latest < 2 * alone + SLACK:
         return True
     return None if latest < SIDE_BY_SIDE / 2 * alone else False
+
+
+def _sooner_than_in_turn(alone: list[Exchange], together: list[Exchange]) -> bool:
+    """Whether a service that answers now sooner, now later, took much less for those `together` than it would have
+    taken for as many one after the other, by some that were sent `alone`."""
+    if len(alone) < ALONE or any(exchange.status != 200 for exchange in (*alone, *together)):
+        return False
+    in_turn = sum(exchange.seconds for exchange in alone) / len(alone) * len(together)
+    return max(exchange.seconds for exchange in together) < in_turn / 4
 
 
 def _is_far(listing: Exchange) -> bool:

@@ -92,6 +92,20 @@ def printed(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
+def test_interrupted_again_and_again(tmp_path: Path, reference: ReferenceServer, workers: str) -> None:
+    """To the last moment: the first signal is the one that counts."""
+    before = listed(reference)
+    process = begin(tmp_path, reference, *SLOWLY, "-n", workers, start_new_session=True)
+    holds_orders(process, int(workers), reference, before)
+    while process.poll() is None:
+        os.killpg(process.pid, signal.SIGTERM)
+        time.sleep(0.001)
+    assert process.returncode == 130, printed(tmp_path)
+    assert written(tmp_path)["run"]["complete"] is False
+    assert listed(reference) == before
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize(
     "signals",
     [(signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM), (signal.SIGHUP,)],

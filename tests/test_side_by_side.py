@@ -174,6 +174,16 @@ class _Stalls(_Listing):
         super().do_GET()
 
 
+class _Varies(_Listing):
+    """Answers some requests ten times as fast as others."""
+
+    pauses = itertools.cycle((0.1, 1.0, 0.4, 0.7))
+
+    def do_GET(self) -> None:
+        time.sleep(next(self.pauses))
+        super().do_GET()
+
+
 class _Patient(ThreadingHTTPServer):
     request_queue_size = 64  # else some of many connections at once are only tried again a second later
 
@@ -184,6 +194,12 @@ def test_a_moment_of_standing_still_makes_no_run_slow(monkeypatch: pytest.Monkey
     with looked_at(_Patient(("127.0.0.1", 0), _Stalls)) as session:
         assert preflight.side_by_side(session) == preflight.SIDE_BY_SIDE
         assert len(session.recorder.exchanges) > 2 * preflight.SIDE_BY_SIDE
+
+
+def test_many_at_once_where_answers_take_now_long_now_short() -> None:
+    """One after the other, a run against such a service takes minutes."""
+    with looked_at(_Patient(("127.0.0.1", 0), _Varies), timeout=60.0) as session:
+        assert preflight.side_by_side(session) == preflight.SIDE_BY_SIDE
 
 
 def test_who_answers_one_at_a_time_and_slowly_is_asked_so() -> None:

@@ -121,7 +121,7 @@ def side_by_side(session: Session) -> int:
         with suppress(ServiceGone):
             for _ in range(ALONE):
                 client.send(asked)
-        several = _sooner_than_in_turn(session.recorder.since(mark), together)
+        several = _no_later_than_alone(session.recorder.since(mark), together)
     with suppress(ServiceGone):  # its endpoint gives up after a few
         while session.client.one_by_one and client.send(asked).status is None:
             pass  # it is still at those that nobody waits for any more
@@ -145,13 +145,13 @@ def _several_at_once(seen: list[Exchange], together: list[Exchange]) -> bool | N
     return None if latest < SIDE_BY_SIDE / 2 * alone else False
 
 
-def _sooner_than_in_turn(alone: list[Exchange], together: list[Exchange]) -> bool:
-    """Whether a service that answers now sooner, now later, took much less for those `together` than it would have
-    taken for as many one after the other, by some that were sent `alone`."""
+def _no_later_than_alone(alone: list[Exchange], together: list[Exchange]) -> bool:
+    """Whether a service that answers now sooner, now later, has answered those `together` about as soon as the latest
+    of some that were sent `alone`. (One with a few workers takes as many times longer as it has too few of them.)"""
     if len(alone) < ALONE or any(exchange.status != 200 for exchange in (*alone, *together)):
         return False
-    in_turn = sum(exchange.seconds for exchange in alone) / len(alone) * len(together)
-    return max(exchange.seconds for exchange in together) < in_turn / 4
+    slowest, latest = (max(exchange.seconds for exchange in each) for each in (alone, together))
+    return latest < 2 * slowest + SLACK
 
 
 def _is_far(listing: Exchange) -> bool:

@@ -184,6 +184,17 @@ class _Varies(_Listing):
         super().do_GET()
 
 
+class _Few(_Listing):
+    """Has five workers."""
+
+    workers = threading.Semaphore(5)
+
+    def do_GET(self) -> None:
+        with self.workers:
+            time.sleep(0.2)
+            super().do_GET()
+
+
 class _Patient(ThreadingHTTPServer):
     request_queue_size = 64  # else some of many connections at once are only tried again a second later
 
@@ -200,6 +211,12 @@ def test_many_at_once_where_answers_take_now_long_now_short() -> None:
     """One after the other, a run against such a service takes minutes."""
     with looked_at(_Patient(("127.0.0.1", 0), _Varies), timeout=60.0) as session:
         assert preflight.side_by_side(session) == preflight.SIDE_BY_SIDE
+
+
+def test_a_far_service_with_a_few_workers_is_not_swamped() -> None:
+    """All requests of many checks at once might wait for longer than the suite does."""
+    with looked_at(_Patient(("127.0.0.1", 0), _Few)) as session:
+        assert preflight.side_by_side(session) == 1
 
 
 def test_who_answers_one_at_a_time_and_slowly_is_asked_so() -> None:

@@ -153,10 +153,14 @@ class Options:
 def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) -> list[Target | None]:
     """The targets called `names`, in order; None stands for the reference, which the suite starts itself.
 
-    Without a name: the unnamed target if `options` has a base URL, else the reference. Who is only `looking` need not
-    confirm mode full for a protected target, which is then in mode guarded. Raises ConfigError.
+    Without a name: the unnamed target if `options` has a base URL, else the reference; but where they describe a
+    service in other ways its URL was forgotten, and the reference's verdict would be taken for its own. Who is only
+    `looking` need not confirm mode full for a protected target, which is then in mode guarded. Raises ConfigError.
     """
     if not names:
+        for option in ("api_key_env", "states_url", "ca_bundle", "client_cert", "proxy"):
+            if getattr(options, option) and not options.base_url:
+                raise ConfigError(f"--{option.replace('_', '-')} is given, and no service: add --base-url, or a target")
         names = (UNNAMED,) if options.base_url else (REFERENCE,)
     if options.base_url and len(names) > 1:
         raise ConfigError("--base-url describes one target, and more than one is named: put them into a targets.toml")

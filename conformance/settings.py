@@ -97,10 +97,6 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
         client_cert=values.get("client_cert"),
         proxy=values.get("proxy"),
     )
-    if not options.base_url:
-        for flag, value in (("--api-key-env", options.api_key_env), ("--states-url", options.states_url)):
-            if value and not options.config and not Path("targets.toml").exists():
-                raise ConfigError(f"{flag} describes a target, so it needs --base-url or a configured target")
     return Settings(
         targets=targets,
         options=options,

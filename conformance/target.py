@@ -160,7 +160,8 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
     if not names:
         for option in ("api_key_env", "states_url", "ca_bundle", "client_cert", "proxy"):
             if getattr(options, option) and not options.base_url:
-                raise ConfigError(f"--{option.replace('_', '-')} is given, and no service: add --base-url, or a target")
+                flag = f"--{option.replace('_', '-')}"
+                raise ConfigError(f"{flag} describes a target, so it needs --base-url or a configured target")
         names = (UNNAMED,) if options.base_url else (REFERENCE,)
     if options.base_url and len(names) > 1:
         raise ConfigError("--base-url describes one target, and more than one is named: put them into a targets.toml")

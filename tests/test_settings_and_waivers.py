@@ -112,8 +112,6 @@ def test_an_empty_value_is_not_taken_for_none(flag: str) -> None:
         ({"max_body": 4097}, "--max-body 4097"),
         ({"seed": -1}, "--seed -1: a whole number from 0 to 2^63 - 1"),
         ({"seed": 2**63}, "--seed 9223372036854775808"),
-        ({"api_key_env": "KEY"}, "--api-key-env describes a target, so it needs --base-url or a configured target"),
-        ({"states_url": "http://h"}, "--states-url describes a target"),
     ],
 )
 def test_what_is_wrong_is_said(values: dict[str, Any], said: str) -> None:

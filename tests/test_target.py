@@ -473,7 +473,7 @@ def test_an_unnamed_target_needs_its_key() -> None:
 
 @pytest.mark.parametrize("option", ["api_key_env", "states_url", "ca_bundle", "client_cert", "proxy"])
 def test_a_service_without_its_base_url_is_not_the_reference(option: str) -> None:
-    with pytest.raises(ConfigError, match=f"--{option.replace('_', '-')} is given, and no service: add --base-url"):
+    with pytest.raises(ConfigError, match=f"--{option.replace('_', '-')} describes a target, so it needs --base-url"):
         resolve((), Options(**{option: "KEY"}))
     assert resolve(("reference",), Options(**{option: "KEY"})) == [None]
 

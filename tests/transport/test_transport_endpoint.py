@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from pathlib import Path
@@ -211,6 +212,13 @@ def test_silence_to_requests_under_way_together_counts_once() -> None:
 
 
 # --- TLS
+
+
+def test_authorities_are_taken_whatever_the_interpreter_thinks_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    strict = ssl.create_default_context()
+    strict.verify_flags |= ssl.VERIFY_X509_STRICT  # as from 3.13 on
+    monkeypatch.setattr(ssl, "create_default_context", lambda cafile: strict)
+    assert not Endpoint(target("https://h/v1")).ssl_context.verify_flags & ssl.VERIFY_X509_STRICT
 
 
 def test_files_that_are_no_certificates(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property, partial
+from threading import Lock
 from weakref import WeakValueDictionary
 
 import httpcore
@@ -216,6 +218,8 @@ class Client:
         self._largest = 0
         self._near = False
         self.one_by_one = False  # whether the service is never to be sent requests together
+        self._turn = Lock()  # of whoever sends a request again that was one of too many at once
+        self._at_most: int | None = None  # how many leave together, once a limit of the service has shown
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
 
     def send(self, request: Request) -> Answer:
@@ -233,14 +237,18 @@ class Client:
         for request in ordered:
             self.guard.check(request.method, request.path)
         attempts: list[Sequence[Answer]] = []
-        while len(attempts) < len(ordered) and (
-            len(ordered) == 1 or self.one_by_one or self._largest > HEAVY or (self._near and not at_once)
-        ):
-            attempts.append(self._attempts(ordered[len(attempts)]))
-        if len(attempts) < len(ordered):
-            attempts += self._threads.map(partial(self._attempts, crowded=True), ordered[len(attempts) :])
+        while len(attempts) < len(ordered):
+            rest = ordered[len(attempts) :]
+            alone = len(ordered) == 1 or self.one_by_one or self._largest > HEAVY
+            if alone or (not at_once and (self._near or self._at_most == 1)):
+                attempts.append(self._attempts(rest[0]))
+                continue
+            together = rest if at_once else rest[: self._at_most]
+            tried = list(self._threads.map(partial(self._attempts, crowded=True), together))
             if not at_once:
-                attempts = [self._alone(tries) if tries else tries for tries in attempts]
+                tried = [self._alone(tries) if tries else tries for tries in tried]
+                self._narrow(tried)
+            attempts += tried
         self.keep(*(answer for tries in attempts for answer in tries))
         for request, tries in zip(ordered, attempts, strict=True):
             if not tries:
@@ -294,6 +302,12 @@ class Client:
         self._threads.shutdown()
         self._threads = ThreadPoolExecutor(together, thread_name_prefix="send")
 
+    def _narrow(self, attempts: Iterable[Sequence[Answer]]) -> None:
+        """Have half as many in flight where one was answered 429, in the end one: the limit may be on those at once,
+        and whoever meets it is told to wait for seconds."""
+        if any(answer.status == 429 for tries in attempts for answer in tries):
+            self._at_most = max(1, (self._at_most or TOGETHER) // 2)
+
     def close(self) -> None:
         """Close what is open."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -302,17 +316,20 @@ class Client:
     def _attempts(self, request: Request, *, crowded: bool = False) -> Sequence[Answer]:
         since = time.monotonic()
         answers: list[Answer] = []
-        while True:
-            try:
-                self.endpoint.before(request)
-            except ServiceGone:
-                return answers
-            answer = self._once(request, crowded or self.endpoint.crowded)
-            self._near = answer.exchange.seconds < NEAR
-            self.endpoint.after(request, answer.exchange)
-            answers.append(answer)
-            if not self.endpoint.waits(answer.exchange, pause(answer), since):
-                return answers
+        with ExitStack() as turn:
+            while True:
+                try:
+                    self.endpoint.before(request)
+                except ServiceGone:
+                    return answers
+                answer = self._once(request, crowded or self.endpoint.crowded)
+                self._near = answer.exchange.seconds < NEAR
+                self.endpoint.after(request, answer.exchange)
+                answers.append(answer)
+                if not self.endpoint.waits(answer.exchange, pause(answer), since):
+                    return answers
+                if crowded and len(answers) == 1:  # else all would come again together
+                    turn.enter_context(self._turn)
 
     def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
         """`tries`, and where the last of a request was one too many at once, those of the same request without others.

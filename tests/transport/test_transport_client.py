@@ -547,6 +547,28 @@ def test_a_limit_of_requests_at_once_is_kept_to(too_many: bytes | None) -> None:
         assert not any(exchange.undecided for exchange in exchanges)
 
 
+def test_a_limit_of_requests_at_once_that_is_waited_for_is_met_a_few_times_only() -> None:
+    """Else each batch would cost the seconds that the service tells whoever is one too many to wait."""
+
+    def late(talk: Conversation) -> None:
+        talk.send(answer("429 One at a time", b"", "Retry-After: 0"))
+        talk.hang_up()
+
+    with serving(at_most(1, late)) as service, session(service.base_url) as opened:
+        opened.client._near = False
+        statuses = [found.status for _ in range(3) for found in opened.client.send_all([LIST] * 4)]
+        assert statuses == [200] * 12
+        exchanges = opened.recorder.exchanges
+        seen = len(exchanges)
+        assert seen > 12
+        opened.client.send_all([LIST] * 4)
+        assert len(exchanges) == seen + 4  # one by one by now
+        assert not opened.client.one_by_one  # who wants an overlap still has it
+        again = opened.client.send_all([LIST] * 4, at_once=True)
+        assert [found.status for found in again] == [200] * 4
+        assert len(exchanges) > seen + 8
+
+
 def test_a_cancel_that_was_dropped_among_others_is_not_sent_again() -> None:
     """It may have been done."""
     with serving(at_most(1, Conversation.hang_up)) as service, session(service.base_url, mode=Mode.FULL) as opened:

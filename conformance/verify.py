@@ -191,9 +191,9 @@ def listing(answer: Answer) -> Listing:
 
 def without_ids(found: Listing) -> str:
     """How many elements of a listing may be any order."""
-    if found.odd_ids:
-        return f"{found.odd_ids} elements of the listing have an id that is no integer"
-    return f"{found.without_id} elements of the listing have no id"
+    count = found.odd_ids or found.without_id
+    have = "element of the listing has" if count == 1 else "elements of the listing have"
+    return f"{count} {have} {'an id that is no integer' if found.odd_ids else 'no id'}"
 
 
 def not_shown(reason: str, found: Listing) -> Inconclusive:

@@ -65,6 +65,11 @@ def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, met: set[str]
     lost = [order for order in cancels if order not in found.by_id]
     for order in lost:
         verify.step(cancels[order], 409, "CANCEL-3")
+    if lost == [0] and found.without_id > found.odd_ids:
+        # Some serialisers leave out what is zero, and no field is required (section 2).
+        if len(cancels) == 1:
+            raise verify.Excluded("an order with the id 0 may be the one in the listing that has no id")
+        lost = []
     if lost and len(lost) <= found.without_id:
         raise verify.Inconclusive(verify.without_ids(found))
     # What a refused cancel took from the listing is for CANCEL-4 to say.

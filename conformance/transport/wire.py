@@ -175,7 +175,15 @@ class Connection:
         since = time.monotonic()
         self.prepare(request, last=last, minimal=minimal)
         self.release()
-        return self._concluded(since, last=last, minimal=minimal)
+        answer = self._concluded(since, last=last, minimal=minimal)
+        if minimal:
+            answer.sender = self._minimal
+        return answer
+
+    def _minimal(self, request: Request) -> Answer:
+        """The answer to a minimal request on a new connection."""
+        with type(self)(self._client) as connection:
+            return connection.exchange(request, last=True, minimal=True)
 
     def set_off(self, request: Request) -> None:
         """Begin an `exchange` that `conclude` ends: meanwhile the client may send others."""

@@ -147,6 +147,12 @@ def lists_ids_only(service: Service) -> None:
 
 
 @variant()
+def leaves_out_what_is_zero(service: Service) -> None:
+    """Leaves out numbers that are 0 and flags that are false, the id 0 too, as serialisers do that omit zero values."""
+    amend.orders(service, lambda _, fields: {name: value for name, value in fields.items() if value})
+
+
+@variant()
 def leaves_out_some_fields_of_some_orders(service: Service) -> None:
     """Leaves out another field in each order, never the id."""
     optional = ("petId", "quantity", "shipDate", "complete")

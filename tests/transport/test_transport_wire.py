@@ -69,6 +69,15 @@ def test_the_bare_minimum() -> None:
         ]
 
 
+def test_the_bare_minimum_is_repeated_as_such() -> None:
+    with serving(OK) as service, session(service.base_url) as opened:
+        with opened.wire.connect() as connection:
+            bare = connection.exchange(LIST, minimal=True)
+        bare.repeat()
+        opened.client.send(LIST).repeat()
+        assert [b"accept:" in request.lower() for request in service.requests] == [False, False, True, True]
+
+
 def test_the_guard_stands_before_the_wire() -> None:
     with serving(OK) as service, session(service.base_url, Mode.OBSERVE) as opened:
         with opened.wire.connect() as connection, pytest.raises(Refused):

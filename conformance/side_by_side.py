@@ -91,7 +91,7 @@ class SideBySide:
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe(duplex=False)
         name = f"process {next(self._numbers)}"
-        process = context.Process(target=self._work, args=(session, own, name, theirs, left), name=name)
+        process = context.Process(target=self._work, args=(session, own, name, ours, theirs, left), name=name)
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would leave it to itself
         try:
             process.start()
@@ -157,8 +157,17 @@ class SideBySide:
     # --- the others
 
     def _work(
-        self, session: pytest.Session, own: plugin.Plugin, name: str, pipe: Connection, left: Sequence[pytest.Item]
+        self,
+        session: pytest.Session,
+        own: plugin.Plugin,
+        name: str,
+        theirs: Connection,
+        pipe: Connection,
+        left: Sequence[pytest.Item],
     ) -> None:
+        # What only the command's own process reads: else nobody here would notice that it was killed.
+        for end in (theirs, *self._processes):
+            end.close()
         config = session.config
         own.become(name)
         config.pluginmanager.unregister(self._silenced)
@@ -174,10 +183,13 @@ class SideBySide:
                 session._setupstate.teardown_exact(None)  # gives back the orders of the check
                 for told in own.unfinished():
                     _send(pipe, "unfinished", told)
+            _send(pipe, "ended", None)
+        except BrokenPipeError:  # there is nobody any more whom this could be for
+            session._setupstate.teardown_exact(None)
         except Exception:  # of the suite itself; what is held then is given back by the ledger
             _send(pipe, "broken", own.clean(traceback.format_exc()))
+            _send(pipe, "ended", None)
         own.close()
-        _send(pipe, "ended", None)
 
     def _taken(self, left: Sequence[pytest.Item]) -> Iterator[Sequence[pytest.Item]]:
         if left:

@@ -86,7 +86,11 @@ def settled(answer: Answer) -> Answer:
         raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way{advice}", "HTTP-1")
     if answer.status == 429:
         delay = retry_after(answer)
-        why = "again and again" if delay is None else f"and {delay:g} s to wait are more than a run waits"
+        why = (
+            "again and again"
+            if delay is None
+            else f"and to wait {delay:g} s more is too long, for one request or in all"
+        )
         raise Inconclusive(f"{exchange.line} answered 429, {why}; {FEWER}", "HTTP-1")
     return answer
 

@@ -287,6 +287,22 @@ def test_killed(tmp_path: Path, reference: ReferenceServer, delay: float | None)
     assert {path.name for path in folder.iterdir()} == set(before)
 
 
+def test_killed_without_what_it_has_started(tmp_path: Path, reference: ReferenceServer) -> None:
+    """The workers return what they hold and end, where there is nobody left to report to."""
+    before = listed(reference)
+    process = begin(tmp_path, reference, "--only", "CANCEL-1", "--budget", "quick", "--rate-limit", "20/s", "-n", "2")
+    holds_orders(process, 2, reference, before)
+    workers = workers_of(process)
+    process.kill()
+    assert process.wait(PATIENCE) == -signal.SIGKILL
+    deadline = time.monotonic() + PATIENCE
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert listed(reference) <= before
+    assert "Traceback" not in printed(tmp_path)
+
+
 # --- where nothing can be written
 
 

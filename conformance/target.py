@@ -130,6 +130,11 @@ class Target:
     proxy: str | None = None
     key_file: str | None = None  # where the key was read from, if from a file
 
+    @property
+    def places_orders(self) -> bool:
+        """Whether there is a state provider that places orders, and not lists of them."""
+        return self.states is not None and not self.states.static
+
 
 @dataclass(frozen=True)
 class Options:

@@ -101,7 +101,10 @@ NEAR_MISSES = (
     ),
 )
 #: Words that are nobody's key and that a careless service lets pass.
-STRANGERS = ("null", "undefined", "none", "true", "0", "test", "admin", "x", "not-the-key", "false", "constructor")
+STRANGERS = (
+    "null", "undefined", "none", "None", "NULL", "nil", "true", "0", "test", "admin", "x", "not-the-key", "false",
+    "constructor",
+)  # fmt: skip
 #: Keys of examples that were never changed.
 DEFAULTS = ("special-key", "YOUR_API_KEY", "changeme", "secret", "12345", "API_KEY")
 #: Patterns: no tokens (RFC 6750 section 2.1), and all too good where a key is looked up by one. Nothing that looks like
@@ -210,7 +213,8 @@ COOKIES = ("api_key", "token", "access_token", "Authorization", "session")
 RARE_HEADERS = (
     "ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key", "X-Auth-Key", "Private-Token",
     "X-Forwarded-Access-Token", "Ocp-Apim-Subscription-Key", "X-ApiKey", "X-API-Token", "X-Session-Token", "X-Auth",
-    "X-Goog-Api-Key", "Sec-WebSocket-Protocol", "AuthToken", "X-Client-Key", "Bearer",
+    "X-Goog-Api-Key", "Sec-WebSocket-Protocol", "AuthToken", "X-Client-Key", "Bearer", "X-Amz-Security-Token",
+    "X-Original-Authorization",
 )  # fmt: skip
 RARE_COOKIES = ("apikey", "apiKey", "auth", "jwt", "key", "sid", "auth_token", "accessToken", "X-API-Key")
 
@@ -252,6 +256,7 @@ PARAMETERS = ("api_key", "apikey", "access_token", "token", "key", "bearer")
 RARE_PARAMETERS = (
     "apiKey", "accessToken", "auth", "auth_token", "authorization", "jwt", "api-key", "API_KEY", "private_token",
     "subscription-key", "api_token", "code", "secret", "auth_key", "authToken", "bearer_token", "x-api-key",
+    "access-token", "sig",
 )  # fmt: skip
 
 #: About as many characters of values as go into one query: a longer one is refused for its length.

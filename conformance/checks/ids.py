@@ -83,6 +83,8 @@ MALFORMED = {
     "bytes that are no UTF-8": "%FF",
     "a very long number": "9" * 200,
 }
+#: What tells that an id is malformed.
+MALFORMED_STATUSES = frozenset({400, 405, 422})
 OUTSIDE = {"2^63": str(2**63), "-2^63 - 1": str(-(2**63) - 1), "2^64": str(2**64), "10^30": str(10**30)}
 #: What common frameworks read as the number that it is, or take for the order and a format. The specification shows
 #: none of it.

@@ -31,12 +31,15 @@ TRIES = 4
 PAUSE = 0.1
 #: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section
 #: 6.2.2.2): where the key is asked for by one spelling and orders are looked up by another, they are anybody's.
-SPELLINGS = ("/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}")
+SPELLINGS = (
+    "/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}", "/store/orders{};x",
+)  # fmt: skip
 #: What is told of clients that are let in without a key, by those in front of a service or who wrote it.
 VOUCHING_FIELDS = (
     ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
     ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),
     ("X-Authenticated-User", "admin"), ("X-Consumer-Username", "admin"), ("X-Client-Verify", "SUCCESS"),
+    ("User-Agent", "kube-probe/1.29 GoogleHC/1.0"),
 )  # fmt: skip
 #: What tells of a page of the same site, of a look ahead of a request, and of a look at whether the service is well.
 HARMLESS_FIELDS = (
@@ -58,7 +61,7 @@ def accepted(answer: Answer) -> None:
 
 def has_orders(target: Target) -> bool:
     """Whether a whole battery can be tried on a pending order."""
-    return target.mode is Mode.FULL and target.states is not None and not target.states.static
+    return target.mode is Mode.FULL and target.places_orders
 
 
 def cancels(api: Api, orders: Iterable[int], tried: Iterable[Credential]) -> list[Answer]:
@@ -126,8 +129,10 @@ def test_valid_key_cancels(api: Api, orders: Orders) -> None:
 
 @requirement("AUTH-2")
 def test_listing_without_key(api: Api) -> None:
-    """Lists without an Authorization header: 401, also where a browser asks, or a client that names JSON."""
+    """Lists without an Authorization header: 401, also where a browser asks, or a client that names JSON, or wants to
+    know whether anything has changed (RFC 9110 section 13.2.1: that comes after all else)."""
     asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), NAMES_JSON, BROWSER)]
+    asked.append(replace(api.ask_list(NOBODY, headers=(("If-None-Match", "*"),)), allowed=Allowed.OPEN))
     verify.refused(api.send_all(asked), since="the key is missing")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -383,10 +385,10 @@ def body_kind(answer: Answer) -> str:
 
 @requirement("CANCEL-5", mode=Mode.GUARDED)
 @pytest.mark.lengthy
-def test_absent_order_is_not_found(api: Api, target: Target) -> None:
+def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> None:
     """Cancels orders that do not exist, with ids drawn from all over int64: large, negative, near both ends: 404 every
     time. At the very ends, and in full mode among small ids, an order may have been cancelled before this run: there
-    any client error will do."""
+    any client error will do, but one that says that the id is malformed, unless a second cancel gets such, too."""
     found = api.listing()
     drawn = [*api.absent(4), *(-order for order in api.absent(2)), *ids.near_the_ends(api.rng)]
     common = [INT64.stop - 1, INT64.start]
@@ -404,9 +406,17 @@ def test_absent_order_is_not_found(api: Api, target: Target) -> None:
         raise verify.Inconclusive("the listing leaves no room for ids that no order could be mistaken for")
     for answer in api.send_all(api.ask_cancel(order) for order in never):
         verify.status(answer, 404, since="no such order exists")
-    for answer in api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in perhaps):
+    answers = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in perhaps)
+    for answer in answers:
         if verify.settled(answer).status == 401 or not answer.client_error:
             verify.status(answer, 404, since="no such order exists")
+    malformed = [answer for answer in answers if answer.status in ids.MALFORMED_STATUSES]
+    if malformed and target.mode is Mode.FULL and target.places_orders:
+        (order,) = orders.take(pending=1, looked_for=False).pending
+        verify.step(api.cancel(order), 204, "CANCEL-1")
+        again = verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX))
+        if again.status not in ids.MALFORMED_STATUSES:
+            verify.status(malformed[0], 404, since="no such order exists, and any integer may be an id")
 
 
 @requirement("CANCEL-5", mode=Mode.GUARDED)
@@ -489,23 +499,43 @@ def not_twice(api: Api, orders: Orders, draw: Callable[[Random], list[int]]) -> 
 
 #: How many more orders are placed beside those of a check, to see whether they stay in the listing.
 CROWD = 20
+#: How many that have something in common with an order are cancelled after it.
+KIN = 3
+#: Whether two elements of a listing have something in common by which a careless service may take both for one.
+Bond = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
+BONDS: tuple[Bond, ...] = (
+    lambda one, other: "petId" in one and bool(one["petId"] == other.get("petId")),
+    lambda one, other: "petId" not in one and "petId" not in other,
+    lambda one, other: "shipDate" in one and bool(one["shipDate"] == other.get("shipDate")),
+)
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=7, shipped=2)
 def test_other_orders_are_untouched(api: Api, orders: Orders, target: Target) -> None:
-    """Cancels one of several orders placed side by side, neither the first nor the last, and if it can one whose pet
-    has another order there: the others, and a crowd placed after them, are listed as before, the pending ones among
+    """Cancels a few of several orders placed side by side, neither the first nor the last, and if it can those whose
+    pet or ship date other pending and shipped ones have, too: the others are listed as before, the pending ones among
     them can still be cancelled, the shipped ones are still refused."""
     taken = orders.take(pending=7, shipped=2, looked_for=False)
-    static = target.states is None or target.states.static
-    crowd = orders.take(pending=0 if static else CROWD)
-    known = crowd.listing.by_id if crowd.listing else {}
-    pets = {order: known[order].get("petId") for order in taken.pending if order in known}
-    inner = taken.pending[1:-1]
-    shared = [order for order in inner if order in pets and list(pets.values()).count(pets[order]) > 1]
-    chosen = (shared or inner)[0]
-    others = [order for order in taken.pending if order != chosen]
-    untouched(api, chosen, others, taken.shipped, crowd.listing, crowd.pending)
+    crowd = orders.take(pending=CROWD if target.places_orders else 0)
+    pending = [*taken.pending, *crowd.pending]
+    inner = pending[1:-1]
+    bound = (
+        next((order for order in inner if kin(crowd.listing, order, group, bond)), None)
+        for bond, group in product(BONDS, (pending, taken.shipped))
+    )
+    chosen = [order for order in dict.fromkeys(bound) if order is not None] or inner[:1]
+    relatives = [other for order in chosen for other in kin(crowd.listing, order, pending)[:KIN]]
+    others = [order for order in dict.fromkeys([*taken.pending, *relatives]) if order not in chosen]
+    listed = [order for order in crowd.pending if order not in (*chosen, *others)]
+    untouched(api, orders, chosen, others, taken.shipped, crowd.listing, listed)
+
+
+def kin(found: Listing | None, order: int, others: Iterable[int], bond: Bond | None = None) -> list[int]:
+    """Those of `others` that the listing shows to have something in common with `order`, or that one `bond`."""
+    known = found.by_id if found is not None else {}
+    bonds = BONDS if bond is None else (bond,)
+    present = [other for other in others if other != order and other in known] if order in known else []
+    return [other for other in present if any(bond(known[order], known[other]) for bond in bonds)]
 
 
 @requirement("CANCEL-8", empty_store=True, pending=1, shipped=1)
@@ -517,22 +547,28 @@ def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_m
     if not already_met:
         orders.empty_store()
         taken = orders.take(pending=1, shipped=1, looked_for=False)
-        untouched(api, taken.pending[0], [], taken.shipped, None)
+        untouched(api, orders, taken.pending, [], taken.shipped, None)
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=3, shipped=2)
-def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders) -> None:
-    """Cancels a shipped order and an absent one: another pending order can still be cancelled, another shipped one is
-    still refused."""
+def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels a shipped order, if it can one whose pet or ship date a pending one has, too, and an absent one: another
+    pending order can still be cancelled, another shipped one is still refused, and a crowd is listed as before."""
+    crowd = orders.take(pending=CROWD if target.places_orders else 0, looked_for=False)
     taken = orders.take(pending=2, shipped=2)
-    refusals = [api.cancel(taken.shipped[0]), api.cancel(api.absent()[0])]
+    pending = [*taken.pending, *crowd.pending]
+    chosen, other = sorted(taken.shipped, key=lambda order: not kin(taken.listing, order, pending))
+    refusals = [api.cancel(chosen), api.cancel(api.absent()[0])]
     verify.step(refusals[0], 409, "CANCEL-3")
     verify.step(refusals[1], 404, "CANCEL-5")
     if taken.listing is not None:
         since = "only cancels of other orders were refused"
-        others = [*taken.pending, taken.shipped[1]]
-        verify.unchanged(others, taken.listing, api.list(), since=since, shown_by=refusals)
-    control, answer = (api.cancel(order) for order in taken.pending)
+        verify.unchanged([*pending, other], taken.listing, api.list(), since=since, shown_by=refusals)
+    relatives = kin(taken.listing, chosen, pending)
+    strangers = [order for order in pending if order not in relatives] or pending
+    related = (relatives or strangers)[0]
+    apart = [order for order in strangers if order != related][-1]
+    control, answer = (api.cancel(order) for order in (apart, related))
     if verify.settled(control).status != 204:
         control, answer = answer, control
     if verify.settled(control).status != 204:
@@ -546,28 +582,49 @@ def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None
     low bits: none of them is touched."""
     (base, *_) = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
     placed = orders.place(api.unmistakable(ids.similar(base)))
-    untouched(api, base, [order for order in placed.pending if order != base], [], placed.listing)
+    untouched(api, orders, [base], [order for order in placed.pending if order != base], [], placed.listing)
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)
+def test_orders_with_similar_large_ids_are_untouched(api: Api, orders: Orders) -> None:
+    """Cancels an order with an id above 2^53 among others that a double cannot tell from it: none of them is
+    touched."""
+    base = 2**53 + 4 * api.rng.randrange(1, 10**6)
+    placed = orders.place(api.unmistakable([base, base - 1, base + 1]))
+    if base not in placed.pending:
+        raise verify.Excluded("the id to be chosen could be mistaken for that of an order in the listing")
+    untouched(api, orders, [base], [order for order in placed.pending if order != base], [], placed.listing)
 
 
 def untouched(
-    api: Api, order: int, pending: list[int], shipped: list[int], before: Listing | None, listed: Sequence[int] = ()
+    api: Api,
+    orders: Orders,
+    chosen: Sequence[int],
+    pending: list[int],
+    shipped: list[int],
+    before: Listing | None,
+    listed: Sequence[int] = (),
 ) -> None:
-    """Cancel `order` and demand that the others are as they were: that cancel, having worked, is the control. Those
-    that are only to be `listed` as before are not cancelled."""
-    answer = api.cancel(order)
-    verify.step(answer, 204, "CANCEL-1")
-    since = f"only order {order} was cancelled"
+    """Cancel the orders `chosen` and demand that the others are as they were: those cancels, having worked, are the
+    control. Those that are only to be `listed` as before are not cancelled."""
+    control, *further = [api.cancel(order) for order in chosen]
+    verify.step(control, 204, "CANCEL-1")
+    for answer in further:
+        verify.still_pending(answer, control, since=f"only order {chosen[0]} was cancelled", shown_by=[control])
+    answers = [control, *further]
+    since = f"only {' and '.join(f'order {order}' for order in chosen)} was cancelled"
     if before is not None:
-        verify.unchanged([*pending, *shipped, *listed], before, api.list(), since=since, shown_by=[answer])
+        verify.unchanged([*pending, *shipped, *listed], before, api.list(), since=since, shown_by=answers)
     further = api.send_all(api.ask_cancel(other) for other in (*shipped, *pending))
     for other, refusal in zip(shipped, further, strict=False):
-        if verify.settled(refusal).status != 409:
-            verify.step(refusal, 404, "CANCEL-3")
-            raise verify.Failed(
-                f"order {other} still shipped, since {since}", verify.describe(refusal), answer, refusal
-            )
+        if verify.settled(refusal).status == 404:
+            received = verify.describe(refusal)
+            raise verify.Failed(f"order {other} still shipped, since {since}", received, *answers, refusal)
+        verify.still_shipped(
+            refusal, lambda: api.cancel(orders.take(shipped=1).shipped[0]), since=since, shown_by=answers
+        )
     for success in further[len(shipped) :]:
-        verify.still_pending(success, answer, since=since, shown_by=[answer])
+        verify.still_pending(success, control, since=since, shown_by=answers)
 
 
 # --- CANCEL-9: the id exactly

@@ -31,7 +31,7 @@ from conformance.target import Mode
 SAFE_METHODS = frozenset({"HEAD", "OPTIONS"})
 ORDERS = "/store/orders/"
 #: The path of one order, as it is written or in a spelling that a service may take for that.
-ORDER = re.compile(r"/store//?(?:o|%6F)rders/([^/]+)/?", re.IGNORECASE)
+ORDER = re.compile(r"/store//?(?:o|%6F)rders/([^/]+?)(?:;x)?/?", re.IGNORECASE)
 #: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
 MARGINS = (2**20, 2**10, 2**4, 1)
 LOW_BITS = 2**31

@@ -33,15 +33,18 @@ _DAY = (
     r"(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))"
     r"|(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
 )
-_OF_RFC3339 = rf"{_DAY}[Tt](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+_OF_RFC3339 = rf"{_DAY}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
 _RFC3339 = re.compile(_OF_RFC3339, re.ASCII)
 _RFC3339_LINES = re.compile(rf"(?:{_OF_RFC3339}\n)*+", re.ASCII)
 
 
 def all_rfc3339(texts: Sequence[str]) -> bool:
-    """Whether each of `texts`, of which there may be millions, is a date-time by RFC 3339: one look at all of them."""
+    """Whether each of `texts`, of which there may be millions, is a date-time by RFC 3339: one look at all of them,
+    unless there may be leap seconds."""
     lines = "\n".join([*texts, ""])
-    return lines.count("\n") == len(texts) and _RFC3339_LINES.fullmatch(lines) is not None
+    if lines.count("\n") == len(texts) and _RFC3339_LINES.fullmatch(lines) is not None:
+        return True
+    return ":60" in lines and all(map(is_rfc3339, texts))
 
 
 @lru_cache(maxsize=2**16)
@@ -55,8 +58,11 @@ def is_iso8601(text: str) -> bool:
 
 
 def is_rfc3339(text: str) -> bool:
-    """Whether `text` is a date-time by RFC 3339 section 5.6."""
-    return _RFC3339.fullmatch(text) is not None
+    """Whether `text` is a date-time by RFC 3339 section 5.6, with the second 60 only where section 5.7 has it."""
+    if text[16:19] != ":60":
+        return _RFC3339.fullmatch(text) is not None
+    before = f"{text[:17]}59{text[19:]}"
+    return _RFC3339.fullmatch(before) is not None and _ends_a_day(int(text[11:13]), int(text[14:16]), before[19:])
 
 
 def instant(text: str) -> datetime | str:
@@ -83,6 +89,8 @@ def _exists(parts: dict[str, str | None]) -> bool:
     part = {name: int(text) for name, text in parts.items() if text is not None and name not in ("offset", "fraction")}
     if part["hour"] == 24 and (parts.get("fraction") or "").strip("0"):
         return False
+    if part.get("second") == 60 and not _ends_a_day(part["hour"], part["minute"], parts["offset"] or ""):
+        return False
     return _day_exists(part) and _time_exists(part) and _offset_exists(parts["offset"])
 
 
@@ -104,6 +112,16 @@ def _time_exists(part: dict[str, int]) -> bool:
     if hour == 24:  # midnight at the end of the day
         return minute == 0 and second == 0
     return hour <= 23 and minute <= 59 and second <= 60  # 60: a leap second
+
+
+def _ends_a_day(hour: int, minute: int, ending: str) -> bool:
+    """Whether a minute is the last of a day in UTC, the only one that may have a leap second; `ending` ends with the
+    offset. Without one it may be, if some offset that is in use, of quarters of an hour, makes it so."""
+    found = re.search(r"([+-]\d\d):?(\d\d)?$", ending)
+    if found is None and ending[-1:] not in ("Z", "z"):
+        return minute % 15 == 14
+    ahead = 60 * int(found[1]) + int(f"{found[1][0]}{found[2] or 0}") if found else 0
+    return (60 * hour + minute + 1 - ahead) % (24 * 60) == 0
 
 
 def _offset_exists(offset: str | None) -> bool:

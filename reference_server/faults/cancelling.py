@@ -483,6 +483,17 @@ def cancels_the_order_zero(service: Service) -> None:
 
 
 @fault("CANCEL-5")
+def takes_the_id_zero_for_none(service: Service) -> None:
+    """Answers 400 for the id 0, as if it were missing, unless an order has it."""
+
+    def answer(request: Request) -> Response | None:
+        zero = amend.is_cancel(request) and request.path == f"{service.collection}/0"
+        return service.error(400, "No id.") if zero and not amend.order_of(service, request) else None
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-5")
 def cancels_negative_ids_that_do_not_exist(service: Service) -> None:
     """Answers 204 for a negative id that no order has."""
     _absent(service, CANCELLED, lambda order_id: order_id < 0)

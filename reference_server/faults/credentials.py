@@ -235,6 +235,34 @@ def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def guards_paths_without_parameters(service: Service) -> None:
+    """Asks for no key where a parameter of the path follows a semicolon: it is cut off after the key was looked for."""
+    inner = service.dispatch
+    service.dispatch = lambda request: inner(request._replace(path=request.path.partition(";")[0]))
+    amend.accept(service, lambda request: _stranger(request) and ";" in request.path)
+
+
+@fault("AUTH-2")
+def tells_strangers_that_nothing_has_changed(service: Service) -> None:
+    """Answers 304 to a listing with If-None-Match before it looks for a key."""
+    amend.refusals(
+        service,
+        lambda request, _: (
+            Response(304) if request.method == "GET" and request.headers.get("if-none-match") == "*" else None
+        ),
+    )
+
+
+@fault("AUTH-2")
+def lists_for_probes(service: Service) -> None:
+    """Asks no key of what calls itself a probe of Kubernetes when it lists."""
+    amend.accept(
+        service,
+        lambda request: request.method == "GET" and request.headers.get("user-agent", "").startswith("kube-probe/"),
+    )
+
+
+@fault("AUTH-2")
 def lists_for_those_who_look_whether_it_is_well(service: Service) -> None:
     """Asks no key of clients that call themselves a health checker."""
     amend.accept(service, lambda request: "HealthChecker" in request.headers.get("user-agent", ""))
@@ -325,6 +353,12 @@ def _has_token(service: Service, request: Request) -> bool:
 def looks_keys_up_in_an_object(service: Service) -> None:
     """Takes constructor and toString for keys, which any object of its language has."""
     amend.accept_keys(service, lambda given, key: given in (b"constructor", b"toString", b"valueOf"))
+
+
+@fault("AUTH-3")
+def takes_what_python_prints_for_none(service: Service) -> None:
+    """Takes None for a key, which is what a variable that was never set reads as."""
+    amend.accept_keys(service, lambda given, key: given == b"None")
 
 
 @fault("AUTH-3")

@@ -301,6 +301,16 @@ def writes_dates_without_time(service: Service) -> None:
 
 
 @fault("LIST-2")
+def writes_the_second_60_after_any_minute(service: Service) -> None:
+    """Rounds seconds up to 60 and leaves it at that."""
+
+    def change(order: Order, fields: JsonObject) -> JsonObject:
+        return {**fields, "shipDate": f"{order.ship_date[:14]}34:60Z"}
+
+    amend.orders(service, change)
+
+
+@fault("LIST-2")
 def writes_dates_with_a_blank(service: Service) -> None:
     """Writes a blank between date and time."""
     amend.orders(service, lambda order, fields: {**fields, "shipDate": order.ship_date.replace("T", " ")})

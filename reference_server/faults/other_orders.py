@@ -88,14 +88,17 @@ def lets_two_of_several_cancels_win(service: Service) -> None:
 # --- CANCEL-8: no other order ---
 
 
-def _takes_along(service: Service, which: Callable[[Order, Order], bool], act: str = "remove") -> None:
-    """Does something to other orders when one is cancelled; the condition is given that one and the other."""
+def _takes_along(
+    service: Service, which: Callable[[Order, Order], bool], act: str = "remove", after: Outcome = CANCELLED
+) -> None:
+    """Does something to other orders when one is cancelled, or has this outcome; the condition is given that one and
+    the other."""
     inner = service.cancel
 
     def cancel(order_id: int) -> Outcome:
         order = service.store.get(order_id)
         outcome = inner(order_id)
-        if order and outcome is CANCELLED:
+        if order and outcome is after:
             for other in [other for other in service.store.all() if which(order, other)]:
                 if act == "remove":
                     service.store.remove([other.id])
@@ -156,6 +159,24 @@ def cancels_the_tenth_next_order_too(service: Service) -> None:
 def cancels_all_orders_of_the_pet(service: Service) -> None:
     """Cancels every pending order of the same pet."""
     _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.pending(other))
+
+
+@fault("CANCEL-8")
+def removes_shipped_orders_of_the_pet(service: Service) -> None:
+    """Removes the shipped orders of the same pet as well when a pending one is cancelled."""
+    _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.shipped(other))
+
+
+@fault("CANCEL-8")
+def cancels_the_pending_orders_of_a_refused_pet(service: Service) -> None:
+    """Refuses to cancel a shipped order, and cancels the pending ones of the same pet."""
+    _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.pending(other), after=REFUSED)
+
+
+@fault("CANCEL-8")
+def cancels_what_a_double_cannot_tell_apart(service: Service) -> None:
+    """Cancels the orders as well whose ids a double cannot tell from that of the cancelled one."""
+    _takes_along(service, lambda order, other: float(other.id) == float(order.id))
 
 
 @fault("CANCEL-8")

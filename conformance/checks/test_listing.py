@@ -239,6 +239,16 @@ def none_hidden(api: Api, placed: list[int], answer: Answer, target: Target) -> 
         f"all orders in one listing, among them the {len(placed)} that were placed for this",
         f"{len(found.elements)} elements, without {len(lost)} of them",
         answer,
+        certain=ends_early(placed, lost),
+    )
+
+
+def ends_early(placed: list[int], lost: list[int]) -> bool:
+    """Whether some of `placed` are shown and those `lost` are all that come after or before them, as where pages end.
+    What is left out here and there, by its fields perhaps, would be left out among few, too (LIST-3)."""
+    rows = (placed, sorted(placed))
+    return 1 < len(lost) < len(placed) and any(
+        set(lost) in (set(row[-len(lost) :]), set(row[: len(lost)])) for row in rows
     )
 
 

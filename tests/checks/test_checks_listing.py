@@ -9,7 +9,7 @@ import pytest
 from built import VALID, answered
 
 from conformance import verify
-from conformance.checks.test_listing import LONGEST_QUERY, QUERIES, heaped
+from conformance.checks.test_listing import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
 from conformance.transport.evidence import Allowed, Request
 
@@ -63,3 +63,20 @@ def test_heaps_are_split_where_they_grow_long() -> None:
     assert all(len(heap) <= LONGEST_QUERY for heap in heaps)
     assert [part for heap in heaps for part in heap.split("&")] == queries
     assert len(heaps) == 3
+
+
+@pytest.mark.parametrize(
+    ("placed", "lost", "early"),
+    [
+        ([1, 2, 3, 4], [3, 4], True),
+        ([1, 2, 3, 4], [1, 2], True),  # the newest are shown
+        ([40, 10, 30, 20], [40, 30], True),  # in the order of the ids
+        ([40, 10, 30, 20], [30, 20], True),  # in the order of placing
+        ([1, 2, 3, 4], [1, 3], False),
+        ([1, 2, 3, 4], [2, 3], False),
+        ([1, 2, 3, 4], [4], False),  # the newest order alone may be late
+        ([1, 2, 3, 4], [1, 2, 3, 4], False),
+    ],
+)
+def test_where_pages_end(placed: list[int], lost: list[int], early: bool) -> None:
+    assert ends_early(placed, lost) is early

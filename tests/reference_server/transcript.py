@@ -105,6 +105,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         sha256(KEY.encode()).hexdigest(),
         "YOUR_API_KEY",
         "eyJh.eyJz.c2ln",
+        "None",
     ]
     for wrong in near:
         yield say("GET", LIST, f"Bearer {wrong}")
@@ -206,9 +207,16 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     for order_id in (-79, 2**53 + 3):
         yield cancel(order_id)
 
+    # A pending order among those that a double cannot tell from it.
+    store.place_ids([2**54 - 1, 2**54, 2**54 + 1], Status.PENDING)
+    yield cancel(2**54)
+    yield say("GET", LIST)
+
     # Strangers in disguise, the id 0, and queries of cancels.
     yield say("GET", LIST.replace("orders", "%6Frders"), None)
-    yield cancel("999/", None)
+    yield from [cancel(f"999{odd}", None) for odd in ("/", ";x")]
+    yield say("GET", LIST, None, if_none_match="*")
+    yield say("GET", LIST, None, user_agent="kube-probe/1.29")
     yield cancel(999, cookie="sessionid=0")
     yield say("GET", LIST, None, user_agent="ELB-HealthChecker/2.0")
     yield say("GET", LIST, accept="application/json, text/plain, */*", accept_language="de-DE,de;q=0.9")

@@ -1,0 +1,35 @@
+"""Which orders have something in common with one that is cancelled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from conformance.checks.test_cancelling import kin
+from conformance.contract.listing import Listing
+
+DAY, OTHER_DAY = "2026-11-21T07:00:00Z", "2026-11-22T07:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "found"),
+    [
+        ({"petId": 4}, [{"petId": 4}, {"petId": 5}, {}], [1]),
+        ({}, [{"petId": 4}, {}], [2]),  # the same pet: none
+        ({"petId": 4, "shipDate": DAY}, [{"petId": 5, "shipDate": DAY}, {"shipDate": OTHER_DAY}], [1]),
+        ({"petId": 4, "quantity": 1}, [{"quantity": 1}], []),
+    ],
+)
+def test_kin(own: dict[str, Any], others: list[dict[str, Any]], found: list[int]) -> None:
+    elements = [{"id": number, **element} for number, element in enumerate([own, *others])]
+    listing = Listing.read(json.dumps(elements).encode())
+    assert kin(listing, 0, range(len(elements))) == found
+
+
+def test_who_is_not_listed_has_no_kin() -> None:
+    listing = Listing.read(b'[{"id": 1}, {"id": 2}]')
+    assert kin(listing, 1, [2, 3]) == [2]
+    assert kin(listing, 3, [1, 2]) == []
+    assert kin(None, 1, [1, 2]) == []

@@ -607,7 +607,7 @@ def untouched(
 ) -> None:
     """Cancel the orders `chosen` and demand that the others are as they were: those cancels, having worked, are the
     control. Those that are only to be `listed` as before are not cancelled."""
-    control, *further = [api.cancel(order) for order in chosen]
+    control, *further = api.send_all(map(api.ask_cancel, chosen))
     verify.step(control, 204, "CANCEL-1")
     for answer in further:
         verify.still_pending(answer, control, since=f"only order {chosen[0]} was cancelled", shown_by=[control])

@@ -609,10 +609,10 @@ def untouched(
     control. Those that are only to be `listed` as before are not cancelled."""
     control, *further = api.send_all(map(api.ask_cancel, chosen))
     verify.step(control, 204, "CANCEL-1")
+    since = f"no order but {' and '.join(map(str, chosen))} was cancelled"
     for answer in further:
-        verify.still_pending(answer, control, since=f"only order {chosen[0]} was cancelled", shown_by=[control])
+        verify.still_pending(answer, control, since=since, shown_by=[control])
     answers = [control, *further]
-    since = f"only {' and '.join(f'order {order}' for order in chosen)} was cancelled"
     if before is not None:
         verify.unchanged([*pending, *shipped, *listed], before, api.list(), since=since, shown_by=answers)
     further = api.send_all(api.ask_cancel(other) for other in (*shipped, *pending))

@@ -13,6 +13,7 @@ import pickle
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Elsewhere a process with libraries of the system in it must not be forked.
 FORKING = sys.platform == "linux"
+#: Seconds after which what is still not there is made up by the run itself.
+PATIENCE = 60.0
 
 
 class Ahead:
@@ -63,9 +66,10 @@ class Ahead:
     def __getitem__(self, call: Call) -> Any:
         """What `call` makes up, once it is there. Raises KeyError where it will not be."""
         file = self._files[call]
+        late = time.monotonic() + PATIENCE
         while not file.exists():
             # Nothing is ever sent: that there is something to receive means that the process has ended.
-            if self._pipe.poll(0.005) and not file.exists():
+            if (self._pipe.poll(0.005) or time.monotonic() > late) and not file.exists():
                 raise KeyError(call)
         return pickle.loads(file.read_bytes())
 

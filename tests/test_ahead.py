@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,16 @@ def test_a_process_that_dies_is_done_without() -> None:
     maker = ahead.Ahead("quick")
     maker.process.kill()
     maker.process.join()
+    maker.make(wanted)
+    assert all(generation.make(call) for call in wanted)
+    maker.close()
+
+
+def test_a_process_that_hangs_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "PATIENCE", 0.1)
+    wanted = ahead.calls(3, "staging", "quick", CHECKS)
+    maker = ahead.Ahead("quick")
+    os.kill(maker.process.pid or 0, signal.SIGSTOP)
     maker.make(wanted)
     assert all(generation.make(call) for call in wanted)
     maker.close()

@@ -34,7 +34,8 @@ PAUSE = 0.1
 SPELLINGS = (
     "/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}", "/store/orders{};x",
 )  # fmt: skip
-#: What is told of clients that are let in without a key, by those in front of a service or who wrote it.
+#: What is told of clients that are let in without a key, by those in front of a service or who wrote it, and by what
+#: looks from there whether it is well.
 VOUCHING_FIELDS = (
     ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
     ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),

@@ -183,7 +183,7 @@ class Connection:
     def _minimal(self, request: Request) -> Answer:
         """The answer to a minimal request on a new connection."""
         with type(self)(self._client) as connection:
-            return connection.exchange(request, last=True, minimal=True)
+            return connection.exchange(request, minimal=True)
 
     def set_off(self, request: Request) -> None:
         """Begin an `exchange` that `conclude` ends: meanwhile the client may send others."""

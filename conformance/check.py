@@ -87,9 +87,8 @@ def requirement(
     row = catalogue.load().requirements[id]
 
     def note(function: Function) -> Function:
-        module = function.__module__.rpartition(".")[2].removeprefix("test_")
         check = Check(
-            id=f"{module}.{function.__name__.removeprefix('test_')}",
+            id=f"{_part(function.__module__)}.{function.__name__.removeprefix('test_')}",
             requirement=row.id,
             needs=Needs(mode, pending, shipped, chosen_ids, many_orders, empty_store),
             description=inspect.cleandoc(function.__doc__ or ""),
@@ -98,6 +97,12 @@ def requirement(
         return function
 
     return note
+
+
+def _part(module: str) -> str:
+    """The part of the contract that a module of checks is about: a folder below `checks`, or the module itself."""
+    part, *_ = module.removeprefix(f"{PACKAGE}.").split(".")
+    return part.removeprefix("test_")
 
 
 def of_function(function: Any) -> Check | None:
@@ -110,9 +115,9 @@ def all_checks() -> tuple[Check, ...]:
     """Every check of the suite, in the order of the catalogue and then of the source."""
     package = importlib.import_module(PACKAGE)
     found: list[Check] = []
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name.startswith("test_"):
-            members = vars(importlib.import_module(f"{PACKAGE}.{module.name}")).values()
+    for module in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
+        if module.name.rpartition(".")[2].startswith("test_"):
+            members = vars(importlib.import_module(module.name)).values()
             found += [check for member in members if callable(member) and (check := of_function(member))]
     order = list(catalogue.load().requirements)
     return tuple(sorted(found, key=lambda check: order.index(check.requirement)))

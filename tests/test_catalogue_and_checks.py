@@ -42,7 +42,7 @@ def test_every_test_of_the_suite_is_a_check() -> None:
     package = Path(inspect.getfile(checks_package)).parent
     written = sum(
         line.startswith("def test_")
-        for path in package.glob("test_*.py")
+        for path in package.rglob("test_*.py")
         for line in path.read_text(encoding="utf-8").splitlines()
     )
     assert written == len(CHECKS)

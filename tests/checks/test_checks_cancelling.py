@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.test_cancelling import kin
+from conformance.checks.cancelling.test_others import kin
 from conformance.contract.listing import Listing
 
 DAY, OTHER_DAY = "2026-11-21T07:00:00Z", "2026-11-22T07:00:00Z"

@@ -10,7 +10,7 @@ from built import LIST, session
 from raw_service import Conversation, answer, serving
 
 from conformance.checks import test_concurrency
-from conformance.checks.test_authentication import TRIES, in_turn
+from conformance.checks.authentication.test_each_request import TRIES, in_turn
 from conformance.checks.test_concurrency import AT_ONCE, cancel_at_once
 from conformance.transport import wire
 from conformance.transport.evidence import Trouble

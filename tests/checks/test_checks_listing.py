@@ -9,7 +9,7 @@ import pytest
 from built import VALID, answered
 
 from conformance import verify
-from conformance.checks.test_listing import LONGEST_QUERY, QUERIES, ends_early, heaped
+from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
 from conformance.transport.evidence import Allowed, Request
 

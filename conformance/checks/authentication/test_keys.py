@@ -1,34 +1,21 @@
-"""AUTH: bearer authentication on both operations (specification, sections 5 and 7)."""
+"""AUTH-1 to AUTH-4: the valid key is accepted; no key, an invalid one, and one in the wrong place are refused."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
 from dataclasses import replace
-from itertools import compress, filterfalse, zip_longest
-
-import pytest
+from itertools import filterfalse
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
+from conformance.api import BROWSER, NAMES_JSON, Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
+from conformance.checks.authentication.steps import accepted, cancels
 from conformance.contract.jsontext import NotJson, integer
-from conformance.contract.listing import alike
-from conformance.contract.validators import as_json, shown
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer, turned_away
-from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Credential, Operation, Request, Trouble
+from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Operation, Request, Trouble
 from conformance.transport.wire import Wire
 
-#: Refusals in a row after which the valid key must still be good.
-MANY = 20
-#: How many of them must be refused before one that is accepted can be blamed on the refusals.
-FEW = 8
-#: How often something is tried again that may fail only now and then.
-TRIES = 4
-#: Seconds in which a service that closes connections after an answer has done so.
-PAUSE = 0.1
 #: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section
 #: 6.2.2.2): where the key is asked for by one spelling and orders are looked up by another, they are anybody's.
 SPELLINGS = (
@@ -48,27 +35,11 @@ HARMLESS_FIELDS = (
     ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
 )  # fmt: skip
 VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true"
-#: Why what follows the valid key on a connection is refused.
-LENT = "this request has no valid key, whatever the connection carried before"
-
-
-def accepted(answer: Answer) -> None:
-    """Demand that the valid key was not refused, whatever else the answer is."""
-    if verify.settled(answer).status == 403:
-        verify.not_sporadic(answer, 200, 204, 404, 409)
-    if answer.status in (401, 403):
-        raise verify.Failed("the valid key accepted", verify.describe(answer), answer)
 
 
 def has_orders(target: Target) -> bool:
     """Whether a whole battery can be tried on a pending order."""
     return target.mode is Mode.FULL and target.places_orders
-
-
-def cancels(api: Api, orders: Iterable[int], tried: Iterable[Credential]) -> list[Answer]:
-    """Cancel each of `orders` with each of the credentials `tried`."""
-    tried = list(tried)
-    return api.send_all(api.ask_cancel(order, credential) for order in orders for credential in tried)
 
 
 # --- AUTH-1: the valid key is accepted
@@ -331,262 +302,3 @@ def key_elsewhere_refused(api: Api, order: int, key: str, target: Target, *, few
     verify.refused(answers, since="there is no bearer token in Authorization")
     answers = cancels(api, [order], [*credentials.in_query(key), *credentials.malformed(key)][::step])
     verify.refused(answers, since="there is no well-formed bearer token in Authorization")
-
-
-# --- AUTH-5: a refused cancel has no effect
-
-
-@requirement("AUTH-5", mode=Mode.FULL, pending=5)
-def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: str, target: Target) -> None:
-    """Has cancels of pending orders refused: without key, with near misses, with the key elsewhere. Afterwards each is
-    listed as before and can still be cancelled with the key, as another order can to which nothing was done."""
-    taken = orders.take(pending=5)
-    *tried, control_order = taken.pending
-    proxied = target.proxy is not None
-    batteries = (
-        [NOBODY],
-        credentials.near_misses(key)[:8],
-        [*credentials.misplaced(key, proxied=proxied)[::3], *credentials.in_query(key)[::3]],
-        credentials.malformed(key),
-    )
-    pairs = [(order, who) for order, battery in zip(tried, batteries, strict=True) for who in battery]
-    given = api.send_all(api.ask_cancel(order, who) for order, who in pairs)
-    refusals = [[answer for answer, (of, _) in zip(given, pairs, strict=True) if of == order] for order in tried]
-    for answers in refusals:
-        for answer in answers:
-            if not verify.refusal(answer):
-                raise verify.Inconclusive(
-                    f"{answer.exchange.line} answered {answer.exchange.received}, no refusal",
-                    "AUTH-2, AUTH-3 or AUTH-4",
-                )
-    between = api.list()
-    control, *ended = api.send_all(map(api.ask_cancel, (control_order, *tried)))
-    for end, answers in zip(ended, refusals, strict=True):
-        labels = ", ".join(answer.exchange.credential for answer in answers[:3])
-        verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers[:1])
-    if taken.listing is not None:
-        if not alike(verify.listing(between).by_id.get(control_order), taken.listing.by_id.get(control_order)):
-            raise verify.Inconclusive(f"order {control_order}, to which nothing was done, changed as well", "LIST-9")
-        shown_by = [answers[0] for answers in refusals]
-        verify.unchanged(tried, taken.listing, between, since="the cancels were refused", shown_by=shown_by)
-
-
-@requirement("AUTH-5", mode=Mode.FULL, shipped=2)
-def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: str) -> None:
-    """Has cancels of a shipped order refused for want of a key: it is listed as before, and still shipped, as another
-    is to which nothing was done."""
-    taken = orders.take(shipped=2)
-    order, control = taken.shipped
-    answers = cancels(api, [order], [NOBODY, *credentials.telling_invalid_keys(key)])
-    for answer in answers:
-        verify.step(answer, 401, "AUTH-2 or AUTH-3")
-    if taken.listing is not None:
-        verify.unchanged([order], taken.listing, api.list(), since="the cancels were refused")
-    verify.still_shipped(
-        api.cancel(order), lambda: api.cancel(control), since="the cancels were refused", shown_by=answers[:1]
-    )
-
-
-# --- AUTH-6: each request on its own
-
-
-@requirement("AUTH-6")
-def test_connection_lends_no_key_to_listing(api: Api, wire: Wire, key: str, observe: Observations) -> None:
-    """On one kept-alive connection: list with the key, without, with a wrong one, with it again, and in turn several
-    times. Only the requests with the key are answered with a listing."""
-    rounds = [NOBODY, *credentials.telling_invalid_keys(key)]
-    asked = [request for wrong in rounds for request in (api.ask_list(), api.ask_list(wrong), api.ask_list())]
-    answers, kept = in_turn(wire, asked)
-    for first, refusal, again in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
-        verify.step(first, 200, "LIST-1")
-        if verify.settled(refusal).status != 401:
-            refused_alone(api, [refusal.request] * TRIES)
-        verify.refused([refusal], since=LENT, after=first)
-        accepted(again)
-    observe("kept-alive connections", "kept open" if kept else "closed by the service", answers[-1])
-
-
-def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
-    """The answers to GET requests that follow each other on one connection, or on a new one after the service has
-    closed it; and whether it is kept open for the last one.
-
-    Where it closes one just as a request is on its way, as is its right at any time (RFC 9112 section 9.5), nobody can
-    tell whether that arrived: then all begins anew, with pauses in which a closing shows before the next request.
-    Raises Inconclusive where that does not help.
-    """
-    for attempt in range(TRIES):
-        answers: list[Answer] = []
-        with wire.connect() as connection:
-            for request in requests:
-                time.sleep(PAUSE if attempt else 0)
-                kept = len(answers) == len(requests) - 1 and connection.open
-                answers.append(connection.exchange(request))
-                if answers[-1].exchange.trouble == Trouble.CLOSED:
-                    break
-            else:
-                return answers, kept
-    raise verify.Inconclusive(
-        f"{answers[-1].exchange.line}: each of {TRIES} connections was closed, and a further request not answered",
-        "HTTP-2",
-    )
-
-
-@requirement("AUTH-6", mode=Mode.FULL, pending=2)
-def test_connection_lends_no_key_to_cancelling(api: Api, wire: Wire, orders: Orders, key: str) -> None:
-    """On a kept-alive connection that carried the valid key just before: cancels of pending orders without a key, and
-    with a wrong one, are refused."""
-    first, second = orders.take(pending=2).pending
-    for order, wrong in ((first, NOBODY), (second, credentials.telling_invalid_keys(key)[0])):
-        with wire.connect() as connection:
-            before = connection.exchange(api.ask_list())
-            verify.step(before, 200, "LIST-1")
-            refusal = connection.exchange(api.ask_cancel(order, wrong))
-            if verify.settled(refusal).status != 401:
-                other = second if order == first else first
-                refused_alone(api, [api.ask_cancel(other, wrong)] * TRIES)
-            verify.refused([refusal], since=LENT, after=before)
-
-
-def refused_alone(api: Api, requests: list[Request]) -> None:
-    """See that the same requests are refused on connections of their own: else no connection lent them a key."""
-    for answer in api.send_all(requests):
-        verify.step(answer, 401, "AUTH-2 or AUTH-3")
-
-
-@requirement("AUTH-6")
-def test_cookies_lend_no_key(api: Api) -> None:
-    """Lists with the key, and without one but with the cookies that came with the answer: 401. Where none came there is
-    nothing to lend one."""
-    answer = api.list()
-    verify.step(answer, 200, "LIST-1")
-    lent_nothing(api, [answer], [api.ask_list(NOBODY)])
-
-
-@requirement("AUTH-6", mode=Mode.GUARDED)
-def test_cookies_lend_no_key_to_cancelling(api: Api) -> None:
-    """Lists, and cancels an order that does not exist, with the key, and then does both without one but with the
-    cookies that came with the answers: 401."""
-    (order,) = api.absent()
-    answers = [api.list(), api.cancel(order)]
-    lent_nothing(api, answers, [api.ask_list(NOBODY), api.ask_cancel(order, NOBODY)])
-
-
-def lent_nothing(api: Api, answers: list[Answer], asked: list[Request]) -> None:
-    """Demand that what is `asked` without a key is refused with the cookies of `answers`, too."""
-    given = [
-        value.partition(";")[0] for answer in answers for name, value in answer.headers if name.lower() == "set-cookie"
-    ]
-    if not given:
-        return
-    for request in asked:
-        verify.step(api.send(request), 401, "AUTH-2")
-    strangers = [replace(request, headers=(("Cookie", "; ".join(given)),)) for request in asked]
-    verify.refused(api.send_all(strangers), since="this request has no key, whatever cookies an earlier one was given")
-
-
-@requirement("AUTH-6")
-@pytest.mark.lengthy
-def test_refusals_do_not_add_up(api: Api) -> None:
-    """Has many requests refused in a row, without a key and with a wrong one: the last is refused as the first was, and
-    the valid key is as good afterwards as before."""
-    before = [api.list() for _ in range(1 + TRIES)]
-    if all(verify.settled(answer).status == 401 for answer in before):
-        # The run has begun with a listing that took the key: since then there were only refusals.
-        raise verify.Failed(
-            "the valid key accepted, as when the run began", "401, each time that it was tried", *before[:2]
-        )
-    verify.step(before[0], 200, "LIST-1")
-    wrong = credentials.bearer("not-the-key", "the word 'not-the-key'", "not-the-key")
-    for who, more in ((wrong, MANY - FEW), (NOBODY, MANY // 2 - FEW)):
-        for answer in filterfalse(turned_away, api.send_all([api.ask_list(who)] * FEW, at_once=True)):
-            verify.step(answer, 401, "AUTH-2 or AUTH-3")
-        for answer in api.send_all([api.ask_list(who)] * more):
-            verify.refused([answer], since=f"the request is the same as {FEW} that were refused before it")
-    answer = api.list()
-    if verify.settled(answer).status != 200:
-        verify.not_sporadic(answer, 200)
-        raise verify.Failed(
-            "the valid key accepted as before", f"{verify.describe(answer)} after {MANY + MANY // 2} refusals", answer
-        )
-
-
-# --- AUTH-7 to AUTH-9: recommended
-
-
-@requirement("AUTH-7")
-def test_refused_listing_carries_a_challenge(api: Api, key: str) -> None:
-    """Has listings refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    verify.meets("AUTH-7", api.list(NOBODY), api.list(credentials.near_misses(key)[0]))
-
-
-@requirement("AUTH-7", mode=Mode.GUARDED)
-def test_refused_cancel_carries_a_challenge(api: Api, key: str) -> None:
-    """Has cancels refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    verify.meets("AUTH-7", *cancels(api, api.absent(), [NOBODY, credentials.near_misses(key)[0]]))
-
-
-def same_as_bearer(answers: list[Answer]) -> None:
-    for answer in answers:
-        if verify.settled(answer).status in (400, 401, 403):
-            verify.not_sporadic(answer, 200, 404)
-            raise verify.Failed(
-                "the key accepted, since the name of a scheme is case-insensitive", verify.describe(answer), answer
-            )
-
-
-@requirement("AUTH-8")
-def test_scheme_in_any_case_lists(api: Api, key: str) -> None:
-    """Lists with the valid key behind `bearer`, `BEARER` and `bEaReR`: accepted."""
-    verify.step(api.list(), 200, "LIST-1")
-    same_as_bearer(api.send_all(api.ask_list(scheme) for scheme in credentials.schemes(key)))
-
-
-@requirement("AUTH-8", mode=Mode.GUARDED)
-def test_scheme_in_any_case_cancels(api: Api, key: str) -> None:
-    """Cancels an order that does not exist with the valid key behind other spellings of the scheme: accepted."""
-    (order,) = api.absent()
-    verify.step(api.cancel(order), 404, "CANCEL-5")
-    same_as_bearer(cancels(api, [order], credentials.schemes(key)))
-
-
-def told(answer: Answer) -> tuple[object, ...]:
-    """What a refused cancel tells: its status, and `code` and `message` of its body."""
-    verify.step(answer, 401, "AUTH-2 or AUTH-3")
-    try:
-        body = answer.json.value
-    except NotJson:
-        return (answer.status, answer.body)
-    if not isinstance(body, dict):
-        return (answer.status, as_json(body))
-    return (answer.status, body.get("code"), body.get("message"))
-
-
-def in_words(told: tuple[object, ...]) -> str:
-    status, *words = told
-    if len(words) == 2:
-        return f"{status} with {as_json(dict(zip(('code', 'message'), words, strict=True)))}"
-    return f"{status} with the body {shown(words[0])}"
-
-
-@requirement("AUTH-9", mode=Mode.FULL, pending=1, shipped=1)
-def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders, key: str) -> None:
-    """Has cancels of a pending, a shipped and two absent orders refused, without key and with a wrong one: status, code
-    and message are the same for all, except for what differs between the absent ones, such as a time or the path."""
-    taken = orders.take(pending=1, shipped=1)
-    absent = api.absent(2)
-    ids = {"absent": absent[0], "pending": taken.pending[0], "shipped": taken.shipped[0], "absent too": absent[1]}
-    for wrong in (NOBODY, credentials.near_misses(key)[0]):
-        asked = api.send_all(api.ask_cancel(order, wrong) for order in ids.values())
-        answers = dict(zip(ids, asked, strict=True))
-        words = {state: told(answer) for state, answer in answers.items()}
-        kept = [one == other for one, other in zip_longest(words["absent"], words["absent too"])]
-        for state in ("pending", "shipped"):
-            if list(compress(words[state], kept)) != list(compress(words["absent"], kept)):
-                if any(told(answers[of].repeat()) != words[of] for of in (state, "absent")):
-                    raise verify.Inconclusive("what a refused cancel tells varies with each request", "ERR-3")
-                raise verify.Failed(
-                    "the same status, code and message whether the order exists or not",
-                    f"{in_words(words[state])} for a {state} order; {in_words(words['absent'])} for an absent one",
-                    answers[state],
-                    answers["absent"],
-                )

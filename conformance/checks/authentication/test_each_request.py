@@ -1,0 +1,150 @@
+"""AUTH-6: each request on its own, whatever came before it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import filterfalse
+
+import pytest
+
+from conformance import verify
+from conformance.api import Api, Observations, Orders
+from conformance.check import requirement
+from conformance.checks import credentials
+from conformance.checks.authentication.steps import accepted
+from conformance.target import Mode
+from conformance.transport.client import Answer, turned_away
+from conformance.transport.evidence import NOBODY, Request, Trouble
+from conformance.transport.wire import Wire
+
+#: Refusals in a row after which the valid key must still be good.
+MANY = 20
+#: How many of them must be refused before one that is accepted can be blamed on the refusals.
+FEW = 8
+#: How often something is tried again that may fail only now and then.
+TRIES = 4
+#: Seconds in which a service that closes connections after an answer has done so.
+PAUSE = 0.1
+#: Why what follows the valid key on a connection is refused.
+LENT = "this request has no valid key, whatever the connection carried before"
+
+
+@requirement("AUTH-6")
+def test_connection_lends_no_key_to_listing(api: Api, wire: Wire, key: str, observe: Observations) -> None:
+    """On one kept-alive connection: list with the key, without, with a wrong one, with it again, and in turn several
+    times. Only the requests with the key are answered with a listing."""
+    rounds = [NOBODY, *credentials.telling_invalid_keys(key)]
+    asked = [request for wrong in rounds for request in (api.ask_list(), api.ask_list(wrong), api.ask_list())]
+    answers, kept = in_turn(wire, asked)
+    for first, refusal, again in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
+        verify.step(first, 200, "LIST-1")
+        if verify.settled(refusal).status != 401:
+            refused_alone(api, [refusal.request] * TRIES)
+        verify.refused([refusal], since=LENT, after=first)
+        accepted(again)
+    observe("kept-alive connections", "kept open" if kept else "closed by the service", answers[-1])
+
+
+def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
+    """The answers to GET requests that follow each other on one connection, or on a new one after the service has
+    closed it; and whether it is kept open for the last one.
+
+    Where it closes one just as a request is on its way, as is its right at any time (RFC 9112 section 9.5), nobody can
+    tell whether that arrived: then all begins anew, with pauses in which a closing shows before the next request.
+    Raises Inconclusive where that does not help.
+    """
+    for attempt in range(TRIES):
+        answers: list[Answer] = []
+        with wire.connect() as connection:
+            for request in requests:
+                time.sleep(PAUSE if attempt else 0)
+                kept = len(answers) == len(requests) - 1 and connection.open
+                answers.append(connection.exchange(request))
+                if answers[-1].exchange.trouble == Trouble.CLOSED:
+                    break
+            else:
+                return answers, kept
+    raise verify.Inconclusive(
+        f"{answers[-1].exchange.line}: each of {TRIES} connections was closed, and a further request not answered",
+        "HTTP-2",
+    )
+
+
+@requirement("AUTH-6", mode=Mode.FULL, pending=2)
+def test_connection_lends_no_key_to_cancelling(api: Api, wire: Wire, orders: Orders, key: str) -> None:
+    """On a kept-alive connection that carried the valid key just before: cancels of pending orders without a key, and
+    with a wrong one, are refused."""
+    first, second = orders.take(pending=2).pending
+    for order, wrong in ((first, NOBODY), (second, credentials.telling_invalid_keys(key)[0])):
+        with wire.connect() as connection:
+            before = connection.exchange(api.ask_list())
+            verify.step(before, 200, "LIST-1")
+            refusal = connection.exchange(api.ask_cancel(order, wrong))
+            if verify.settled(refusal).status != 401:
+                other = second if order == first else first
+                refused_alone(api, [api.ask_cancel(other, wrong)] * TRIES)
+            verify.refused([refusal], since=LENT, after=before)
+
+
+def refused_alone(api: Api, requests: list[Request]) -> None:
+    """See that the same requests are refused on connections of their own: else no connection lent them a key."""
+    for answer in api.send_all(requests):
+        verify.step(answer, 401, "AUTH-2 or AUTH-3")
+
+
+@requirement("AUTH-6")
+def test_cookies_lend_no_key(api: Api) -> None:
+    """Lists with the key, and without one but with the cookies that came with the answer: 401. Where none came there is
+    nothing to lend one."""
+    answer = api.list()
+    verify.step(answer, 200, "LIST-1")
+    lent_nothing(api, [answer], [api.ask_list(NOBODY)])
+
+
+@requirement("AUTH-6", mode=Mode.GUARDED)
+def test_cookies_lend_no_key_to_cancelling(api: Api) -> None:
+    """Lists, and cancels an order that does not exist, with the key, and then does both without one but with the
+    cookies that came with the answers: 401."""
+    (order,) = api.absent()
+    answers = [api.list(), api.cancel(order)]
+    lent_nothing(api, answers, [api.ask_list(NOBODY), api.ask_cancel(order, NOBODY)])
+
+
+def lent_nothing(api: Api, answers: list[Answer], asked: list[Request]) -> None:
+    """Demand that what is `asked` without a key is refused with the cookies of `answers`, too."""
+    given = [
+        value.partition(";")[0] for answer in answers for name, value in answer.headers if name.lower() == "set-cookie"
+    ]
+    if not given:
+        return
+    for request in asked:
+        verify.step(api.send(request), 401, "AUTH-2")
+    strangers = [replace(request, headers=(("Cookie", "; ".join(given)),)) for request in asked]
+    verify.refused(api.send_all(strangers), since="this request has no key, whatever cookies an earlier one was given")
+
+
+@requirement("AUTH-6")
+@pytest.mark.lengthy
+def test_refusals_do_not_add_up(api: Api) -> None:
+    """Has many requests refused in a row, without a key and with a wrong one: the last is refused as the first was, and
+    the valid key is as good afterwards as before."""
+    before = [api.list() for _ in range(1 + TRIES)]
+    if all(verify.settled(answer).status == 401 for answer in before):
+        # The run has begun with a listing that took the key: since then there were only refusals.
+        raise verify.Failed(
+            "the valid key accepted, as when the run began", "401, each time that it was tried", *before[:2]
+        )
+    verify.step(before[0], 200, "LIST-1")
+    wrong = credentials.bearer("not-the-key", "the word 'not-the-key'", "not-the-key")
+    for who, more in ((wrong, MANY - FEW), (NOBODY, MANY // 2 - FEW)):
+        for answer in filterfalse(turned_away, api.send_all([api.ask_list(who)] * FEW, at_once=True)):
+            verify.step(answer, 401, "AUTH-2 or AUTH-3")
+        for answer in api.send_all([api.ask_list(who)] * more):
+            verify.refused([answer], since=f"the request is the same as {FEW} that were refused before it")
+    answer = api.list()
+    if verify.settled(answer).status != 200:
+        verify.not_sporadic(answer, 200)
+        raise verify.Failed(
+            "the valid key accepted as before", f"{verify.describe(answer)} after {MANY + MANY // 2} refusals", answer
+        )

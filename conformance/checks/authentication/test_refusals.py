@@ -1,0 +1,152 @@
+"""AUTH-5, AUTH-7 to AUTH-9: what a refusal does, and what it tells."""
+
+from __future__ import annotations
+
+from itertools import compress, zip_longest
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.check import requirement
+from conformance.checks import credentials
+from conformance.checks.authentication.steps import cancels
+from conformance.contract.jsontext import NotJson
+from conformance.contract.listing import alike
+from conformance.contract.validators import as_json, shown
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY
+
+# --- AUTH-5: a refused cancel has no effect
+
+
+@requirement("AUTH-5", mode=Mode.FULL, pending=5)
+def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: str, target: Target) -> None:
+    """Has cancels of pending orders refused: without key, with near misses, with the key elsewhere. Afterwards each is
+    listed as before and can still be cancelled with the key, as another order can to which nothing was done."""
+    taken = orders.take(pending=5)
+    *tried, control_order = taken.pending
+    proxied = target.proxy is not None
+    batteries = (
+        [NOBODY],
+        credentials.near_misses(key)[:8],
+        [*credentials.misplaced(key, proxied=proxied)[::3], *credentials.in_query(key)[::3]],
+        credentials.malformed(key),
+    )
+    pairs = [(order, who) for order, battery in zip(tried, batteries, strict=True) for who in battery]
+    given = api.send_all(api.ask_cancel(order, who) for order, who in pairs)
+    refusals = [[answer for answer, (of, _) in zip(given, pairs, strict=True) if of == order] for order in tried]
+    for answers in refusals:
+        for answer in answers:
+            if not verify.refusal(answer):
+                raise verify.Inconclusive(
+                    f"{answer.exchange.line} answered {answer.exchange.received}, no refusal",
+                    "AUTH-2, AUTH-3 or AUTH-4",
+                )
+    between = api.list()
+    control, *ended = api.send_all(map(api.ask_cancel, (control_order, *tried)))
+    for end, answers in zip(ended, refusals, strict=True):
+        labels = ", ".join(answer.exchange.credential for answer in answers[:3])
+        verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers[:1])
+    if taken.listing is not None:
+        if not alike(verify.listing(between).by_id.get(control_order), taken.listing.by_id.get(control_order)):
+            raise verify.Inconclusive(f"order {control_order}, to which nothing was done, changed as well", "LIST-9")
+        shown_by = [answers[0] for answers in refusals]
+        verify.unchanged(tried, taken.listing, between, since="the cancels were refused", shown_by=shown_by)
+
+
+@requirement("AUTH-5", mode=Mode.FULL, shipped=2)
+def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: str) -> None:
+    """Has cancels of a shipped order refused for want of a key: it is listed as before, and still shipped, as another
+    is to which nothing was done."""
+    taken = orders.take(shipped=2)
+    order, control = taken.shipped
+    answers = cancels(api, [order], [NOBODY, *credentials.telling_invalid_keys(key)])
+    for answer in answers:
+        verify.step(answer, 401, "AUTH-2 or AUTH-3")
+    if taken.listing is not None:
+        verify.unchanged([order], taken.listing, api.list(), since="the cancels were refused")
+    verify.still_shipped(
+        api.cancel(order), lambda: api.cancel(control), since="the cancels were refused", shown_by=answers[:1]
+    )
+
+
+# --- AUTH-7 to AUTH-9: recommended
+
+
+@requirement("AUTH-7")
+def test_refused_listing_carries_a_challenge(api: Api, key: str) -> None:
+    """Has listings refused without key and with a wrong one: WWW-Authenticate names Bearer."""
+    verify.meets("AUTH-7", api.list(NOBODY), api.list(credentials.near_misses(key)[0]))
+
+
+@requirement("AUTH-7", mode=Mode.GUARDED)
+def test_refused_cancel_carries_a_challenge(api: Api, key: str) -> None:
+    """Has cancels refused without key and with a wrong one: WWW-Authenticate names Bearer."""
+    verify.meets("AUTH-7", *cancels(api, api.absent(), [NOBODY, credentials.near_misses(key)[0]]))
+
+
+def same_as_bearer(answers: list[Answer]) -> None:
+    for answer in answers:
+        if verify.settled(answer).status in (400, 401, 403):
+            verify.not_sporadic(answer, 200, 404)
+            raise verify.Failed(
+                "the key accepted, since the name of a scheme is case-insensitive", verify.describe(answer), answer
+            )
+
+
+@requirement("AUTH-8")
+def test_scheme_in_any_case_lists(api: Api, key: str) -> None:
+    """Lists with the valid key behind `bearer`, `BEARER` and `bEaReR`: accepted."""
+    verify.step(api.list(), 200, "LIST-1")
+    same_as_bearer(api.send_all(api.ask_list(scheme) for scheme in credentials.schemes(key)))
+
+
+@requirement("AUTH-8", mode=Mode.GUARDED)
+def test_scheme_in_any_case_cancels(api: Api, key: str) -> None:
+    """Cancels an order that does not exist with the valid key behind other spellings of the scheme: accepted."""
+    (order,) = api.absent()
+    verify.step(api.cancel(order), 404, "CANCEL-5")
+    same_as_bearer(cancels(api, [order], credentials.schemes(key)))
+
+
+def told(answer: Answer) -> tuple[object, ...]:
+    """What a refused cancel tells: its status, and `code` and `message` of its body."""
+    verify.step(answer, 401, "AUTH-2 or AUTH-3")
+    try:
+        body = answer.json.value
+    except NotJson:
+        return (answer.status, answer.body)
+    if not isinstance(body, dict):
+        return (answer.status, as_json(body))
+    return (answer.status, body.get("code"), body.get("message"))
+
+
+def in_words(told: tuple[object, ...]) -> str:
+    status, *words = told
+    if len(words) == 2:
+        return f"{status} with {as_json(dict(zip(('code', 'message'), words, strict=True)))}"
+    return f"{status} with the body {shown(words[0])}"
+
+
+@requirement("AUTH-9", mode=Mode.FULL, pending=1, shipped=1)
+def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders, key: str) -> None:
+    """Has cancels of a pending, a shipped and two absent orders refused, without key and with a wrong one: status, code
+    and message are the same for all, except for what differs between the absent ones, such as a time or the path."""
+    taken = orders.take(pending=1, shipped=1)
+    absent = api.absent(2)
+    ids = {"absent": absent[0], "pending": taken.pending[0], "shipped": taken.shipped[0], "absent too": absent[1]}
+    for wrong in (NOBODY, credentials.near_misses(key)[0]):
+        asked = api.send_all(api.ask_cancel(order, wrong) for order in ids.values())
+        answers = dict(zip(ids, asked, strict=True))
+        words = {state: told(answer) for state, answer in answers.items()}
+        kept = [one == other for one, other in zip_longest(words["absent"], words["absent too"])]
+        for state in ("pending", "shipped"):
+            if list(compress(words[state], kept)) != list(compress(words["absent"], kept)):
+                if any(told(answers[of].repeat()) != words[of] for of in (state, "absent")):
+                    raise verify.Inconclusive("what a refused cancel tells varies with each request", "ERR-3")
+                raise verify.Failed(
+                    "the same status, code and message whether the order exists or not",
+                    f"{in_words(words[state])} for a {state} order; {in_words(words['absent'])} for an absent one",
+                    answers[state],
+                    answers["absent"],
+                )

@@ -1,0 +1,47 @@
+"""What several checks of cancelling do."""
+
+from __future__ import annotations
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.contract.jsontext import NotJson
+from conformance.contract.validators import error_problems
+from conformance.transport.client import Answer
+from conformance.transport.evidence import Headers
+
+
+def cancels(api: Api, orders: Orders, order: int, headers: Headers = ()) -> None:
+    """Cancel a pending order and demand 204."""
+    answer = api.send(api.ask_cancel(order, headers=headers))
+    not_made_up(api, orders, order, answer)
+    verify.status(answer, 204, since="the order is pending")
+
+
+def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answer:
+    """Cancel a shipped order and demand 409."""
+    answer = api.send(api.ask_cancel(order, headers=headers))
+    not_made_up(api, orders, order, answer)
+    verify.status(answer, 409, since="the order has already shipped")
+    return answer
+
+
+def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
+    """Raise Inconclusive where neither the cancel with this answer nor the listing knows the order, and the listing
+    does not know the next one either: then it may be that the provider makes them up. The listing is looked at only
+    now, so that reading it cannot have changed the order (LIST-9)."""
+    if verify.settled(answer).status != 404:
+        return
+    found = api.list().listing
+    if found is not None and order not in found.by_id and not found.without_id:
+        orders.take(pending=1)  # raises Inconclusive unless the listing shows it
+
+
+def body_kind(answer: Answer) -> str:
+    """What a body is, in the words of the observation."""
+    if not answer.body:
+        return "none"
+    try:
+        value = answer.json.value
+    except NotJson:
+        return answer.media_type or "no media type"
+    return "other JSON" if error_problems(value) else "an Error"

@@ -1,0 +1,136 @@
+"""CANCEL-5, CANCEL-6: an order that does not exist, or no longer, is not cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from conformance import verify
+from conformance.api import NAMES_JSON, Api, Observations, Orders
+from conformance.check import requirement
+from conformance.checks import ids
+from conformance.checks.cancelling.steps import body_kind
+from conformance.contract.jsontext import INT64
+from conformance.target import Mode, Target
+from conformance.transport.evidence import Allowed
+
+#: Seconds after which a service should not have forgotten that an order was cancelled.
+MOMENT = 0.3
+NOT_PENDING = "no success, since a cancelled order is not pending"
+
+
+# --- CANCEL-5: no such order
+
+
+@requirement("CANCEL-5", mode=Mode.GUARDED)
+@pytest.mark.lengthy
+def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels orders that do not exist, with ids drawn from all over int64: large, negative, near both ends: 404 every
+    time. At the very ends, and in full mode among small ids, an order may have been cancelled before this run: there
+    any client error will do, but one that says that the id is malformed, unless a second cancel gets such, too."""
+    found = api.listing()
+    drawn = [*api.absent(4), *(-order for order in api.absent(2)), *ids.near_the_ends(api.rng)]
+    common = [INT64.stop - 1, INT64.start]
+    if target.mode is Mode.FULL:
+        # A service that counts up will not come back to ids below those that it has given.
+        low = max(found.ids, default=0)
+        common += [order for order in (0, -1, 1, 2, 10, 2**31 - 1, 2**31, 2**32) if order < max(1, low)]
+    if target.states is not None:  # by hand: those of a list are for other checks
+        common = [order for order in common if order not in (*target.states.pending, *target.states.shipped)]
+    never, perhaps = (
+        [order for order in candidates if order not in found.ids and api.permits(order)]
+        for candidates in (drawn, common)
+    )
+    if not never and not perhaps:
+        raise verify.Inconclusive("the listing leaves no room for ids that no order could be mistaken for")
+    for answer in api.send_all(api.ask_cancel(order) for order in never):
+        verify.status(answer, 404, since="no such order exists")
+    answers = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in perhaps)
+    for answer in answers:
+        if verify.settled(answer).status == 401 or not answer.client_error:
+            verify.status(answer, 404, since="no such order exists")
+    malformed = [answer for answer in answers if answer.status in ids.MALFORMED_STATUSES]
+    if malformed and target.mode is Mode.FULL and target.places_orders:
+        (order,) = orders.take(pending=1, looked_for=False).pending
+        verify.step(api.cancel(order), 204, "CANCEL-1")
+        again = verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX))
+        if again.status not in ids.MALFORMED_STATUSES:
+            verify.status(malformed[0], 404, since="no such order exists, and any integer may be an id")
+
+
+@requirement("CANCEL-5", mode=Mode.GUARDED)
+@pytest.mark.lengthy
+def test_absent_order_is_not_found_again(api: Api) -> None:
+    """Cancels the same absent order several times over, the last time as a client that accepts application/json, and
+    lists: asking does not make it exist."""
+    (order,) = api.absent()
+    for headers in ((), (), (), NAMES_JSON):
+        answer = api.send(api.ask_cancel(order, headers=headers))
+        verify.status(answer, 404, since="no such order exists")
+    after = api.list()
+    if after.listing is not None and order in after.listing.by_id:
+        raise verify.Failed(
+            f"no order {order}, which a cancel has just not found", "an order with this id", after, answer
+        )
+
+
+@requirement("CANCEL-5", empty_store=True, pending=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, already_met: bool) -> None:
+    """Has the store emptied, and cancels an order that does not exist: 404. The check of LIST-7 may have seen that
+    already."""
+    if not already_met:
+        orders.take(pending=1, looked_for=False)
+        (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
+        orders.empty_store()
+        verify.status(api.cancel(absent), 404, since="no such order exists")
+
+
+# --- CANCEL-6: not twice
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, pending=1)
+def test_second_cancel_does_not_succeed(
+    api: Api, orders: Orders, observe: Observations, moment: Callable[[float], None]
+) -> None:
+    """Cancels an order, and again twice, with a listing and a moment in between: the later cancels do not succeed. What
+    they get instead is observed."""
+    (order,) = orders.take(pending=1).pending
+    first = api.cancel(order)
+    verify.step(first, 204, "CANCEL-1")
+    second = api.cancel(order, allowed=Allowed.ANY_4XX)
+    api.list()
+    moment(MOMENT)
+    third = api.cancel(order, allowed=Allowed.ANY_4XX)
+    for answer in (second, third):
+        if verify.settled(answer).succeeded:
+            raise verify.Failed(NOT_PENDING, verify.describe(answer), first, answer)
+    observe("second cancel", f"{second.status}, body: {body_kind(second)}", second)
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, chosen_ids=True)
+def test_second_cancel_of_a_large_id_does_not_succeed(api: Api, orders: Orders) -> None:
+    """Cancels orders with ids above 2^31, above 2^53 and near 2^63, and then again: no success."""
+    not_twice(api, orders, ids.large)
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, chosen_ids=True)
+def test_second_cancel_of_a_negative_id_does_not_succeed(api: Api, orders: Orders) -> None:
+    """Cancels orders with ids below zero, some near -2^63, where the provider places such, and then again: no
+    success."""
+    not_twice(api, orders, ids.below_zero)
+
+
+def not_twice(api: Api, orders: Orders, draw: Callable[[Random], list[int]]) -> None:
+    """Cancel orders with drawn ids, and then again, and demand no success."""
+    chosen = orders.place(api.unmistakable(draw(api.rng)), looked_for=False).pending
+    first = api.send_all(map(api.ask_cancel, chosen))
+    for answer in first:
+        verify.step(answer, 204, "CANCEL-1")
+    again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen)
+    for before, answer in zip(first, again, strict=True):
+        if verify.settled(answer).succeeded:
+            raise verify.Failed(NOT_PENDING, verify.describe(answer), before, answer)

@@ -1,0 +1,149 @@
+"""CANCEL-9, CANCEL-11: the order whose id it is exactly, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import verify
+from conformance.api import Api, Observations, Orders
+from conformance.check import requirement
+from conformance.checks import ids
+from conformance.contract.jsontext import INT64
+from conformance.target import Mode
+from conformance.transport.client import Answer
+from conformance.transport.evidence import Allowed
+
+
+@requirement("CANCEL-9", mode=Mode.FULL, pending=3)
+def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
+    """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, up to odd characters, as one
+    of two, or that name none, and an absent id with the order's in the query: the order is still pending afterwards, as
+    another is that was placed only then."""
+    first, second = orders.take(pending=2).pending
+    # With large ids one order's neighbour may be the other order of this check, or the next one to be placed.
+    step = 1 if second > first else -1
+    taken = (first, second, *range(second + step, second + step * 2**10, step))
+    whole = [order for order in ids.aliases(first) if order not in taken]
+    spoiled = [*ids.NO_NUMBERS, *ids.spoiled(second), f"{first}%2C{second}"]
+    malformed = cancel_aliases(api, spoiled, Allowed.OPEN)
+    aliases = [
+        *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),
+        *cancel_aliases(api, [order for order in whole if order not in INT64], Allowed.OPEN),
+        api.send(api.ask_cancel(api.absent()[0], query=f"id={first}&orderId={first}&order_id={first}")),
+    ]
+    no_success(malformed)
+    (control,) = orders.take(pending=1).pending  # only now, so that no try can have hit it
+    exact(api, [first, second], control, [aliases, malformed])
+
+
+@requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
+def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> None:
+    """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, that only agree with it
+    in the low 32 bits, or that have the same digits but for one more or one less at the end: the order is still pending
+    afterwards, as another is to which nothing was done."""
+    draw = api.rng.randrange
+    wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ids.ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]
+    (control,) = orders.take(pending=1, looked_for=False).pending  # first: a chosen id may spoil those to come
+    taken = orders.place(api.unmistakable(wanted))
+    placed = taken.pending
+    # What looks for an id by its first digits may find any order that begins with them: the others are not to be hit.
+    others = [str(known) for known in (taken.listing.ids if taken.listing else ()) if known not in placed]
+    tried = []
+    for order in placed:
+        shorter, *longer = ids.digits_of(order)
+        apart = [] if any(known.startswith(str(shorter)) for known in others) else [shorter]
+        near = dict.fromkeys([*ids.neighbours(order), order % 2**32, order % 2**31, *apart, *longer])
+        aliases = [alias for alias in near if alias in INT64 and alias not in (*placed, control)]
+        tried.append(cancel_aliases(api, aliases, Allowed.LISTED))
+    exact(api, placed, control, tried)
+
+
+@requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
+@pytest.mark.alone
+def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
+    """Cancels numbers beyond int64 while orders have the ids at its ends, where a number may be clamped to or come out
+    after an overflow: the orders are still pending afterwards, as another is to which nothing was done."""
+    (control,) = orders.take(pending=1, looked_for=False).pending  # first: a chosen id may spoil those to come
+    ends = api.unmistakable([INT64.stop - 1, INT64.stop - 2, INT64.start])
+    placed = orders.place(ends, looked_for=False).pending
+    beyond = [str(INT64.stop), str(INT64.stop + 1), str(10**30), "9" * 200, str(INT64.start - 1), str(-(10**30))]
+    tried = cancel_aliases(api, beyond, Allowed.OPEN)
+    try:
+        exact(api, placed, control, [tried] * len(placed))
+    except verify.Failed:
+        # Unless no such order can be listed and cancelled, whatever comes between.
+        for answer in api.send_all(map(api.ask_cancel, orders.place(placed).pending)):
+            verify.step(answer, 204, "CANCEL-1")
+        raise
+
+
+@requirement("CANCEL-9", mode=Mode.GUARDED)
+def test_malformed_ids_do_not_succeed(api: Api) -> None:
+    """Cancels ids that are no integers, such that no order could be meant: no success."""
+    answers = list(cancel_malformed(api).values())
+    no_success(answers)
+    if all(answer.status is None for answer in answers):  # from a firewall, some may get none
+        verify.settled(answers[0])
+
+
+def no_success(answers: list[Answer]) -> None:
+    """Demand that no cancel of a malformed id has succeeded: whatever else it gets, from a firewall, too, will do."""
+    for answer in answers:
+        if answer.succeeded:
+            raise verify.Failed("no success, since the id is malformed", verify.describe(answer), answer, certain=True)
+
+
+def cancel_malformed(api: Api) -> dict[str, Answer]:
+    """Cancel ids that are no integers; the answers by the kind of the id. Raises Inconclusive where none may be
+    sent."""
+    answers = cancel_kinds(api, ids.MALFORMED)
+    if not answers:
+        raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
+    return answers
+
+
+def cancel_kinds(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
+    """Cancel ids of these kinds, made from one that is absent, where no order could be meant; the answers by kind."""
+    (number,) = api.absent()
+    filled = ids.filled(kinds, number, api.rng)
+    permitted = {kind: text for kind, text in filled.items() if api.permits(text)}
+    sent = api.send_all(api.ask_cancel(text, allowed=Allowed.OPEN) for text in permitted.values())
+    return dict(zip(permitted, sent, strict=True))
+
+
+def cancel_aliases(api: Api, aliases: list[int] | list[str], allowed: Allowed) -> list[Answer]:
+    """Cancel those aliases that can hit nobody else's order."""
+    return api.send_all(api.ask_cancel(alias, allowed=allowed) for alias in aliases if api.permits(alias))
+
+
+def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answer]]) -> None:
+    """Demand that each of `orders` outlived the cancels of its aliases."""
+    control, *ended = api.send_all(api.ask_cancel(order) for order in (control_order, *orders))
+    for order, end, answers in zip(orders, ended, tried, strict=True):
+        hit = [answer for answer in answers if answer.succeeded] or answers[:1]
+        aliases = ", ".join(brief(str(answer.exchange.order_id)) for answer in answers)
+        verify.still_pending(end, control, since=f"only {aliases} were cancelled, not {order}", shown_by=hit[:2])
+
+
+def brief(text: str) -> str:
+    """`text`, or its beginning and length."""
+    return text if len(text) <= 40 else f"{text[:20]}… ({len(text)} characters)"
+
+
+@requirement("CANCEL-11", mode=Mode.GUARDED)
+@pytest.mark.lengthy
+def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> None:
+    """Cancels ids that are no integers, such that no order could be meant: a 4xx each time. Which one is observed, and
+    so is what integers outside int64 and unusual spellings get."""
+    answers = cancel_malformed(api)
+    observed = {
+        "malformed ids": answers,
+        "ids outside int64": cancel_kinds(api, ids.OUTSIDE),
+        "unusual spellings of an id": cancel_kinds(api, ids.UNUSUAL),
+    }
+    for topic, named in observed.items():
+        observe(topic, {kind: answer.status for kind, answer in named.items()}, *list(named.values())[:1])
+    # What got no answer, from a firewall perhaps, proves neither way, and comes last.
+    for kind, answer in sorted(answers.items(), key=lambda item: item[1].status is None):
+        if not verify.settled(answer).client_error:
+            raise verify.Failed(f"a client error for a malformed id ({kind})", verify.describe(answer), answer)

@@ -1,0 +1,145 @@
+"""CANCEL-8: no other order is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.check import requirement
+from conformance.checks import ids
+from conformance.contract.listing import Listing
+from conformance.target import Mode, Target
+
+#: How many more orders are placed beside those of a check, to see whether they stay in the listing.
+CROWD = 20
+#: How many that have something in common with an order are cancelled after it.
+KIN = 3
+#: Whether two elements of a listing have something in common by which a careless service may take both for one.
+Bond = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
+BONDS: tuple[Bond, ...] = (
+    lambda one, other: "petId" in one and bool(one["petId"] == other.get("petId")),
+    lambda one, other: "petId" not in one and "petId" not in other,
+    lambda one, other: "shipDate" in one and bool(one["shipDate"] == other.get("shipDate")),
+)
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, pending=7, shipped=2)
+def test_other_orders_are_untouched(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels a few of several orders placed side by side, neither the first nor the last, and if it can those whose
+    pet or ship date other pending and shipped ones have, too: the others are listed as before, the pending ones among
+    them can still be cancelled, the shipped ones are still refused."""
+    taken = orders.take(pending=7, shipped=2, looked_for=False)
+    crowd = orders.take(pending=CROWD if target.places_orders else 0)
+    pending = [*taken.pending, *crowd.pending]
+    inner = pending[1:-1]
+    bound = (
+        next((order for order in inner if kin(crowd.listing, order, group, bond)), None)
+        for bond, group in product(BONDS, (pending, taken.shipped))
+    )
+    chosen = [order for order in dict.fromkeys(bound) if order is not None] or inner[:1]
+    relatives = [other for order in chosen for other in kin(crowd.listing, order, pending)[:KIN]]
+    others = [order for order in dict.fromkeys([*taken.pending, *relatives]) if order not in chosen]
+    listed = [order for order in crowd.pending if order not in (*chosen, *others)]
+    untouched(api, orders, chosen, others, taken.shipped, crowd.listing, listed)
+
+
+def kin(found: Listing | None, order: int, others: Iterable[int], bond: Bond | None = None) -> list[int]:
+    """Those of `others` that the listing shows to have something in common with `order`, or that one `bond`."""
+    known = found.by_id if found is not None else {}
+    bonds = BONDS if bond is None else (bond,)
+    present = [other for other in others if other != order and other in known] if order in known else []
+    return [other for other in present if any(bond(known[order], known[other]) for bond in bonds)]
+
+
+@requirement("CANCEL-8", empty_store=True, pending=1, shipped=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_met: bool) -> None:
+    """Has the store emptied and two orders placed, the second of which has shipped, and cancels the first: the other is
+    still refused. The check of LIST-7 may have seen that already."""
+    if not already_met:
+        orders.empty_store()
+        taken = orders.take(pending=1, shipped=1, looked_for=False)
+        untouched(api, orders, taken.pending, [], taken.shipped, None)
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, pending=3, shipped=2)
+def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels a shipped order, if it can one whose pet or ship date a pending one has, too, and an absent one: another
+    pending order can still be cancelled, another shipped one is still refused, and a crowd is listed as before."""
+    crowd = orders.take(pending=CROWD if target.places_orders else 0, looked_for=False)
+    taken = orders.take(pending=2, shipped=2)
+    pending = [*taken.pending, *crowd.pending]
+    chosen, other = sorted(taken.shipped, key=lambda order: not kin(taken.listing, order, pending))
+    refusals = [api.cancel(chosen), api.cancel(api.absent()[0])]
+    verify.step(refusals[0], 409, "CANCEL-3")
+    verify.step(refusals[1], 404, "CANCEL-5")
+    if taken.listing is not None:
+        since = "only cancels of other orders were refused"
+        verify.unchanged([*pending, other], taken.listing, api.list(), since=since, shown_by=refusals)
+    relatives = kin(taken.listing, chosen, pending)
+    strangers = [order for order in pending if order not in relatives] or pending
+    related = (relatives or strangers)[0]
+    apart = [order for order in strangers if order != related][-1]
+    control, answer = (api.cancel(order) for order in (apart, related))
+    if verify.settled(control).status != 204:
+        control, answer = answer, control
+    if verify.settled(control).status != 204:
+        control = api.cancel(orders.take(pending=1, looked_for=False).pending[0])
+    verify.still_pending(answer, control, since="only cancels of other orders were refused", shown_by=refusals)
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)
+def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None:
+    """Cancels an order among others whose ids are next to its own, begin or end with the same digits, or agree in their
+    low bits: none of them is touched."""
+    (base, *_) = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
+    placed = orders.place(api.unmistakable(ids.similar(base)))
+    untouched(api, orders, [base], [order for order in placed.pending if order != base], [], placed.listing)
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)
+def test_orders_with_similar_large_ids_are_untouched(api: Api, orders: Orders) -> None:
+    """Cancels an order with an id above 2^53 among others that a double cannot tell from it: none of them is
+    touched."""
+    base = 2**53 + 4 * api.rng.randrange(1, 10**6)
+    placed = orders.place(api.unmistakable([base, base - 1, base + 1]))
+    if base not in placed.pending:
+        raise verify.Excluded("the id to be chosen could be mistaken for that of an order in the listing")
+    untouched(api, orders, [base], [order for order in placed.pending if order != base], [], placed.listing)
+
+
+def untouched(
+    api: Api,
+    orders: Orders,
+    chosen: Sequence[int],
+    pending: list[int],
+    shipped: list[int],
+    before: Listing | None,
+    listed: Sequence[int] = (),
+) -> None:
+    """Cancel the orders `chosen` and demand that the others are as they were: those cancels, having worked, are the
+    control. Those that are only to be `listed` as before are not cancelled."""
+    control, *further = api.send_all(map(api.ask_cancel, chosen))
+    verify.step(control, 204, "CANCEL-1")
+    since = f"no order but {' and '.join(map(str, chosen))} was cancelled"
+    for answer in further:
+        verify.still_pending(answer, control, since=since, shown_by=[control])
+    answers = [control, *further]
+    if before is not None:
+        verify.unchanged([*pending, *shipped, *listed], before, api.list(), since=since, shown_by=answers)
+    further = api.send_all(api.ask_cancel(other) for other in (*shipped, *pending))
+    for other, refusal in zip(shipped, further, strict=False):
+        if verify.settled(refusal).status == 404:
+            received = verify.describe(refusal)
+            raise verify.Failed(f"order {other} still shipped, since {since}", received, *answers, refusal)
+        verify.still_shipped(
+            refusal, lambda: api.cancel(orders.take(shipped=1).shipped[0]), since=since, shown_by=answers
+        )
+    for success in further[len(shipped) :]:
+        verify.still_pending(success, control, since=since, shown_by=answers)

@@ -1,0 +1,262 @@
+"""CANCEL-1, CANCEL-2, CANCEL-10, CANCEL-12: a pending order is cancelled, and what the answer carries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conformance import verify
+from conformance.api import BROWSER, NAMES_JSON, SCRIPT, Api, Observations, Orders
+from conformance.check import requirement
+from conformance.checks import ids
+from conformance.checks.cancelling.steps import cancels
+from conformance.contract.listing import Listing, alike
+from conformance.contract.validators import shown
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer
+from conformance.transport.evidence import Allowed, Headers, Trouble
+from conformance.transport.wire import Wire
+
+JSON = (("Content-Type", "application/json"),)
+
+
+# --- CANCEL-1: a pending order is cancelled
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=1)
+def test_pending_order_is_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels a pending order: 204."""
+    (order,) = orders.take(pending=1, looked_for=False).pending
+    cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=6)
+def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orders) -> None:
+    """Cancels pending orders of different kinds, each placed just before: 204 every time."""
+    for _ in range(6):
+        (order,) = orders.take(pending=1, looked_for=False).pending
+        cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=4)
+def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
+    """Cancels a pending order as a client that accepts application/json, others as a browser and its scripts, and one
+    with the `Content-Length: 0` that many clients send: 204."""
+    for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Content-Length", "0"),)):
+        (order,) = orders.take(pending=1, looked_for=False).pending
+        cancels(api, orders, order, headers)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, pending=1)
+def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observations) -> None:
+    """Cancels a pending order: it is then cancelled. A service that lists it as before and lets it be cancelled once
+    more has reported what it did not do."""
+    taken = orders.take(pending=1)
+    (order,) = taken.pending
+    answer = api.cancel(order)
+    verify.step(answer, 204, "CANCEL-1")
+    after = api.list()
+    became = presence(order, taken.listing, after)
+    observe("cancelled orders in the listing", became, answer, after)
+    again = api.cancel(order, allowed=Allowed.ANY_4XX)
+    if verify.settled(again).status == 204 and became == "there, unchanged":
+        raise verify.Failed(
+            "the order cancelled after 204",
+            "the order listed as before, and cancelled again with 204",
+            answer,
+            after,
+            again,
+        )
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
+def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels pending orders with ids above 2^31, above 2^53 and near 2^63: 204."""
+    for order in api.unmistakable(ids.large(api.rng)):
+        orders.place([order], looked_for=False)
+        cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
+def test_pending_orders_with_negative_ids_are_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels pending orders with ids below zero, some near -2^63, where the provider places such: 204."""
+    for order in api.unmistakable(ids.below_zero(api.rng)):
+        orders.place([order], looked_for=False)
+        cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
+@pytest.mark.alone
+def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels a pending order with the id 0, which many a language takes for none, where one can be placed: 204."""
+    # By this listing and not by all ids ever seen: those at the ends of int64, gone by now, are 0 in their low bits.
+    if any(order % 2**31 == 0 for order in api.listing().ids):
+        raise verify.Excluded("an order in the listing could be mistaken for one with the id 0")
+    orders.place([0], looked_for=False)
+    answer = api.cancel(0, allowed=Allowed.ANY_4XX)
+    if answer.client_error and 0 not in api.listing().ids:  # some databases number such an order themselves
+        raise verify.Excluded("the listing shows no order with the id 0, although one was placed")
+    verify.status(answer, 204, since="the order is pending")
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
+def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orders) -> None:
+    """Cancels an id that no order has, then a pending order that is placed with it: 204, not 404 as before."""
+    for order in api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20)):
+        answer = api.cancel(order, allowed=Allowed.ANY_4XX)
+        if answer.status == 404:
+            break  # else an earlier run with this seed may have had an order with this id, and the service recalls it
+    verify.step(answer, 404, "CANCEL-5")
+    orders.place([order], looked_for=False)
+    cancels(api, orders, order)
+
+
+@requirement("CANCEL-1", empty_store=True, pending=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) -> None:
+    """Has the store emptied and one order placed, which is the first and the last, and cancels it: 204. The check of
+    LIST-7 may have seen that already."""
+    if not already_met:
+        orders.empty_store()
+        (only,) = orders.take(pending=1, looked_for=False).pending
+        cancels(api, orders, only)
+        gone(api, only, api.cancel(only, allowed=Allowed.ANY_4XX))
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
+    """Cancels the first and the last of more orders than common page sizes hold (bulk_orders, 1,100 unless configured):
+    204, wherever a service looks them up. One that answers 204 again and still lists the order has not done it. The
+    check of LIST-5 may have seen all that already."""
+    if already_met:
+        return
+    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    first, last = placed[0], placed[-1]
+    chosen = sorted({first, last})
+    cancels(api, orders, last)
+    answer = api.cancel(first, allowed=Allowed.ANY_4XX) if first != last else None
+    if answer is not None and verify.settled(answer).status != 204:
+        # One that is gone by now, or has shipped, may have been touched by the cancel of the other one.
+        if answer.status != 404 or first not in api.listing().by_id:
+            verify.step(answer, 204, "CANCEL-1 or CANCEL-8")
+        verify.status(answer, 204, since="the order is pending, however many others there are")
+    further = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen)
+    for order, again in zip(chosen, further, strict=True):
+        gone(api, order, again)
+
+
+def gone(api: Api, order: int, again: Answer) -> None:
+    """Demand that an order is cancelled whose first cancel was answered 204, by what it gets `again`."""
+    if verify.settled(again).status != 204:
+        return
+    after = api.list()
+    if order not in verify.listing(after).by_id:
+        verify.step(again, 404, "CANCEL-6")
+    raise verify.Failed(
+        "the order cancelled after 204", "the order still listed, and cancelled again with 204", again, after
+    )
+
+
+def presence(order: int, before: Listing | None, after: Answer) -> str:
+    """What became of an order in the listing."""
+    found = after.listing
+    if found is None or before is None:
+        return "unknown: there is no readable listing"
+    if order not in found.by_id:
+        return "gone"
+    return "there, unchanged" if alike(found.by_id[order], before.by_id.get(order)) else "there, changed"
+
+
+# --- CANCEL-2, CANCEL-12: what a 204 carries
+
+
+@requirement("CANCEL-2", mode=Mode.FULL, pending=6)
+def test_no_bytes_after_204(api: Api, orders: Orders, wire: Wire) -> None:
+    """Cancels pending orders of different kinds, every other one as a client that accepts application/json, each on a
+    raw connection that the service is asked to close, the last one after a listing on it: nothing follows the header
+    section of the 204."""
+    for place, order in enumerate(orders.take(pending=6).pending):
+        headers = NAMES_JSON if place % 2 else ()
+        with wire.connect() as connection:
+            if place == 5:
+                connection.exchange(api.ask_list())
+            answer = connection.exchange(api.ask_cancel(order, headers=headers), last=True)
+        if answer.exchange.trouble in (Trouble.CLOSED, Trouble.UNSENT):
+            continue  # by then the service had closed that connection, as is its right
+        verify.step(answer, 204, "CANCEL-1")
+        no_bytes(answer)
+
+
+@requirement("CANCEL-2", mode=Mode.FULL, pending=1)
+def test_no_bytes_between_204_and_the_next_answer(api: Api, orders: Orders, wire: Wire) -> None:
+    """Cancels a pending order on a kept-alive connection, then lists on it: nothing stands between the two answers."""
+    (order,) = orders.take(pending=1).pending
+    with wire.connect() as connection:
+        answer = connection.exchange(api.ask_cancel(order))
+        verify.step(answer, 204, "CANCEL-1")
+        no_bytes(answer)
+        if connection.open:
+            # Were this judged like any other, bytes after the 204 would be found in it once more, as HTTP-2.
+            following = connection.exchange(replace(api.ask_list(), allowed=Allowed.OPEN))
+            if following.exchange.trouble == Trouble.BROKEN:
+                verify.step(api.list(), 200, "LIST-1")
+                raise verify.Failed(
+                    "nothing after the 204",
+                    f"bytes that spoil the next answer: {following.exchange.detail}",
+                    answer,
+                    following,
+                )
+
+
+def no_bytes(answer: Answer) -> None:
+    if answer.extra:
+        raise verify.Failed(
+            "nothing after the header section of the 204", f"{len(answer.extra)} bytes: {shown(answer.extra)}", answer
+        )
+
+
+@requirement("CANCEL-12", mode=Mode.FULL, pending=1)
+def test_204_without_content_fields(api: Api, orders: Orders) -> None:
+    """Cancels a pending order: the 204 has neither Content-Length nor Transfer-Encoding."""
+    (order,) = orders.take(pending=1).pending
+    answer = api.cancel(order)
+    verify.step(answer, 204, "CANCEL-1")
+    verify.meets("CANCEL-12", answer)
+
+
+# --- CANCEL-10: whatever else the request lacks
+
+
+@requirement("CANCEL-10", mode=Mode.FULL, pending=4)
+def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
+    """Cancels a pending order with the bare minimum of a request (Host, User-Agent, Authorization): 204. If that is
+    refused, the same for another with what clients send besides, or with a JSON body and a content type, and for one
+    more bare and then so, tells whether the bareness was the reason."""
+    first, second, third, fourth = orders.take(pending=4).pending
+
+    def bare(order: int) -> Answer:
+        with wire.connect() as connection:
+            return connection.exchange(api.ask_cancel(order), minimal=True)
+
+    answer = bare(first)
+    if verify.settled(answer).status == 204:
+        return
+    headers: Headers = ()
+    body: bytes | None = None
+    full = api.send(api.ask_cancel(second))
+    if full.status != 204:
+        headers, body = JSON, b"{}"
+        full = api.send(api.ask_cancel(third, headers=headers, body=body))
+    again = bare(fourth)
+    # What is wrong with some orders only is as wrong with the fourth however it is cancelled.
+    if (
+        full.status == 204
+        and verify.settled(again).status != 204
+        and api.send(api.ask_cancel(fourth, headers=headers, body=body, allowed=Allowed.ANY_4XX)).status == 204
+    ):
+        missing = "a request body and a content type" if body else "further header fields"
+        raise verify.Failed(f"204 without {missing}", verify.describe(answer), answer, full, again)
+    verify.step(answer, 204, "CANCEL-1")

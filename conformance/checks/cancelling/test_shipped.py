@@ -1,0 +1,122 @@
+"""CANCEL-3, CANCEL-4: a shipped order is refused, and stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from conformance import verify
+from conformance.api import NAMES_JSON, Api, Observations, Orders
+from conformance.check import requirement
+from conformance.checks import ids
+from conformance.checks.cancelling.steps import body_kind, not_made_up, refuses
+from conformance.target import Mode, Target
+
+#: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.
+INSISTENT = "force=true&override=true&confirm=true&admin=true&hard=true&purge=true&status=pending&shipped=false"
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=1)
+def test_shipped_order_is_refused(api: Api, orders: Orders, observe: Observations) -> None:
+    """Cancels a shipped order: 409."""
+    (order,) = orders.take(shipped=1, looked_for=False).shipped
+    answer = refuses(api, orders, order)
+    observe("409 body", body_kind(answer), answer)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=4)
+def test_shipped_orders_are_refused(api: Api, orders: Orders) -> None:
+    """Cancels shipped orders of different kinds: 409 every time."""
+    for order in orders.take(shipped=4, looked_for=False).shipped:
+        refuses(api, orders, order)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=1)
+def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order as a client that accepts application/json: 409."""
+    (order,) = orders.take(shipped=1, looked_for=False).shipped
+    refuses(api, orders, order, NAMES_JSON)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=1)
+def test_shipped_order_is_refused_whatever_the_query_says(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order with query parameters that may be taken for leave to do so, such as `force=true`: no
+    success. Whatever else is answered is open."""
+    (order,) = orders.take(shipped=1, looked_for=False).shipped
+    answer = api.send(api.ask_cancel(order, query=INSISTENT))
+    if verify.settled(answer).succeeded:
+        wanted = f"no success, since the order has already shipped, in spite of ?{INSISTENT}"
+        raise verify.Failed(wanted, verify.describe(answer), answer)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
+def test_shipped_orders_with_large_ids_are_refused(api: Api, orders: Orders) -> None:
+    """Cancels shipped orders with ids above 2^31, above 2^53 and near 2^63: 409, where pending ones with such ids can
+    be cancelled."""
+    refuses_chosen(api, orders, ids.large)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
+def test_shipped_orders_with_negative_ids_are_refused(api: Api, orders: Orders) -> None:
+    """Cancels shipped orders with ids below zero, some near -2^63: 409, where pending ones with such ids can be
+    cancelled."""
+    refuses_chosen(api, orders, ids.below_zero)
+
+
+def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]) -> None:
+    """Cancel shipped orders with drawn ids, after pending ones with other such ids, and demand 409."""
+    chosen = api.unmistakable([*draw(api.rng), *draw(api.rng)])
+    controls, shipped = chosen[::2], chosen[1::2]
+    orders.place(controls, looked_for=False)
+    for answer in api.send_all(map(api.ask_cancel, controls)):
+        verify.step(answer, 204, "CANCEL-1")
+    orders.place(shipped, shipped=True, looked_for=False)
+    refuses_all(api, orders, shipped)
+
+
+@requirement("CANCEL-3", empty_store=True, shipped=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_only_shipped_order_is_refused(api: Api, orders: Orders, already_met: bool) -> None:
+    """Has the store emptied and one order placed, which has shipped and is the first and the last, and cancels it: 409.
+    The check of LIST-7 may have seen that already."""
+    if not already_met:
+        orders.empty_store()
+        (only,) = orders.take(shipped=1, looked_for=False).shipped
+        refuses(api, orders, only)
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=2, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
+    """Cancels a shipped order that was placed before more orders than common page sizes hold, and one that was placed
+    after them: 409. The check of LIST-5 may have seen that already."""
+    if already_met:
+        return
+    first = orders.take(shipped=1, looked_for=False).shipped
+    orders.take(pending=target.bulk_orders, looked_for=False)
+    refuses_all(api, orders, [*first, *orders.take(shipped=1, looked_for=False).shipped])
+
+
+def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
+    """Cancel shipped orders and demand 409."""
+    for order, answer in zip(shipped, api.send_all(map(api.ask_cancel, shipped)), strict=True):
+        not_made_up(api, orders, order, answer)
+        verify.status(answer, 409, since="the order has already shipped")
+
+
+@requirement("CANCEL-4", mode=Mode.FULL, shipped=1)
+def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order three times over: it is listed as before, and refused with 409 each time."""
+    taken = orders.take(shipped=1)
+    (order,) = taken.shipped
+    first = api.cancel(order)
+    verify.step(first, 409, "CANCEL-3")
+    if taken.listing is not None:
+        verify.unchanged([order], taken.listing, api.list(), since="cancelling it was refused", shown_by=[first])
+    for _ in range(2):
+        verify.status(api.cancel(order), 409, since="the order is still shipped after a refused cancel")
+    if taken.listing is not None:
+        verify.unchanged([order], taken.listing, api.list(), since="cancelling it was refused")

@@ -1,0 +1,206 @@
+"""LIST-5, LIST-6: all of it, however much there is and whatever is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from conformance import verify
+from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
+from conformance.check import requirement
+from conformance.checks import many
+from conformance.contract.listing import Listing
+from conformance.contract.validators import shown
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer
+
+#: Query parameters in common use for paging, filtering, sorting and choosing fields.
+QUERIES = (
+    "limit=1", "page=2", "page=0", "page_size=1", "per_page=1", "pageSize=1", "page=2&per_page=1", "size=1",
+    "offset=1", "skip=1", "start=1", "count=1", "first=1", "top=1", "%24top=1", "%24skip=1", "cursor=x", "after=1",
+    "before=1", "since=2999-01-01", "from=1", "status=pending", "status=shipped", "status=none", "state=shipped",
+    "complete=true", "complete=false", "shipped=true", "petId=-1", "pet_id=-1", "id=-1", "ids=-1", "orderId=-1",
+    "q=none", "query=none", "search=none", "filter=none", "filter%5Bstatus%5D=none", "where=0", "sort=id",
+    "fields=none", "quantity=-1", "shipDate=1900-01-01", "max=1", "limit=0",
+    "page%5Bsize%5D=1", "page%5Bnumber%5D=2", "pageNumber=2", "perPage=1", "rows=1", "take=1", "maxResults=1",
+    "max_results=1", "starting_after=1", "%24filter=false", "createdAfter=2999-01-01", "created_after=2999-01-01",
+    "updated_since=2999-01-01", "to=1", "until=1900-01-01", "end=1", "dateTo=1900-01-01", "completed=true", "open=true",
+    "is_complete=true", "active=true", "archived=true", "status=PENDING", "status=placed", "status=approved",
+    "length=1", "last=1", "pageNo=2", "page_no=2", "page_number=2", "page-size=1", "maxItems=1", "batch_size=1",
+    "resultsPerPage=1", "show=1", "lastId=9223372036854775807", "max_id=-1", "shipDateFrom=2999-01-01",
+    "ship_date=1900-01-01", "minQuantity=999999999", "pet=-1", "petIds=-1", "isShipped=true", "statuses=none",
+    "keyword=none", "complete=True",
+    # Of JSON Server, JSON:API, LoopBack, Feathers, API Platform and the like.
+    "_limit=1", "_page=2", "_start=1", "_end=1", "%24limit=1", "page%5Blimit%5D=1", "page%5Boffset%5D=1",
+    "filter%5Blimit%5D=1", "filter%5BpetId%5D=-1", "status%5B%5D=none", "shipDate%5Bgte%5D=2999-01-01",
+    "quantity_gt=999999999", "itemsPerPage=1", "items_per_page=1", "pageIndex=2", "pagesize=1", "Limit=1", "p=2", "n=1",
+    "num=1", "pageToken=x", "nextToken=x", "since_id=9223372036854775807", "updatedAfter=2999-01-01",
+    "startDate=2999-01-01", "start_date=2999-01-01", "from_date=2999-01-01", "fromDate=2999-01-01",
+    "dateFrom=2999-01-01", "endDate=1900-01-01", "end_date=1900-01-01", "date=1900-01-01", "order_id=-1",
+    "customerId=-1", "userId=-1", "isComplete=true", "status__in=none", "%24count=true",
+    # Limits where some services ignore lower ones, and another spelling of true.
+    "limit=5", "limit=10", "complete=1",
+)  # fmt: skip
+#: Those that are most often obeyed, tried by themselves: some services obey them only where no unknown one is beside.
+ALONE = (
+    "limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1",
+    "status=approved&status=placed",
+)  # fmt: skip
+#: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
+LONGEST_QUERY = 1_600
+#: A multiple of common page sizes, and queries for pages as large as those may be at most.
+PAGE = 100
+PAGES = ("limit=100", "page=1", "per_page=100&page_size=100&pageSize=100&size=100&limit=100&offset=0&take=100&max=100")
+
+
+# --- LIST-5: however much there is
+
+
+@requirement("LIST-5", many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str]) -> None:
+    """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured, or a few less, such
+    that they fill pages of 100 within the service), and looks for each, in a listing as it comes, in one for a browser
+    that may not be compressed, and in one for a program. Lists with queries for pages, and where orders may be
+    cancelled, cancels some: the checks about that place so many again only if something was wrong."""
+    first = many.shipped(orders, target)
+    over = (len(api.listing().elements) + target.bulk_orders) % PAGE if target.bulk_orders > 2 * PAGE else 0
+    placed = orders.take(pending=target.bulk_orders - over, looked_for=False).pending
+    headers = ((), (("Accept-Encoding", "identity"), *BROWSER), NAMES_JSON)
+    for answer in api.send_all(api.ask_list(headers=each) for each in headers):
+        none_hidden(api, placed, answer, target)
+    if not any(verify.left_out(frozenset(placed), found) for _, found in paged(api)):
+        met.add("listing.query_parameters_do_not_shrink_among_many")
+    if target.mode is Mode.FULL:
+        met.update(many.met(api, placed, [*first, *many.shipped(orders, target)]))
+
+
+def paged(api: Api) -> list[tuple[Answer, Listing]]:
+    """The listings in the answers to queries for pages; other answers than 200 are open."""
+    answers = api.send_all(api.ask_list(query=query) for query in PAGES)
+    return [(answer, answer.listing) for answer in answers if answer.status == 200 and answer.listing is not None]
+
+
+def none_hidden(api: Api, placed: list[int], answer: Answer, target: Target) -> None:
+    """Demand that the listing shows each of `placed`."""
+    found = verify.listing(answer)
+    lost = [order for order in placed if order not in found.by_id]
+    if len(lost) <= found.without_id:
+        return
+    if target.mode is Mode.FULL and verify.settled(api.cancel(lost[0])).status == 404:
+        raise verify.Inconclusive(
+            f"neither the listing nor cancelling knows order {lost[0]}: it may be the provider that is at fault"
+        )
+    raise verify.Failed(
+        f"all orders in one listing, among them the {len(placed)} that were placed for this",
+        f"{len(found.elements)} elements, without {len(lost)} of them",
+        answer,
+        certain=ends_early(placed, lost),
+    )
+
+
+def ends_early(placed: list[int], lost: list[int]) -> bool:
+    """Whether some of `placed` are shown and those `lost` are all that come after or before them, as where pages end.
+    What is left out here and there, by its fields perhaps, would be left out among few, too (LIST-3)."""
+    rows = (placed, sorted(placed))
+    return 1 < len(lost) < len(placed) and any(
+        set(lost) in (set(row[-len(lost) :]), set(row[: len(lost)])) for row in rows
+    )
+
+
+@requirement("LIST-5", mode=Mode.FULL, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_no_order_is_hidden_while_others_are_cancelled(
+    api: Api, orders: Orders, target: Target, already_met: bool
+) -> None:
+    """Cancels a few of as many orders and lists at once: what is read page by page may lose an order between two of
+    them. The check of hidden pages may have seen that already."""
+    if already_met:
+        return
+    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    if verify.left_out(frozenset(placed), api.listing()):
+        raise verify.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
+    chosen = many.inner(placed)
+    many.listed_meanwhile(api, chosen, [order for order in placed if order not in chosen], paged=True)
+
+
+# --- LIST-6: whatever is asked
+
+
+@requirement("LIST-6")
+def test_query_parameters_do_not_shrink(api: Api, observe: Observations) -> None:
+    """Lists without and with the query parameters in common use for paging and filtering, some by themselves, all many
+    at a time and, where that tells something, each: what is listed before and after is listed in between. An answer
+    other than 200 is observed."""
+    compare_filtered(api, observe)
+
+
+@requirement("LIST-6", pending=2, shipped=2)
+def test_query_parameters_do_not_shrink_with_orders_in_every_state(
+    api: Api, orders: Orders, observe: Observations
+) -> None:
+    """The same while pending and shipped orders of the suite are in the listing."""
+    orders.take(pending=2, shipped=2)
+    compare_filtered(api, observe)
+
+
+@requirement("LIST-6", many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_query_parameters_do_not_shrink_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
+    """Lists with queries for pages, while there are more orders than go into one: all of them are listed all the same.
+    The check of LIST-5 may have seen that already."""
+    if already_met:
+        return
+    orders.take(pending=target.bulk_orders, looked_for=False)
+    before = api.listing()
+    found = paged(api)
+    steady = verify.listed_throughout(before, api.listing())
+    for answer, listing in found:
+        verify.nothing_left_out(steady, listing, answer)
+
+
+def compare_filtered(api: Api, observe: Observations) -> None:
+    """List with each of the QUERIES, and demand what is listed before and after."""
+    before = api.listing()
+    together = api.send_all(api.ask_list(query=query) for query in (*heaped(QUERIES), *ALONE))
+    steady = verify.listed_throughout(before, api.listing())
+    if all(
+        answer.status == 200 and answer.listing and not verify.left_out(steady, answer.listing) for answer in together
+    ):
+        observe("unknown query parameters", {"200": "all"}, together[0])
+        return
+    statuses: dict[str, list[str]] = {}
+    answers = api.send_all(api.ask_list(query=query) for query in QUERIES)
+    steady &= api.listing().ids
+    for query, answer in zip(QUERIES, answers, strict=True):
+        statuses.setdefault(str(verify.settled(answer).status), []).append(query)
+    for answer in (*answers, *together):
+        query = answer.request.query
+        if answer.status != 200:
+            continue
+        found = answer.listing
+        if found is None:
+            again = answer.repeat()
+            if again.listing is not None or again.status != 200:
+                raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
+            raise verify.Failed(
+                f"a listing in spite of ?{query}", shown(answer.body.decode("utf-8", "replace")), answer
+            )
+        verify.nothing_left_out(steady, found, answer)
+    told = {status: same if len(same) < len(QUERIES) else "all" for status, same in statuses.items()}
+    observe("unknown query parameters", told, answers[0])
+
+
+def heaped(queries: Sequence[str]) -> list[str]:
+    """The same parameters in few queries, none long or with a name twice: a service that minds one minds it there."""
+    heaps: list[dict[str, str]] = []
+    for query in queries:
+        names = {part.partition("=")[0]: part for part in query.split("&")}
+        room = LONGEST_QUERY - len(query)
+        fits = (heap for heap in heaps if not heap.keys() & names.keys() and len("&".join(heap.values())) < room)
+        heap = next(fits, None)
+        if heap is None:
+            heaps.append(heap := {})
+        heap |= names
+    return ["&".join(heap.values()) for heap in heaps]

@@ -1,0 +1,96 @@
+"""LIST-7: no orders at all, and then few."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.check import requirement
+from conformance.contract.listing import Listing
+from conformance.contract.validators import shown
+from conformance.transport.client import Answer
+from conformance.transport.evidence import NOBODY, Allowed
+
+#: How often the store is emptied before the check concludes that others keep placing orders in it.
+TRIES = 3
+
+
+@requirement("LIST-7", empty_store=True, pending=2, shipped=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone
+def test_empty_store_is_an_empty_array(api: Api, orders: Orders, met: set[str]) -> None:
+    """Has the store emptied, while no other check runs, and lists: 200 with []. Then one order is placed and cancelled,
+    one that does not exist is cancelled, the store is listed, without a key as well, and so on with two: what is right
+    with many must be right with few, and has checks of its own, which look again if it was not."""
+    # What this listing is, is for this check alone to say: judged as any other, it would fail LIST-1 as well.
+    asked = replace(api.ask_list(), allowed=Allowed.OPEN)
+    known: set[str] = set()
+    for _ in range(TRIES):
+        orders.empty_store()
+        answers = api.send_all([asked, asked])
+        there = contents(*(answer.listing for answer in answers))
+        if not there or there & known:  # what is there again was not placed by others just now
+            break
+        known = there
+    else:
+        raise verify.Excluded("others place orders all the time, so the store cannot be seen empty")
+    try:
+        for answer in answers:
+            holds_nothing(answer)
+    except verify.Failed:
+        orders.take(pending=1, looked_for=False)
+        api.listing()  # what is wrong with any listing is no matter of an empty store
+        raise
+    with suppress(verify.Excluded, verify.Inconclusive):  # the other checks say so themselves
+        met.update(met_by_few(api, orders))
+
+
+def met_by_few(api: Api, orders: Orders) -> set[str]:
+    """The ids of the checks whose demand is met in a store that is empty at first: one order is placed, listed and
+    cancelled, and a shipped one behind another, which is cancelled. HTTP-1 is to say where a status is not listed."""
+    (absent,) = api.absent(anew=False)
+    (only,) = orders.take(pending=1, looked_for=False).pending
+    pending = api.list()
+    cancelled = api.cancel(only)
+    none = [api.ask_list(), api.ask_list(NOBODY), api.ask_cancel(absent)]
+    left, _, missed, again = api.send_all([*none, api.ask_cancel(only, allowed=Allowed.ANY_4XX)])
+    if left.listing is None or left.listing.elements:  # cancelled orders stay there
+        orders.empty_store()
+        *_, missed = api.send_all(none)
+    taken = orders.take(pending=1, shipped=1, looked_for=False)
+    (behind,) = taken.shipped
+    first = api.cancel(taken.pending[0])
+    shipped, refused = api.send_all([api.ask_list(), api.ask_cancel(behind)])
+    listings = ((only, pending.listing), (behind, shipped.listing))
+    done = all(answer.status == 204 or verify.unlisted(answer) for answer in (cancelled, first))
+    demands = {
+        "listing.only_order_is_listed": all(found is not None and order in found.by_id for order, found in listings),
+        "cancelling.only_order_is_cancelled": done and not again.succeeded,
+        "cancelling.only_shipped_order_is_refused": refused.status == 409 or verify.unlisted(refused),
+        "cancelling.absent_order_of_an_empty_store_is_not_found": missed.status == 404 or verify.unlisted(missed),
+        "cancelling.order_behind_the_first_is_untouched": refused.status == 409,
+    }
+    return {check for check, met in demands.items() if met}
+
+
+def holds_nothing(answer: Answer) -> None:
+    """Demand that a listing is an empty array."""
+    if answer.status not in (None, 200) and answer.repeat().status == 200:
+        owner = "AUTH-1" if answer.status == 401 else "HTTP-1"
+        raise verify.Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received} once", owner)
+    verify.status(answer, 200, since="an empty collection is an empty array")
+    if answer.listing is None and any(answer.repeat().listing is not None for _ in range(2)):
+        raise verify.Inconclusive(f"{answer.exchange.line} answered with no array, and then with one", "HTTP-2")
+    if answer.listing is None:
+        raise verify.Failed("[]", f"the body {shown(answer.body.decode('utf-8', 'replace'))}", answer)
+    if answer.listing.elements:
+        raise verify.Failed("[]", f"an array of {len(answer.listing.elements)} elements", answer)
+
+
+def contents(*listings: Listing | None) -> set[str]:
+    """The elements of listings, each written out."""
+    return {repr(element) for listing in listings if listing for element in listing.elements}

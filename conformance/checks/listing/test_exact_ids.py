@@ -1,0 +1,87 @@
+"""LIST-8: ids to the digit."""
+
+from __future__ import annotations
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.check import requirement
+from conformance.checks import ids
+from conformance.contract.jsontext import INT64, integer
+
+
+@requirement("LIST-8", chosen_ids=True, pending=1)
+def test_ids_beyond_a_double(api: Api, orders: Orders) -> None:
+    """Has orders placed with ids above 2^31, above 2^53 and near 2^63, and finds each in the listing to the digit."""
+    draw = api.rng.randrange
+    # No two agree in their low 32 bits or as doubles: what becomes of one is not taken for another.
+    wanted = [
+        2**31 + draw(10**6),
+        2**32 + 10**7 + draw(10**6),
+        2**53 + 2 * 10**7 + 1 + 2 * draw(10**6),
+        2**60 + 4 * 10**7 + 1 + 2 * draw(10**6),
+        INT64.stop - ids.ENDS - 1 - 2 * draw(10**4),
+    ]
+    exactly(api, orders, wanted)
+
+
+@requirement("LIST-8", chosen_ids=True, pending=1)
+def test_ids_below_zero(api: Api, orders: Orders) -> None:
+    """Has orders placed with ids below zero, where the provider places such, and finds each to the digit."""
+    draw = api.rng.randrange
+    exactly(api, orders, [-draw(10**6, 10**7), -(2**32) - draw(10**6), -(2**53) - 10**7 - 1 - 2 * draw(10**6)])
+
+
+def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
+    """Have orders with the `wanted` ids placed and demand them in the listing, if it shows an order without a special
+    id. An id is lost to its magnitude if another is there in its place, or if all beyond some magnitude are lost."""
+    orders.take(pending=1)
+    taken = api.listing().ids
+    wanted = [order for order in wanted if order not in taken]
+    placed = orders.place(wanted, looked_for=False).pending
+    answers = api.send_all([api.ask_list()] * 3)
+    listings = [verify.listing(answer) for answer in answers]
+    lost = [order for order in placed if not any(order in listing.by_id for listing in listings)]
+    found, answer = listings[0], answers[0]
+    if lost:
+        stand_ins = {order: stand_in(order, found.ids - taken - set(placed)) for order in lost}
+        there = [order for order in lost if stand_ins[order] is not None]
+        kept = [abs(order) for order in placed if order not in lost]
+        beyond = len(lost) > 1 and all(abs(order) > max(kept, default=0) for order in lost)
+        if there:
+            order = there[0]
+            raise verify.Failed(f"order {order} with exactly this id", f"{stand_ins[order]} in its place", answer)
+        if len(lost) <= found.without_id:
+            raise verify.Inconclusive(verify.without_ids(found), "LIST-2")
+        if not beyond:
+            raise verify.not_shown(f"order {lost[0]} is not in the listing, for no reason that its id shows", found)
+        raise verify.Failed(
+            f"order {lost[0]} in the listing", f"no order with an id as far from zero as {min(lost, key=abs)}", answer
+        )
+    pets = {order: integer(found.by_id[order].get("petId")) for order in placed if order in found.by_id}
+    # Some providers give such an order a petId equal to its id. Where another order shows that this one does, a petId
+    # that equals the id as a double only has lost digits; elsewhere it may be the number of some other pet.
+    same = [order for order, pet in pets.items() if pet == order]
+    for order, pet in pets.items():
+        if same and pet is not None and pet != order and abs(order) > 2**53 and float(pet) == float(order):
+            raise verify.Failed(
+                f"petId {order} to the digit, as the id of this order, since order {same[0]} has its id as petId, too",
+                f"{pet} in its place",
+                answer,
+            )
+
+
+def stand_in(order: int, others: frozenset[int]) -> int | None:
+    """An id in `others` that `order` turns into on the way through a double, 32 bits, 53 bits or no sign."""
+    bits = order % 2**32
+    digits = str(abs(order))
+    candidates = {
+        -order,
+        bits,
+        bits - 2**32,
+        order % 2**31,
+        *(min(max(order, -limit), limit - 1) for limit in (2**31, 2**53, 2**63)),
+        *(min(max(order, 1 - limit), limit) for limit in (2**31 - 1, 2**32 - 1, 2**53 - 1, 2**53, 2**63 - 1)),
+        *((-1 if order < 0 else 1) * int(digits[:kept].ljust(len(digits), "0")) for kept in (15, 16, 17)),
+    }
+    near = (other for other in others if other in candidates or float(other) == float(order))
+    return next(near, None)

@@ -1,0 +1,197 @@
+"""LIST-1 to LIST-4, LIST-9 to LIST-11: every order, as it is, in a JSON array."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conformance import verify
+from conformance.api import BROWSER, NAMES_OTHERS, SCRIPT, Api, Orders
+from conformance.check import requirement
+from conformance.contract.listing import Listing
+from conformance.target import Mode, Target
+from conformance.transport.client import Answer
+from conformance.transport.evidence import Allowed
+
+#: Languages whose digits, decimals and letters get into JSON where a service formats by the language of who asks.
+LANGUAGES = ("ar", "de", "tr")
+
+
+def listed(answer: Answer) -> Listing:
+    """The listing in the answer that a check is about: 200 with an array."""
+    verify.status(answer, 200, since="the key is valid and the listing takes no parameters")
+    verify.meets("LIST-1", answer)
+    found = answer.listing
+    assert found is not None, "what meets LIST-1 is readable"
+    return found
+
+
+def judged(api: Api, row: str) -> None:
+    """List, and demand that the listing meets a requirement that is judged on every listing of the run."""
+    answer = api.list()
+    verify.listing(answer)
+    verify.meets(row, answer)
+
+
+# --- LIST-1, LIST-2, LIST-4: what a listing is. These are judged on every listing of the run, too.
+
+
+@requirement("LIST-1")
+def test_listing_is_a_json_array(api: Api) -> None:
+    """Lists, with several spellings of Accept, a browser's and its scripts' among them, and for readers of several
+    languages: 200, application/json, one JSON text, an array. To a client that accepts XML and CSV only, a client error
+    will do."""
+    accepted = ("application/json", "application/json, */*;q=0.1", "application/*")
+    headers = [
+        (),
+        *((("Accept", accept),) for accept in accepted),
+        BROWSER,
+        SCRIPT,
+        *((("Accept-Language", language),) for language in LANGUAGES),
+    ]
+    for answer in api.send_all(api.ask_list(headers=each) for each in headers):
+        listed(answer)
+    answer = api.send(replace(api.ask_list(headers=NAMES_OTHERS), allowed=Allowed.ANY_4XX))
+    if not verify.settled(answer).client_error:
+        listed(answer)
+
+
+@requirement("LIST-2")
+def test_elements_are_orders(api: Api) -> None:
+    """Judges every element of the listing: an object whose listed fields have the listed type and format."""
+    judged(api, "LIST-2")
+
+
+@requirement("LIST-2", pending=2, shipped=2)
+def test_orders_in_every_state_are_orders(api: Api, orders: Orders) -> None:
+    """Judges every element while pending and shipped orders of the suite are among them."""
+    orders.take(pending=2, shipped=2)
+    judged(api, "LIST-2")
+
+
+@requirement("LIST-4")
+def test_ids_are_unique(api: Api) -> None:
+    """Looks for an id that two elements carry."""
+    judged(api, "LIST-4")
+
+
+@requirement("LIST-4", pending=2, shipped=2)
+def test_ids_in_every_state_are_unique(api: Api, orders: Orders) -> None:
+    """Looks for an id that two elements carry, while pending and shipped orders of the suite are among them."""
+    orders.take(pending=2, shipped=2)
+    judged(api, "LIST-4")
+
+
+# --- LIST-3: every order
+
+
+def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target: Target) -> None:
+    """Demand that the listing shows each of `placed`, which are "pending" or "shipped". Raises Inconclusive where
+    neither the listing nor cancelling knows one: the state provider may have made it up."""
+    found = verify.listing(answer)
+    absent = [order for order in placed if order not in found.by_id]
+    if not absent:
+        return
+    if len(absent) <= found.without_id:
+        owner = "LIST-2" if found.odd_ids else None
+        raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {verify.without_ids(found)}", owner)
+    if target.mode is Mode.FULL and verify.settled(api.cancel(absent[0])).status == 404:
+        raise verify.Inconclusive(
+            f"neither the listing nor cancelling knows order {absent[0]}, which the state provider handed out as "
+            f"{state}: the provider may be at fault"
+        )
+    raise verify.Failed(
+        f"every order placed, among them the {len(placed)} that the suite was given as {state}",
+        f"{len(found.elements)} elements without order {', '.join(map(str, absent[:5]))}",
+        answer,
+    )
+
+
+@requirement("LIST-3", pending=12, shipped=4)
+def test_orders_placed_are_listed(api: Api, orders: Orders, target: Target) -> None:
+    """Lists, has orders placed in both states, and lists again and again: each is there, at once and every time."""
+    api.list()
+    taken = orders.take(pending=12, shipped=4, looked_for=False)
+    for answer in (api.list(), *api.send_all([api.ask_list()] * 3)):
+        none_missing(api, taken.pending, "pending", answer, target)
+        none_missing(api, taken.shipped, "shipped", answer, target)
+
+
+@requirement("LIST-3", mode=Mode.FULL, pending=3, shipped=1)
+def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels one order between two listings: the others are still there."""
+    taken = orders.take(pending=3, shipped=1)
+    verify.step(api.cancel(taken.pending[1]), 204, "CANCEL-1")
+    answer = api.list()
+    found = verify.listing(answer)
+    rest = [taken.pending[0], taken.pending[2], *taken.shipped]
+    gone = [order for order in rest if order not in found.by_id]
+    if len(gone) > found.without_id:
+        # Whether cancelling took them too is for CANCEL-8 to say: here only those count that still exist.
+        probe = api.cancel(gone[0])
+        verify.step(probe, 409 if gone[0] in taken.shipped else 204, "CANCEL-8")
+        raise verify.Failed("every order placed and not cancelled", f"no order {gone[0]} in the listing", answer, probe)
+
+
+@requirement("LIST-3", empty_store=True, pending=1, shipped=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
+    """Has the store emptied and one order placed, which is the first and the last: it is listed, and so is a shipped
+    one when that is cancelled. The check of LIST-7 may have seen that already."""
+    if not already_met:
+        orders.empty_store()
+        only = orders.take(pending=1, looked_for=False).pending
+        none_missing(api, only, "pending", api.list(), target)
+        behind = orders.take(shipped=1, looked_for=False).shipped
+        verify.step(api.cancel(only[0]), 204, "CANCEL-1")
+        none_missing(api, behind, "shipped", api.list(), target)
+
+
+# --- LIST-9: reading changes nothing
+
+
+@requirement("LIST-9", mode=Mode.FULL, pending=2, shipped=2)
+def test_reading_changes_nothing(api: Api, orders: Orders) -> None:
+    """Lists many times: the orders of the suite stay as they are, the shipped one is still refused and the pending one
+    still cancellable, as another is that was placed after the reading."""
+    taken = orders.take(pending=1, shipped=1)
+    if taken.listing is None:
+        raise verify.Inconclusive("there is no readable listing", "LIST-1")
+    *_, last = api.send_all([api.ask_list()] * 6)
+    verify.unchanged([*taken.pending, *taken.shipped], taken.listing, last, since="it was only read")
+    cancelled = api.cancel(taken.pending[0])  # first: until then there was nothing but reading
+    refusal = api.cancel(taken.shipped[0])
+    unread = orders.take(pending=1, shipped=1, looked_for=False)
+    verify.still_pending(cancelled, api.cancel(unread.pending[0]), since="it was only read", shown_by=[last])
+    verify.still_shipped(refusal, lambda: api.cancel(unread.shipped[0]), since="it was only read", shown_by=[last])
+
+
+# --- LIST-10, LIST-11: recommended ways to write things. Judged on every listing of the run, too.
+
+
+@requirement("LIST-10", pending=2)
+def test_dates_are_rfc3339(api: Api, orders: Orders) -> None:
+    """Looks at every shipDate: RFC 3339, not another form of ISO 8601."""
+    orders.take(pending=2)
+    judged(api, "LIST-10")
+
+
+@requirement("LIST-11", pending=2)
+def test_integers_and_names_are_plain(api: Api, orders: Orders) -> None:
+    """Looks at how integers are written, and for names that an object repeats."""
+    orders.take(pending=2)
+    judged(api, "LIST-11")
+
+
+@requirement("LIST-10")
+def test_dates_that_are_there_are_rfc3339(api: Api) -> None:
+    """Looks at every shipDate of the listing as it is."""
+    judged(api, "LIST-10")
+
+
+@requirement("LIST-11")
+def test_integers_and_names_that_are_there_are_plain(api: Api) -> None:
+    """Looks at how integers are written in the listing as it is, and for names that an object repeats."""
+    judged(api, "LIST-11")

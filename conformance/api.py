@@ -182,7 +182,9 @@ class Orders:
 
     def place(self, ids: list[int], *, shipped: bool = False, looked_for: bool = True) -> Taken:
         """Orders with exactly these ids, pending unless `shipped`. Raises Excluded where the provider cannot choose
-        ids."""
+        ids, and where there are none, since each could be mistaken for that of another order."""
+        if not ids:
+            raise Excluded("each id to be chosen could be mistaken for that of an order in the listing")
         try:
             placed = self._leases.place(State.SHIPPED if shipped else State.PENDING, ids)
         except ProviderError as error:

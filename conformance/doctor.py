@@ -20,7 +20,7 @@ from conformance.reporting.text import cut, plural, visible
 from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
-from conformance.target import Mode, Target, port_of, resolve
+from conformance.target import Mode, Target, adjusted, port_of, resolve
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Guard
@@ -44,7 +44,7 @@ def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     (target,) = resolve(chosen.targets, chosen.options, looking=True)
     server = ReferenceServer() if target is None else None
     try:
-        return _report(target or server.address.target())  # type: ignore[union-attr]
+        return _report(target or adjusted(server.address.target(), chosen.options))  # type: ignore[union-attr]
     finally:
         if server is not None:
             server.stop()

@@ -59,13 +59,6 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
     del session.recorder.exchanges[mark:]
 
 
-@pytest.fixture(scope="session")
-def met(session: Session) -> set[str]:
-    """The ids of checks whose demand another check of this process has seen met: that one has the requests as its
-    evidence, and the others need not look. All of them are in one `xdist_group`; `session` stands for the target."""
-    return set()
-
-
 @pytest.fixture
 def check_id(recorded: Report) -> str:
     """The id of the check."""
@@ -73,9 +66,36 @@ def check_id(recorded: Report) -> str:
 
 
 @pytest.fixture
-def already_met(check_id: str, met: set[str]) -> bool:
+def shown_in(recorded: Report) -> Callable[[str], None]:
+    """Says which other check has the exchanges that this one goes by, for whoever looks for them."""
+
+    def note(check: str) -> None:
+        recorded.message = f"shown by the exchanges of {check}"
+
+    return note
+
+
+@pytest.fixture(scope="session")
+def seen_met(session: Session) -> dict[str, str]:
+    """The checks of this process whose demand another one has seen met, and which one that was. All of them are in one
+    `xdist_group`; `session` stands for the target."""
+    return {}
+
+
+@pytest.fixture
+def met(check_id: str, seen_met: dict[str, str]) -> Iterator[set[str]]:
+    """For the ids of further checks whose demand this one sees met: they need not look themselves."""
+    others: set[str] = set()
+    yield others
+    seen_met.update(dict.fromkeys(others, check_id))
+
+
+@pytest.fixture
+def already_met(check_id: str, seen_met: dict[str, str], shown_in: Callable[[str], None]) -> bool:
     """Whether another check has seen the demand of this one met, so that it need not look itself."""
-    return check_id in met
+    if check_id in seen_met:
+        shown_in(seen_met[check_id])
+    return check_id in seen_met
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ from conformance.session import Session, redactor_of
 from conformance.settings import Settings
 from conformance.states.leases import return_left
 from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
-from conformance.transport.endpoint import ServiceGone
+from conformance.transport.endpoint import Endpoint, ServiceGone
 from conformance.transport.evidence import curl, on_one_connection
 from conformance.transport.guard import Refused
 from conformance.verdict import Exit, Outcome, Status, Waiver
@@ -187,16 +187,17 @@ class Plugin:
 
     def begin(self) -> None:
         """Start the reference server if need be, and look at each target. Raises ConfigError, with nothing sent."""
-        workers = getattr(self.config.option, "numprocesses", None)
-        if isinstance(workers, int) and workers > 1:
-            self.shared.folder = tempfile.mkdtemp(prefix="conformance-")
         if REFERENCE in self.targets and self.targets[REFERENCE] is None:
             self._server = ReferenceServer()
             address = self._server.address
             self.shared.reference = dict(vars(address))
             self.targets[REFERENCE] = adjusted(address.target(), self.settings.options)
-        for name in self.targets:
-            self.session(name).endpoint.look_at_certificates()
+        for target in self.targets.values():
+            if target is not None:
+                Endpoint(target).look_at_certificates()
+        workers = getattr(self.config.option, "numprocesses", None)
+        if isinstance(workers, int) and workers > 1:
+            self.shared.folder = tempfile.mkdtemp(prefix="conformance-")
         for name in self.targets:
             session = self.session(name)
             self.collections[name] = Collection(
@@ -354,6 +355,7 @@ class Plugin:
             # The message says it all; a traceback of the suite would not help, and takes long to make.
             item.repr_failure = lambda *_, said=str(call.excinfo.value), **__: said  # type: ignore[method-assign]
         outcome = yield
+        vars(item).pop("repr_failure", None)
         report = self.reports.get(item.nodeid)
         if report is None:
             return outcome
@@ -401,9 +403,10 @@ class Plugin:
             report.owners = list(getattr(error, "owners", ()))
         else:
             kind = type(error).__name__
-            report.status = Status.INCONCLUSIVE
-            report.message = f"the suite itself failed here, which says nothing of the service: {kind}: {error}"
-            report.warnings.append(self.clean(f"check {report.check}: {report.message}; please report this"))
+            said = f"the suite itself failed here, which says nothing of the service: {kind}: {error}"
+            report.warnings.append(self.clean(f"check {report.check}: {said}; please report this"))
+            if report.status is not Status.FAILED:  # as it may be where giving orders back goes wrong
+                report.status, report.message = Status.INCONCLUSIVE, said
         report.message = self.clean(report.message)
 
     # --- no secret in what is printed

@@ -15,7 +15,7 @@ from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode
 from conformance.transport.client import Answer
-from conformance.transport.endpoint import Endpoint, ServiceGone
+from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
 from conformance.universal import Judge
@@ -40,6 +40,8 @@ SLACK = 0.1
 APART = 100
 #: How far above the latest id one is chosen, to see whether those that follow count on from there.
 LEAP = 1000
+#: Orders on a page at most, by the limits in common use.
+LARGEST_PAGE = 1_000
 USED_AGAIN = (
     "the service gives the ids of cancelled orders to new ones: checks are run one at a time, since an order that one "
     "of them has cancelled could be another's by then; while others place orders too, a second cancel of an order may "
@@ -122,9 +124,10 @@ def side_by_side(session: Session) -> int:
             for _ in range(ALONE):
                 client.send(asked)
         several = _no_later_than_alone(session.recorder.since(mark), together)
-    with suppress(ServiceGone):  # its endpoint gives up after a few
-        while session.client.one_by_one and client.send(asked).status is None:
-            pass  # it is still at those that nobody waits for any more
+    with suppress(ServiceGone):
+        for _ in range(GIVE_UP_AFTER if session.client.one_by_one else 0):
+            if client.send(asked).status is not None:
+                break  # till then it is still at those that nobody waits for any more
     client.close()
     if not several:
         return 1
@@ -163,6 +166,12 @@ def look_at_provider(session: Session) -> str | None:
     cancel orders, a few more messages tell how the store gives ids, which is noted in the session."""
     if session.provider is None:
         return None
+    few = session.target.bulk_orders
+    if few <= LARGEST_PAGE and any(need.many_orders for need in session.needs):
+        session.warnings.append(
+            f"bulk_orders is {few}: pages that hold more than that go unnoticed (LIST-5); those in common use hold up "
+            f"to {LARGEST_PAGE:,}"
+        )
     leases, _ = session.orders(NAME, session.api(NAME))
     try:
         (first,) = leases.take(State.PENDING, 1)

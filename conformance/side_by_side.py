@@ -135,7 +135,7 @@ class SideBySide:
         unit = next((unit for unit in self._units if lost.item in [item.nodeid for item in unit]), [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
         own.lost(unit[place] if unit and not lost.done else None, lost.name)
-        if not self._ending:
+        if lost.item and not self._ending:  # one that has begun nothing would be followed by others like it
             self._start(session, own, unit[place + 1 :])
 
     def _let_go(self, pipe: Connection) -> _Process:
@@ -161,12 +161,12 @@ class SideBySide:
         session: pytest.Session,
         own: plugin.Plugin,
         name: str,
-        theirs: Connection,
+        other: Connection,
         pipe: Connection,
         left: Sequence[pytest.Item],
     ) -> None:
         # What only the command's own process reads: else nobody here would notice that it was killed.
-        for end in (theirs, *self._processes):
+        for end in (other, *self._processes):
             end.close()
         config = session.config
         own.become(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import posixpath
 import re
 import shlex
 import tomllib
@@ -18,7 +19,7 @@ from datetime import timedelta
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 REFERENCE = "reference"
 #: The name of a target that is given on the command line only.
@@ -355,10 +356,11 @@ def port_of(parts: SplitResult) -> int:
 
 
 def _address(url: str) -> object:
-    """What is the same for two spellings of a base URL."""
+    """What is the same for two spellings of a base URL, and over http and https."""
     try:
         parts = urlsplit(url.strip())
-        return parts.hostname, port_of(parts), parts.path.rstrip("/")
+        path = posixpath.normpath(re.sub("/+", "/", f"/{unquote(parts.path)}"))
+        return (parts.hostname or "").rstrip("."), 443 if port_of(parts) == 80 else port_of(parts), path
     except ValueError:
         return url  # of a target that is not in this run: no concern of it
 
@@ -539,7 +541,12 @@ def _passphrase() -> str:
 
 def _proxy(option: str | None, configured: str | None, reader: _Table) -> str | None:
     url = option or configured
-    return _http_url(url, reader.where("proxy", option)) if url else None
+    if not url:
+        return None
+    where = reader.where("proxy", option)
+    if urlsplit(_http_url(url, where)).scheme == "https":
+        raise ConfigError(f"{where}: {url!r} is a proxy that is itself spoken to over TLS; give its http address")
+    return url
 
 
 def _http_url(text: str, where: str) -> str:

@@ -95,6 +95,15 @@ def settled(answer: Answer) -> Answer:
     return answer
 
 
+def served(answers: Sequence[Answer]) -> None:
+    """See that answers of which any status is open decide something. Raises Inconclusive where a limit (429) kept one
+    back, and where none is a 200 and one proves neither way: a firewall may drop some."""
+    some = any(answer.status == 200 for answer in answers)
+    for answer in answers:
+        if answer.status == 429 or not some:
+            settled(answer)
+
+
 def status(answer: Answer, *expected: int, since: str) -> None:
     """Demand one of the `expected` statuses; `since` says why the contract has it so."""
     settled(answer)

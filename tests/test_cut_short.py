@@ -178,6 +178,56 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
     assert done.stderr == "interrupted before the first request\n"
 
 
+def ran_with(tmp_path: Path, key: str, change: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A run of a suite that was changed so, to its end."""
+    script = tmp_path / "changed.py"
+    line = f"sys.exit(cli.main({['run', '--report-dir', 'reports', *words]!r}))"
+    script.write_text(f"import os, sys\nfrom conformance import cli\n{change}\n{line}\n", encoding="utf-8")
+    environment = {**inherited(), "KEY": key}
+    return subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+
+def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> None:
+    """As where the disk is full by then."""
+    change = (
+        "from conformance.states.leases import Leases\n"
+        "inner = Leases.give_back\n"
+        "def give_back(self):\n"
+        "    if 'shipped orders' in self._held: raise OSError(28, 'no space left')\n"
+        "    return inner(self)\n"
+        "Leases.give_back = give_back"
+    )
+    server = ReferenceServer(("--fault", "finds-no-shipped-order"))
+    address = server.address
+    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
+    done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3")
+    server.stop()
+    assert done.returncode == 1, done.stderr
+    (row,) = (row for row in written(tmp_path)["requirements"] if row["id"] == "CANCEL-3")
+    assert row["status"] == "failed"
+    assert {check["status"] for check in row["checks"]} == {"failed", "inconclusive"}
+    assert any("OSError: [Errno 28] no space left" in warning for warning in written(tmp_path)["warnings"])
+
+
+def test_processes_that_die_before_they_begin_are_not_replaced_for_ever(
+    tmp_path: Path, reference: ReferenceServer
+) -> None:
+    address = reference.address
+    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
+    change = "from conformance.side_by_side import SideBySide\nSideBySide._work = lambda *_: os._exit(1)"
+    done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3", "-n", "2")
+    assert done.returncode == 3, done.stderr
+    assert written(tmp_path)["run"]["process_lost"] is True
+
+
 def test_what_the_suite_itself_gets_wrong_is_incomplete(tmp_path: Path) -> None:
     """And neither a verdict nor somebody's configuration."""
     script = tmp_path / "wrong.py"

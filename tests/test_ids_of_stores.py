@@ -123,9 +123,12 @@ def looked_at(
     turn: int = 0,
     error: type[Exception] = ProviderError,
     selected: Iterable[str] = (),
+    **further: Any,
 ) -> Iterator[tuple[DirectSession, Watched, str | None]]:
     """A session that has looked at a service and its provider, the provider, and what was found wrong with it."""
-    target = Target("direct", "http://127.0.0.1:9/v1", Secret(KEY), mode, states=States(url="http://127.0.0.1:9"))
+    target = Target(
+        "direct", "http://127.0.0.1:9/v1", Secret(KEY), mode, states=States(url="http://127.0.0.1:9"), **further
+    )
     session = DirectSession(target, 1, service=service)
     if selected:
         session.selected = frozenset(selected)
@@ -211,6 +214,14 @@ def test_ids_made_of_the_time_are_taken_for_neither(pause: int) -> None:
         service.store.next_id = lambda: 1790000000000 + next(clock) + (len(provider.messages) - start) * pause
         assert preflight.look_at_provider(session) is None
         assert facts(session) == (False, False)
+
+
+@pytest.mark.parametrize(("bulk_orders", "warned"), [(0, False), (50, True), (1000, True), (1001, False)])
+def test_whoever_looks_for_small_pages_only_is_told(bulk_orders: int, warned: bool) -> None:
+    with looked_at(build(KEY.encode(), faults=[], variants=[]), bulk_orders=bulk_orders) as (session, _, trouble):
+        assert trouble is None
+        said = [f"bulk_orders is {bulk_orders}: pages that hold more than that go unnoticed (LIST-5)"] * warned
+        assert [warning.partition(";")[0] for warning in session.warnings] == said
 
 
 @pytest.mark.parametrize("first", [INT64.stop - 1500, INT64.stop - 100, INT64.start, -1001, 2**31, 2**55])

@@ -193,6 +193,10 @@ def test_production_can_be_unprotected_and_others_protected() -> None:
     [
         ({}, "https://api.example.com/v1"),
         ({}, "HTTPS://API.example.com:443/v1/"),
+        ({}, "https://api.example.com./v1"),
+        ({}, "https://api.example.com//v1"),
+        ({}, "https://api.example.com/old/../v1"),
+        ({}, "http://api.example.com/v1"),
         ({"base_url": None, "base_url_env": '"URL"'}, "https://api.example.com/v1"),
     ],
 )
@@ -329,6 +333,10 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             "conf.toml: targets.staging.client_cert: none.pem: no such file; check the path",
         ),
         (table(proxy='"foo"'), "conf.toml: targets.staging.proxy: 'foo' is no http or https URL"),
+        (
+            table(proxy='"https://proxy.example:8443"'),
+            "targets.staging.proxy: 'https://proxy.example:8443' is a proxy that is itself spoken to over TLS",
+        ),
         (table(base_ulr='"x"'), "conf.toml: targets.staging.base_ulr: unknown key; did you mean 'base_url'?"),
         (table(colour='"x"'), "targets.staging.colour: unknown key; known keys: base_url, base_url_env, api_key_env,"),
         (

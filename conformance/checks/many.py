@@ -56,21 +56,22 @@ def listed_meanwhile(
 
 def inner(placed: list[int]) -> list[int]:
     """Those next to the first and the last ones, on pages that are read early, whichever way."""
-    return [placed[1], placed[-2], placed[2], placed[-3]]
+    between = placed[1:-1]
+    return list(dict.fromkeys([*between[:1], *between[-1:], *between[1:2], *between[-2:-1]]))
 
 
 def met(api: Api, pending: list[int], shipped: list[int]) -> set[str]:
     """The ids of the checks whose demand is met by cancels of the first and the last of the orders `pending`, of those
     `shipped`, before and after them, and of some more while the others are listed."""
-    ends = [pending[0], pending[-1]]
+    ends = list(dict.fromkeys([pending[0], pending[-1]]))
     answers = api.send_all(map(api.ask_cancel, [*ends, *shipped]))
     again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in ends)
     listings = api.send_all(overlapping(api, inner(pending)), at_once=True)[::2]
     rest = frozenset(pending) - {*ends, *inner(pending)}
     found = set()
-    if all(answer.status == 204 for answer in answers[:2]) and not any(answer.succeeded for answer in again):
+    if all(answer.status == 204 for answer in answers[: len(ends)]) and not any(answer.succeeded for answer in again):
         found.add("cancelling.pending_orders_are_cancelled_among_many")
-    if len(shipped) == 2 and all(answer.status == 409 for answer in answers[2:]):
+    if len(shipped) == 2 and all(answer.status == 409 for answer in answers[len(ends) :]):
         found.add("cancelling.shipped_orders_are_refused_among_many")
     if all(each.listing is not None and rest <= each.listing.ids for each in listings):
         found.add("listing.no_order_is_hidden_while_others_are_cancelled")

@@ -7,6 +7,7 @@ evidence of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -27,9 +28,10 @@ REPLAYS = 3
 
 @dataclass
 class Run:
-    """What the checks of a run share: the search, once it is made."""
+    """What the checks of a run share: the search, once it is made, and which of them has made it."""
 
     search: Search | None = None
+    maker: str = ""
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +50,8 @@ class Walks:
     target: Target
     budget: Budget
     seed: int
+    check: str
+    shown_in: Callable[[str], None]
     in_step: bool = False
     wire: Wire | None = None
 
@@ -56,8 +60,10 @@ class Walks:
         own = self.run.search is None
         search = self.run.search or self._search(self.budget)
         if own:
-            self.run.search = search
+            self.run.search, self.run.maker = search, self.check
             search.make()
+        else:
+            self.shown_in(self.run.maker)
         wrong = search.wrong
         if wrong is not None and wrong.owner == owner:
             self._fail(wrong if own else self._replayed(wrong))
@@ -95,10 +101,20 @@ class Walks:
 
 @pytest.fixture
 def walks(
-    run: Run, api: Api, wire: Wire, orders: Orders, target: Target, budget: str, seed: int, crowded: bool
+    run: Run,
+    api: Api,
+    wire: Wire,
+    orders: Orders,
+    target: Target,
+    budget: str,
+    seed: int,
+    crowded: bool,
+    check_id: str,
+    shown_in: Callable[[str], None],
 ) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
-    return Walks(run, api, orders, target, BUDGETS[budget], seed_for(target.name, seed), crowded, wire)
+    own_seed = seed_for(target.name, seed)
+    return Walks(run, api, orders, target, BUDGETS[budget], own_seed, check_id, shown_in, crowded, wire)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on

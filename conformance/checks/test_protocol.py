@@ -60,10 +60,9 @@ def test_cancelling_statuses_in_every_state(api: Api, orders: Orders) -> None:
 def whole(answers: list[Answer]) -> None:
     """Demand complete responses with nothing after them."""
     for answer in answers:
-        if answer.exchange.trouble == Trouble.BROKEN or answer.extra:
-            raise verify.Failed(
-                "one complete HTTP response and nothing after it", str(answer.exchange.findings["HTTP-2"]), answer
-            )
+        problem = answer.exchange.findings.get("HTTP-2")
+        if problem is not None:  # bytes after a 204 are no such problem: they are CANCEL-2's
+            raise verify.Failed("one complete HTTP response and nothing after it", problem, answer)
         verify.settled(answer)
 
 
@@ -170,7 +169,9 @@ def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
     answers = api.send_all(Request("GET", pet, who, allowed=Allowed.OPEN) for pet in pets for who in wrong)
     # What has a page for any path, such as an application of a single page, has it for this one, too.
     for answer in answers:
-        if verify.settled(answer).succeeded:
+        if answer.status in (None, 429):  # what a gateway answers for an operation that is gone is no success
+            verify.settled(answer)
+        if answer.succeeded:
             (path,) = api.absent()
             nowhere = api.send(Request("GET", f"/{path}/1", NOBODY, allowed=Allowed.OPEN))
             if nowhere.status == answer.status and nowhere.media_type == answer.media_type == "text/html":

@@ -58,7 +58,8 @@ def is_iso8601(text: str) -> bool:
 
 
 def is_rfc3339(text: str) -> bool:
-    """Whether `text` is a date-time by RFC 3339 section 5.6, with the second 60 only where section 5.7 has it."""
+    """Whether `text` is a date-time by RFC 3339 section 5.6, with the second 60 only in the last minute of a day
+    of UTC, where leap seconds are (section 5.7)."""
     if text[16:19] != ":60":
         return _RFC3339.fullmatch(text) is not None
     before = f"{text[:17]}59{text[19:]}"

@@ -47,13 +47,16 @@ class Number(float):
     @property
     def integral(self) -> int | None:
         """The integer it equals, where that is one of at most 64 bits; else None (also for `1e400`)."""
+        return int(Decimal(self.text)) if self.whole and INT64.start <= Decimal(self.text) < INT64.stop else None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it equals an integer, of any size."""
         try:
             exact = Decimal(self.text)
         except InvalidOperation:  # an exponent past what Decimal holds
-            return None
-        if not INT64.start <= exact < INT64.stop or exact != exact.to_integral_value():
-            return None
-        return int(exact)
+            return False
+        return exact == exact.to_integral_value()
 
 
 @dataclass

@@ -37,16 +37,15 @@ def as_json(value: object) -> str:
 
 
 def _int64(value: object) -> str | None:
-    number = integer(value)
-    if number is None:
+    if _integer(value) is not None:
         return f"is {_kind(value)}, not an integer"
-    return None if number in INT64 else f"is {shown(value)}, outside int64"
+    number = integer(value)
+    return None if number is not None and number in INT64 else f"is {shown(value)}, outside int64"
 
 
 def _integer(value: object) -> str | None:
-    # Of a number past MAX_DIGITS only its text is left: any integer literal is an integer.
-    plain = isinstance(value, Number) and value.text.lstrip("-").isdigit()
-    return None if plain or integer(value) is not None else f"is {_kind(value)}, not an integer"
+    whole = value.whole if isinstance(value, Number) else integer(value) is not None
+    return None if whole else f"is {_kind(value)}, not an integer"
 
 
 def _date_time(value: object) -> str | None:

@@ -28,8 +28,8 @@ from conformance.transport.client import JsonCaller
 TIMEOUT = 60.0
 #: A provider that takes longer than that for so many messages in a row is not asked again.
 GIVE_UP_AFTER = 2
-#: Bytes of what a command prints that are read.
-OUTPUT = 1_000_000
+#: Bytes that a command may print.
+OUTPUT = 32_000_000
 #: What a command exits with, and an HTTP provider answers, to say that it cannot do this at all.
 CANNOT_EXIT, CANNOT_STATUS = 3, 501
 
@@ -156,7 +156,9 @@ class CommandProvider:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-            printed, complained = (os.pread(file.fileno(), OUTPUT, 0) for file in (out, err))
+            printed, complained = (os.pread(file.fileno(), OUTPUT + 1, 0) for file in (out, err))
+        if len(printed) > OUTPUT:
+            raise ProviderError(f"the state provider {name} printed more than {OUTPUT:,} bytes at {_brief(message)}")
         if status == CANNOT_EXIT:
             raise CannotDo(f"the state provider says that it cannot do this (exit status 3): {_brief(message)}")
         if status:

@@ -75,8 +75,9 @@ _PLAIN_WORDS = tuple(
 #: most services give the same few answers again and again. Longer ones are only shared while a check holds them.
 KEPT, MOST_KEPT = 256 * 1024, 32
 #: Once an answer has more bytes than this, independent requests are sent one by one: bodies that arrive together are
-#: each held in memory, while equal ones that arrive one after the other are held once.
-HEAVY = 2_000_000
+#: each held in memory, while equal ones that arrive one after the other are held once. So are those that are meant to
+#: overlap, if all that they may bring is more than the second number.
+HEAVY, TOO_HEAVY = 2_000_000, 256_000_000
 #: Seconds to wait after a 429 without Retry-After.
 WAIT_UNTOLD = 1.0
 #: Independent requests in flight at once.
@@ -232,23 +233,25 @@ class Client:
 
     def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:
         """Send independent requests in whatever way takes least time, or all of them `at_once` where it matters that
-        they overlap. Their answers come in the order of the requests. Raises like `send`."""
+        they overlap: then they go one by one only where the service never takes several, or where their answers would
+        not fit into memory. The answers come in the order of the requests. Raises like `send`."""
         ordered = list(requests)
         for request in ordered:
             self.guard.check(request.method, request.path)
         attempts: list[Sequence[Answer]] = []
         while len(attempts) < len(ordered):
             rest = ordered[len(attempts) :]
-            alone = len(ordered) == 1 or self.one_by_one or self._largest > HEAVY
-            if alone or (not at_once and (self._near or self._at_most == 1)):
+            alone = len(ordered) == 1 or self.one_by_one or self._largest * len(ordered) > TOO_HEAVY
+            if alone or (not at_once and (self._near or self._at_most == 1 or self._largest > HEAVY)):
                 attempts.append(self._attempts(rest[0]))
-                continue
-            together = rest if at_once else rest[: self._at_most]
-            tried = list(self._threads.map(partial(self._attempts, crowded=True), together))
-            if not at_once:
-                tried = [self._alone(tries) if tries else tries for tries in tried]
-                self._narrow(tried)
-            attempts += tried
+            elif at_once:
+                with ThreadPoolExecutor(len(rest), thread_name_prefix="send") as threads:
+                    attempts += threads.map(partial(self._attempts, crowded=True), rest)
+            else:
+                tried = self._threads.map(partial(self._attempts, crowded=True), rest[: self._at_most])
+                settled = [self._alone(tries) if tries else tries for tries in list(tried)]
+                self._narrow(settled)
+                attempts += settled
         self.keep(*(answer for tries in attempts for answer in tries))
         for request, tries in zip(ordered, attempts, strict=True):
             if not tries:
@@ -272,7 +275,8 @@ class Client:
         answer.sender = self.send
         plain = not answer.request.query  # with a query orders may be shown without the ids that they have
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
-            (self.guard.saw_listing if plain else self.guard.remember)(answer.listing.ids)
+            whole = plain and answer.status == 200  # an error may have an array for its body
+            (self.guard.saw_listing if whole else self.guard.remember)(answer.listing.ids)
             lacking = self.guard.untouched.keys() - answer.listing.ids
             answer.lacking = tuple(sorted(lacking)) if len(lacking) > answer.listing.without_id else ()
         if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
@@ -483,7 +487,8 @@ def _transport(endpoint: Endpoint) -> httpx.BaseTransport:
 
 
 class _DeadlineBackend(httpcore.NetworkBackend):
-    """Connections that end `limit` seconds after they began, whatever trickles in."""
+    """Connections that end `limit` seconds after they began, whatever trickles in. To connect may take as long for each
+    address that a name has."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit

@@ -184,6 +184,8 @@ class Endpoint:
         """Note whether `request` got an answer. Those that were under way together without one count as one: each may
         have kept the others waiting. So do those of one restart."""
         operation = request.operation
+        if exchange.trouble in (Trouble.UNSENT, Trouble.WAITING):  # it was not asked for one
+            return
         if exchange.trouble not in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
             self._silent[operation] = 0
             self._answered = True

@@ -7,7 +7,6 @@ The guard, the pace and the record are those of the client.
 from __future__ import annotations
 
 import re
-import select
 import socket
 import ssl
 import time
@@ -120,6 +119,7 @@ class Connection:
         self._client = client
         self._endpoint = client.endpoint
         self._socket: socket.socket | None = None
+        self._ahead = b""  # what was received before anybody asked for it
         self._held = b""
         self._pending: Answer | None = None
         self._closing = False
@@ -146,23 +146,22 @@ class Connection:
         return found
 
     def _is_open(self) -> bool:
-        if self._socket is None:
-            return False
-        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+        if self._socket is None or self._ahead:
+            return self._socket is not None
+        self._socket.settimeout(0)
+        try:  # TLS has no peeking: what is there is taken, and kept for whoever reads next
+            self._ahead = self._socket.recv(65536)
+        except (BlockingIOError, ssl.SSLWantReadError):
             return True
-        readable, _, _ = select.select([self._socket], [], [], 0)
-        if not readable:
-            return True
-        try:
-            return self._socket.recv(1, socket.MSG_PEEK) != b""
-        except (OSError, ValueError):  # reset, or a TLS socket, where data at rest can only be the closing alert
+        except OSError:
             return False
+        return bool(self._ahead)
 
     def close(self) -> None:
         """Close the connection."""
         if self._socket is not None:
             self._socket.close()
-            self._socket = None
+            self._socket, self._ahead = None, b""
 
     def exchange(self, request: Request, *, last: bool = False, minimal: bool = False) -> Answer:
         """Send `request` and read its answer; `last` asks the service to close the connection after it.
@@ -264,6 +263,7 @@ class Connection:
         try:
             if not self._fresh and not self._is_open():
                 raise ConnectionResetError("the connection was closed before the end of the request")
+            self._socket.settimeout(self._left())
             self._socket.sendall(self._held)
             self._released = True
         except OSError as error:
@@ -326,8 +326,6 @@ class Connection:
             raise
         except OSError as error:
             raise _ProxyError(f"no connection to the proxy {self._endpoint.proxy}: {error}") from None
-        if parts.scheme == "https":
-            connected = ssl.create_default_context().wrap_socket(connected, server_hostname=parts.hostname)
         head = b""
         try:
             connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
@@ -362,14 +360,16 @@ class Connection:
     def _receive(self) -> bytes:
         if self._socket is None:
             return b""
-        self._socket.settimeout(self._left())
-        data = self._socket.recv(65536)
+        data, self._ahead = self._ahead, b""
+        if not data:
+            self._socket.settimeout(self._left())
+            data = self._socket.recv(65536)
         self._heard = self._heard or bool(data)
         return data
 
     def _rest(self) -> bytes:
         """What comes until the service closes the connection as asked, or keeps quiet for a while instead."""
-        rest = b""
+        rest, self._ahead = self._ahead, b""
         try:
             while self._socket is not None and len(rest) < 4096:
                 self._socket.settimeout(min(QUIET, self._left()))

@@ -394,6 +394,25 @@ def has_buried_the_pet_lookup(service: Service) -> None:
 
 
 @variant()
+def has_closed_the_pet_lookup(service: Service) -> None:
+    """Answers the pet lookup with 503, to anyone, as a gateway does for a service that was taken down."""
+    amend.instead(
+        service,
+        lambda request: (
+            Response(503, b"<h1>Gone</h1>", {"Content-Type": "text/html"}) if _pets(service, request) else None
+        ),
+    )
+
+
+@variant()
+def has_a_firewall_that_stops_some_queries(service: Service) -> None:
+    """Answers 503 with a page to a query with a parameter called `where`, which a firewall takes for an attack."""
+    page = Response(503, b"<h1>Blocked</h1>", {"Content-Type": "text/html"})
+    inner = service.respond
+    service.respond = lambda request: page if "where=" in request.query else inner(request)
+
+
+@variant()
 def reads_ids_as_lenient_frameworks_do(service: Service) -> None:
     """Takes 0123, +123, 123.0 and blanks around an id for 123, as the readers of some frameworks do."""
     amend.read_ids(

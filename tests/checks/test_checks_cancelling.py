@@ -1,4 +1,4 @@
-"""Which orders have something in common with one that is cancelled."""
+"""Which orders have something in common with one that is cancelled, and which are cancelled among many."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.cancelling.test_others import kin
+from conformance.checks.many import inner
 from conformance.contract.listing import Listing
 
 DAY, OTHER_DAY = "2026-11-21T07:00:00Z", "2026-11-22T07:00:00Z"
@@ -33,3 +34,11 @@ def test_who_is_not_listed_has_no_kin() -> None:
     assert kin(listing, 1, [2, 3]) == [2]
     assert kin(listing, 3, [1, 2]) == []
     assert kin(None, 1, [1, 2]) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "found"),
+    [(0, []), (1, []), (2, []), (3, [1]), (4, [1, 2]), (5, [1, 3, 2]), (9, [1, 7, 2, 6])],
+)
+def test_inner_orders_are_neither_first_nor_last(count: int, found: list[int]) -> None:
+    assert inner(list(range(count))) == found

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from built import LIST, session
-from raw_service import Conversation, answer, serving
+from built import LIST, answered, cancel, session
+from raw_service import Conversation, answer, head, serving
 
 from conformance.checks import test_concurrency
 from conformance.checks.authentication.test_each_request import TRIES, in_turn
 from conformance.checks.test_concurrency import AT_ONCE, cancel_at_once
+from conformance.checks.test_protocol import whole
 from conformance.transport import wire
 from conformance.transport.evidence import Trouble
-from conformance.verify import Inconclusive
+from conformance.verify import Failed, Inconclusive
 
 OK = answer("200 OK", b"[]")
 
@@ -48,6 +51,18 @@ def test_a_service_that_closes_after_each_answer_is_followed() -> None:
         assert [found.status for found in answers] == [200] * 3
         assert not kept
         assert service.connections >= 3
+
+
+def test_bytes_after_a_204_are_no_matter_of_framing() -> None:
+    """They are CANCEL-2's; those after another answer are."""
+    with serving(head("204 No Content") + b"{}") as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        with opened.wire.connect() as connection:
+            whole([connection.exchange(cancel(ABSENT), last=True)])
+    with serving(OK + b"{}") as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        answers = [connection.exchange(LIST, last=True)]
+    with pytest.raises(Failed, match="2 bytes after the end"):
+        whole(answers)
 
 
 NOT_FOUND = answer("404 Not Found", b'{"status": 404, "code": "NOT_FOUND", "message": "No."}')
@@ -91,3 +106,17 @@ def test_an_interruption_while_requests_are_set_off_is_not_waited_out(monkeypatc
         with pytest.raises(KeyboardInterrupt):
             cancel_at_once(opened.api("harness"), opened.wire, [ABSENT] * AT_ONCE)
         assert service.requests == []
+
+
+@pytest.mark.parametrize(("statuses", "decided"), [((429,) * 6, False), ((204, *(429,) * 5), True)])
+def test_cancels_that_were_all_turned_away_decide_nothing(
+    monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...], decided: bool
+) -> None:
+    """A round in which one was not turned away shows that it was one at most."""
+    given = [answered(cancel(ABSENT), status) for status in statuses]
+    monkeypatch.setattr(test_concurrency, "cancel_at_once", lambda *_: given)
+    twice = [answered(cancel(ABSENT), 204), answered(cancel(ABSENT), 404)]
+    api: Any = SimpleNamespace(cancel=lambda *_, **__: twice.pop(0))
+    orders: Any = SimpleNamespace(take=lambda **_: SimpleNamespace(pending=list(range(8))))
+    with nullcontext() if decided else pytest.raises(Inconclusive, match="turned away"):
+        test_concurrency.test_one_of_simultaneous_cancels_succeeds(api, cast(Any, None), orders)

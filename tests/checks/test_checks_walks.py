@@ -108,7 +108,9 @@ def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1
 
 def walks(service: Service, run: Run, **further: Any) -> Walks:
     budget = BUDGETS["standard"]
-    return Walks(run, api(service), cast(Orders, service), target(mode=Mode.FULL, **further), budget, 1)
+    return Walks(
+        run, api(service), cast(Orders, service), target(mode=Mode.FULL, **further), budget, 1, "model.x", print
+    )
 
 
 class Lines:

@@ -105,7 +105,11 @@ def test_a_wrong_field_of_an_error_is_named(error: dict[str, Any], name: str, va
         ("quantity", "9223372036854775808", None),  # no format: any integer
         ("quantity", "1" * 500, None),
         ("quantity", "-" + "1" * 5000, None),
+        ("quantity", "1e20", None),
+        ("quantity", "-1E+400", None),
+        ("quantity", "1e-1", "quantity is the number 1e-1, not an integer"),
         ("quantity", "0.5", "quantity is the number 0.5, not an integer"),
+        ("id", "1e20", "id is 1e20, outside int64"),
         ("complete", "1", "complete is the integer 1, not a boolean"),
         ("complete", '"true"', "complete is the string 'true', not a boolean"),
         ("shipDate", '"2026-11-21"', "shipDate is '2026-11-21', not an ISO 8601 date with time"),

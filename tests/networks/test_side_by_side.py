@@ -250,6 +250,25 @@ def test_so_many_at_once_that_nobody_is_answered_excuses_no_silence_later() -> N
         assert session.api("after").list().status == 200
 
 
+class _Gone(_Choking):
+    """Answers nobody in time, and afterwards closes each connection at once."""
+
+    def do_GET(self) -> None:
+        if self.too_many and time.monotonic() > self.late:
+            self.close_connection = True
+        else:
+            super().do_GET()
+
+    late = 0.0
+
+
+def test_who_falls_silent_during_the_look_is_not_asked_for_ever() -> None:
+    with looked_at(ThreadingHTTPServer(("127.0.0.1", 0), _Gone), timeout=1.0) as session:
+        _Gone.too_many, _Gone.late = True, time.monotonic() + 0.9
+        assert preflight.side_by_side(session) == 1
+        assert len(session.recorder.exchanges) < 100
+
+
 def limited(service: Any, burst: float, rate: float) -> None:
     """Has a service answer 429, and say nothing else, to more than `rate` requests a second, or `burst` at once."""
     tokens, last, lock = burst, time.monotonic(), threading.Lock()

@@ -5,19 +5,21 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from built import target
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.api import Api, Orders
 from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot, shares
 from conformance.contract import catalogue
 from conformance.states.leases import Leases, return_left
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode, States
 from conformance.transport.guard import Guard
+from conformance.verify import Excluded
 
 
 class Store:
@@ -57,6 +59,14 @@ def leases(
 ) -> tuple[Leases, Guard]:
     guard = Guard(Mode.FULL)
     return Leases(store, guard, (pending, shipped)), guard
+
+
+def test_no_ids_are_not_asked_for() -> None:
+    """A provider that was asked for none might place one of its choice."""
+    store = Store()
+    with pytest.raises(Excluded, match="could be mistaken"):
+        Orders(leases(store)[0], cast(Api, None)).place([])
+    assert store.messages == []
 
 
 def test_what_is_taken_may_be_cancelled_until_it_is_given_back() -> None:

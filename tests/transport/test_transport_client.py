@@ -613,9 +613,11 @@ def test_answers_come_in_the_order_of_the_requests() -> None:
         assert [exchange.body for exchange in opened.recorder.exchanges] == ["[0]", "[1]", "[2]", "[3]"]
 
 
-def test_a_near_service_is_asked_at_once_where_that_is_the_point() -> None:
-    """It gets no more requests in parallel than it must, but all of those."""
-    inside = threading.Barrier(4, timeout=30)
+@pytest.mark.parametrize("heavy", [2_000_000, 1])
+def test_a_service_is_asked_at_once_where_that_is_the_point(monkeypatch: pytest.MonkeyPatch, heavy: int) -> None:
+    """A near one, or one with long answers, gets no more requests in parallel than it must, but all of those."""
+    monkeypatch.setattr(client, "HEAVY", heavy)
+    inside = threading.Barrier(12, timeout=30)
     overlap = False
 
     def reply(talk: Conversation) -> None:
@@ -627,8 +629,34 @@ def test_a_near_service_is_asked_at_once_where_that_is_the_point() -> None:
     with serving(reply) as service, session(service.base_url) as opened:
         opened.client.send(LIST)
         overlap = True
-        answers = opened.client.send_all([LIST] * 4, at_once=True)
-        assert [found.status for found in answers] == [200] * 4
+        answers = opened.client.send_all([LIST] * 12, at_once=True)
+        assert [found.status for found in answers] == [200] * 12
+
+
+def test_answers_that_would_not_fit_into_memory_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "TOO_HEAVY", 5)
+    at_work, most = 0, 0
+
+    def reply(talk: Conversation) -> None:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        time.sleep(0.05)
+        at_work -= 1
+        talk.send(OK)
+        talk.hang_up()
+
+    with serving(reply) as service, session(service.base_url) as opened:
+        opened.client.send(LIST)
+        opened.client.send_all([LIST] * 4, at_once=True)
+        assert most == 1
+
+
+def test_an_error_whose_body_is_an_array_is_no_listing() -> None:
+    with serving(answer("500 Internal Server Error", b"[]")) as service, session(service.base_url) as opened:
+        assert opened.client.send(LIST).listing is not None
+        with pytest.raises(Refused):
+            opened.client.send(cancel(12345678901234))
 
 
 def test_several_requests_keep_the_pace() -> None:

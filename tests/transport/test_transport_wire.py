@@ -361,6 +361,28 @@ def test_tls(server_context: ssl.SSLContext, certificate: Path) -> None:
         assert service.connections == 1
 
 
+def test_stray_bytes_over_tls_are_seen(server_context: ssl.SSLContext, certificate: Path) -> None:
+    """In a record of their own, after the answer has been read: the next answer breaks on them, as without TLS."""
+
+    def reply(talk: Conversation) -> None:
+        if talk.turn == 0:
+            talk.send(OK, b"stray", pause=0.1)
+        else:
+            talk.send(OK)
+
+    with (
+        serving(reply, server_context) as service,
+        session(service.base_url, ca_bundle=str(certificate)) as opened,
+        opened.wire.connect() as connection,
+    ):
+        assert connection.exchange(LIST).status == 200
+        assert connection.open
+        time.sleep(0.5)
+        assert connection.open
+        assert connection.open
+        assert connection.exchange(LIST).exchange.trouble == Trouble.BROKEN
+
+
 def test_tls_connections_that_are_closed_are_noticed(server_context: ssl.SSLContext, certificate: Path) -> None:
     with serving(OK, server_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
         with opened.wire.connect() as connection:

@@ -76,7 +76,7 @@ def test_absent_order_is_not_found_again(api: Api) -> None:
         )
 
 
-@requirement("CANCEL-5", empty_store=True, pending=1)
+@requirement("CANCEL-5", mode=Mode.FULL, empty_store=True, pending=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone("late")
 def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, already_met: bool) -> None:

@@ -56,7 +56,7 @@ def kin(found: Listing | None, order: int, others: Iterable[int], bond: Bond | N
     return [other for other in present if any(bond(known[order], known[other]) for bond in bonds)]
 
 
-@requirement("CANCEL-8", empty_store=True, pending=1, shipped=1)
+@requirement("CANCEL-8", mode=Mode.FULL, empty_store=True, pending=1, shipped=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone("late")
 def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_met: bool) -> None:

@@ -112,7 +112,7 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
     cancels(api, orders, order)
 
 
-@requirement("CANCEL-1", empty_store=True, pending=1)
+@requirement("CANCEL-1", mode=Mode.FULL, empty_store=True, pending=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone("late")
 def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) -> None:

@@ -76,7 +76,7 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
     refuses_all(api, orders, shipped)
 
 
-@requirement("CANCEL-3", empty_store=True, shipped=1)
+@requirement("CANCEL-3", mode=Mode.FULL, empty_store=True, shipped=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone("late")
 def test_only_shipped_order_is_refused(api: Api, orders: Orders, already_met: bool) -> None:

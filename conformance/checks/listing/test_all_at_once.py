@@ -173,8 +173,9 @@ def compare_filtered(api: Api, observe: Observations) -> None:
     statuses: dict[str, list[str]] = {}
     answers = api.send_all(api.ask_list(query=query) for query in QUERIES)
     steady &= api.listing().ids
+    verify.served(answers)
     for query, answer in zip(QUERIES, answers, strict=True):
-        statuses.setdefault(str(verify.settled(answer).status), []).append(query)
+        statuses.setdefault(str(answer.status or "no answer"), []).append(query)
     for answer in (*answers, *together):
         query = answer.request.query
         if answer.status != 200:

@@ -12,6 +12,7 @@ from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
+from conformance.target import Mode
 from conformance.transport.client import Answer
 from conformance.transport.evidence import NOBODY, Allowed
 
@@ -19,7 +20,7 @@ from conformance.transport.evidence import NOBODY, Allowed
 TRIES = 3
 
 
-@requirement("LIST-7", empty_store=True, pending=2, shipped=1)
+@requirement("LIST-7", mode=Mode.FULL, empty_store=True, pending=2, shipped=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone
 def test_empty_store_is_an_empty_array(api: Api, orders: Orders, met: set[str]) -> None:

@@ -134,7 +134,7 @@ def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders)
         raise verify.Failed("every order placed and not cancelled", f"no order {gone[0]} in the listing", answer, probe)
 
 
-@requirement("LIST-3", empty_store=True, pending=1, shipped=1)
+@requirement("LIST-3", mode=Mode.FULL, empty_store=True, pending=1, shipped=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone("late")
 def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_met: bool) -> None:

@@ -105,11 +105,16 @@ def findings(session: Session) -> Iterator[Finding]:
             between = " and" if target.proxy else ", network and"
             yield WRONG, f"connection: {detail}; check base_url{between} proxy"
         return
+    if answer.status is None:
+        said = preflight.foreign(session) or f"{endpoint.authority} gives no HTTP answer: {detail}; check base_url"
+        yield WRONG, f"connection: {said}"
+        return
     yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
     reason = preflight.look(session)
     if reason:
         yield WRONG, reason
         return
+    yield from ((NOTE, f"configuration: {said}") for said in preflight.shortcomings(session))
     if answer.status == 200 and answer.listing is not None:
         yield OK, f"key: accepted; the listing holds {len(answer.listing.elements)} orders"
     elif answer.status == 404:
@@ -209,6 +214,16 @@ def _states(session: Session) -> Iterator[Finding]:
     except ProviderError as error:
         yield WRONG, f"state provider: no orders: {error}"
     else:
+        yield from _emptied(session)
+
+
+def _emptied(session: Session) -> Iterator[Finding]:
+    """Whether the store is empty, as the provider says that it is."""
+    listed = session.api("doctor").list().listing
+    if listed is not None and listed.elements:
+        count = plural(len(listed.elements), "order")
+        yield NOTE, f"state provider: no orders: {count} listed afterwards; unless others placed them, LIST-7 will fail"
+    else:
         yield OK, "state provider: no orders"
 
 
@@ -221,7 +236,8 @@ def _ids(session: Session, provider: Provider) -> Iterator[Finding]:
     if session.counts_on:
         yield NOTE, f"state provider: {preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
     else:
-        yield from _message(session, provider, State.PENDING, {"ids": [CHOSEN]})
+        for state in (State.PENDING, State.SHIPPED):
+            yield from _message(session, provider, state, {"ids": [CHOSEN]})
 
 
 def _message(session: Session, provider: Provider, state: State, params: dict[str, Any]) -> Iterator[Finding]:

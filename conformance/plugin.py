@@ -218,6 +218,7 @@ class Plugin:
                 collection.pointless = True
             elif (trouble := preflight.look_at_provider(session)) is not None:
                 session.warnings.append(trouble)
+            session.warnings += preflight.shortcomings(session)
             if session.ids_used_again:
                 session.warnings.append(preflight.USED_AGAIN)
                 self.one_at_a_time = True

@@ -18,6 +18,7 @@ from conformance.transport.client import Answer
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
+from conformance.transport.redaction import SECRET_PART
 from conformance.universal import Judge
 from conformance.verify import GATEWAY
 
@@ -42,6 +43,8 @@ APART = 100
 LEAP = 1000
 #: Orders on a page at most, by the limits in common use.
 LARGEST_PAGE = 1_000
+#: How a transport says that an answer is none of HTTP, and how it quotes the beginning of an alert of TLS.
+NO_STATUS_LINE, TLS_ALERT = "the answer begins with no status line of HTTP", r"\x15\x03"
 USED_AGAIN = (
     "the service gives the ids of cancelled orders to new ones: checks are run one at a time, since an order that one "
     "of them has cancelled could be another's by then; while others place orders too, a second cancel of an order may "
@@ -80,6 +83,8 @@ def _pointless(session: Session) -> str | None:
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
             f"in {target.key_file or f'${target.key_variable}'}). Check that the key belongs to this deployment."
         )
+    if answer.exchange.trouble == Trouble.BROKEN and (said := foreign(session)) is not None:
+        return said
     if _is_sign(answer) and answer.status not in GATEWAY:
         return None
     stranger = api.list(NOBODY)
@@ -161,17 +166,28 @@ def _is_far(listing: Exchange) -> bool:
     return listing.status == 200 and listing.seconds >= FAR and not listing.body_cut
 
 
+def shortcomings(session: Session) -> list[str]:
+    """What in the configuration of the target makes a result say less than it seems to."""
+    found = []
+    few = session.target.bulk_orders
+    if few <= LARGEST_PAGE and any(need.many_orders for need in session.needs):
+        found.append(
+            f"bulk_orders is {few}: pages that hold more than that go unnoticed (LIST-5); those in common use hold up "
+            f"to {LARGEST_PAGE:,}"
+        )
+    if len(session.key) < SECRET_PART:
+        found.append(
+            f"the key has only {len(session.key)} characters: wherever they stand by chance they are taken out of what "
+            "is written, which shows what they are; use a longer key"
+        )
+    return found
+
+
 def look_at_provider(session: Session) -> str | None:
     """What is wrong with the state provider: it is asked for one pending order, which is returned. Where the run will
     cancel orders, a few more messages tell how the store gives ids, which is noted in the session."""
     if session.provider is None:
         return None
-    few = session.target.bulk_orders
-    if few <= LARGEST_PAGE and any(need.many_orders for need in session.needs):
-        session.warnings.append(
-            f"bulk_orders is {few}: pages that hold more than that go unnoticed (LIST-5); those in common use hold up "
-            f"to {LARGEST_PAGE:,}"
-        )
     leases, _ = session.orders(NAME, session.api(NAME))
     try:
         (first,) = leases.take(State.PENDING, 1)
@@ -243,6 +259,18 @@ def _takes_key_otherwise(session: Session) -> bool:
         return False
     finally:
         session.warnings += leases.give_back()
+
+
+def foreign(session: Session) -> str | None:
+    """What is wrong with an address where something else than HTTP is spoken: a banner of another protocol, say. None
+    where an answer has anything of HTTP, or of a listing. The key is not sent."""
+    with session.wire.connect() as connection:
+        detail = connection.exchange(session.api(NAME).ask_list(NOBODY), last=True).exchange.detail
+    _, found, begins = detail.partition(NO_STATUS_LINE)
+    if not found or begins.lstrip(": '\"").startswith(("HTTP", "[", "{")):
+        return None
+    hint = "This port speaks TLS: is it https:// in base_url?" if TLS_ALERT in begins else "Check base_url."
+    return f"{session.target.base_url} does not speak HTTP: {detail}. {hint}"
 
 
 def _is_sign(answer: Answer) -> bool:

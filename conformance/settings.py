@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": 'let a protected target whose configuration says mode = "full" cancel the orders handed out to it',
     },
     "--strict": {"action": "store_true", "help": "recommended requirements decide the verdict, too"},
-    "--only": {"metavar": "ID[,ID...]", "help": "only these requirements or families: CANCEL, AUTH-3"},
-    "--skip": {"metavar": "ID[,ID...]", "help": "not these requirements or families"},
+    "--only": {
+        "action": "append",
+        "metavar": "ID[,ID...]",
+        "help": "only these requirements or families: CANCEL, AUTH-3",
+    },
+    "--skip": {"action": "append", "metavar": "ID[,ID...]", "help": "not these requirements or families"},
     "--budget": {
         "choices": BUDGETS,
         "default": "standard",
@@ -109,9 +114,10 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     )
 
 
-def _ids(flag: str, text: str | None) -> frozenset[str]:
-    if text is None:
+def _ids(flag: str, texts: Sequence[str] | None) -> frozenset[str]:
+    if not texts:
         return frozenset()
+    text = ",".join(texts)
     if not any(word.strip() for word in text.split(",")):
         raise ConfigError(f"{flag} {text!r} names nothing; give requirement ids or families, or leave it out")
     try:

@@ -293,7 +293,15 @@ def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, opt
     elif base_url and base_url_env:
         raise reader.error("base_url", "is given beside base_url_env; keep one of the two")
     elif base_url_env:
-        base_url = _from_environment(reader.where("base_url_env"), base_url_env, options.environment)
+        where = reader.where("base_url_env")
+        base_url = _from_environment(where, base_url_env, options.environment)
+        try:
+            _base_url(base_url, where)
+        except ConfigError:  # which quotes it, and it may be the key, where two variables were mistaken
+            raise ConfigError(
+                f"{where}: the environment variable {base_url_env} holds no base URL; it is to be an http or https URL "
+                "that ends with /v1 and has neither query nor credentials"
+            ) from None
     elif not base_url:
         raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
     key, key_variable, key_file = _key(reader, options)
@@ -390,7 +398,8 @@ def _protect(target: Target, table: dict[str, Any], reader: _Table, options: Opt
 def _from_environment(where: str, variable: str, environment: Mapping[str, str]) -> str:
     value = environment.get(variable, "").strip()
     if not value:
-        raise ConfigError(f"{where}: the environment variable {variable} is not set; export {variable}=…")
+        what = "is blank" if variable in environment else "is not set"
+        raise ConfigError(f"{where}: the environment variable {variable} {what}; export {variable}=…")
     return value
 
 

@@ -111,7 +111,7 @@ def test_the_level_in_a_result_is_that_of_the_catalogue() -> None:
     ("process_lost", "why"), [(False, "the run was cut short"), (True, "a process of the run ended unexpectedly")]
 )
 def test_what_did_not_run_says_why(process_lost: bool, why: str) -> None:
-    chosen, now = settings.read((), {"only": "LIST-3"}), datetime.now(UTC)
+    chosen, now = settings.read((), {"only": ["LIST-3"]}), datetime.now(UTC)
     run = collect.build(
         Collection(target(), now),
         CHECKS,

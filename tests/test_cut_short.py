@@ -228,6 +228,27 @@ def test_processes_that_die_before_they_begin_are_not_replaced_for_ever(
     assert written(tmp_path)["run"]["process_lost"] is True
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_while_it_is_loaded(tmp_path: Path, number: signal.Signals) -> None:
+    """Before there is anything to put in order."""
+    script = tmp_path / "early.py"
+    script.write_text(
+        f"""
+import os, sys
+from conformance import __main__
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "conformance.cli":
+            os.kill(os.getpid(), {int(number)})
+sys.meta_path.insert(0, Interrupted())
+__main__.main()
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_what_the_suite_itself_gets_wrong_is_incomplete(tmp_path: Path) -> None:
     """And neither a verdict nor somebody's configuration."""
     script = tmp_path / "wrong.py"

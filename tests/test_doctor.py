@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from commands import command
-from raw_service import answer, serving
+from raw_service import Conversation, answer, serving
 
 from reference_server.api import Service
 from reference_server.running import Running, build
@@ -160,6 +160,26 @@ def test_tls_to_a_port_that_speaks_plain_http(tell: Callable[..., str]) -> None:
         found = tell(server.base_url.replace("http:", "https:"))
     assert found.startswith("TLS: ")
     assert found.endswith("; this port speaks plain HTTP: is it http:// in base_url?")
+
+
+@pytest.mark.parametrize(
+    ("banner", "said"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP: .*SSH-2.0.*Check base_url"),
+        (b"-ERR unknown command\r\n", "does not speak HTTP: .*Check base_url"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "This port speaks TLS: is it https:// in base_url"),
+        (b"", "gives no HTTP answer: .*; check base_url"),
+    ],
+    ids=["ssh", "redis", "TLS", "nothing"],
+)
+def test_what_speaks_no_http(tell: Callable[..., str], banner: bytes, said: str) -> None:
+    def speak(talk: Conversation) -> None:
+        talk.send(banner)
+        talk.hang_up()
+
+    with serving(speak) as there:
+        found = tell(there.base_url)
+    assert re.search(f"^connection: .*{said}", found), found
 
 
 def test_nobody_is_sent_the_key_in_the_clear(tell: Callable[..., str]) -> None:

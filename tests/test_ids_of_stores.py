@@ -221,7 +221,7 @@ def test_whoever_looks_for_small_pages_only_is_told(bulk_orders: int, warned: bo
     with looked_at(build(KEY.encode(), faults=[], variants=[]), bulk_orders=bulk_orders) as (session, _, trouble):
         assert trouble is None
         said = [f"bulk_orders is {bulk_orders}: pages that hold more than that go unnoticed (LIST-5)"] * warned
-        assert [warning.partition(";")[0] for warning in session.warnings] == said
+        assert [told.partition(";")[0] for told in preflight.shortcomings(session)] == said
 
 
 @pytest.mark.parametrize("first", [INT64.stop - 1500, INT64.stop - 100, INT64.start, -1001, 2**31, 2**55])

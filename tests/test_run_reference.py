@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 from commands import command, inherited
 from patience import PATIENCE
+from raw_service import Conversation, serving
 
 from conformance.check import all_checks
 from conformance.contract import catalogue
@@ -218,6 +219,28 @@ def test_a_target_that_is_not_there(tmp_path: Path) -> None:
     for text in (ran.console, *ran.files.values()):
         assert KEY not in text
         assert "Harness" not in text
+
+
+@pytest.mark.parametrize(
+    ("banner", "said"),
+    [
+        (b"220 mail.example ESMTP\r\n", "mail.example ESMTP"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "This port speaks TLS: is it https:// in base_url?"),
+    ],
+)
+def test_a_port_that_speaks_no_http(tmp_path: Path, banner: bytes, said: str) -> None:
+    """A mistyped port is no breach of the contract."""
+
+    def speak(talk: Conversation) -> None:
+        talk.send(banner)
+        talk.hang_up()
+
+    with serving(speak) as there:
+        ran = run(tmp_path, (*COMMAND, "--base-url", there.base_url, "--api-key-env", "KEY"), "target", KEY=KEY)
+        assert len(there.requests) < 5
+    assert ran.status == 3, ran.console
+    assert "does not speak HTTP: the answer begins with no status line" in ran.console
+    assert said in ran.console
 
 
 @pytest.fixture

@@ -40,9 +40,9 @@ def test_without_options() -> None:
 def test_options_are_handed_on() -> None:
     values: dict[str, Any] = {
         "config": "a.toml", "base_url": "http://h/v1", "api_key_env": "KEY", "states_url": "http://h/s", "mode": "full",
-        "confirm_cancel": ["a", "b"], "strict": True, "only": "AUTH", "skip": "AUTH-1", "budget": "quick", "seed": 7,
-        "rate_limit": "1/s", "timeout": 2.5, "max_body": 120, "ca_bundle": "ca", "client_cert": "cc", "proxy": "http://p",
-        "waivers": "w", "report_dir": "r",
+        "confirm_cancel": ["a", "b"], "strict": True, "only": ["AUTH"], "skip": ["AUTH-1"], "budget": "quick",
+        "seed": 7, "rate_limit": "1/s", "timeout": 2.5, "max_body": 120, "ca_bundle": "ca", "client_cert": "cc",
+        "proxy": "http://p", "waivers": "w", "report_dir": "r",
     }  # fmt: skip
     assert {flag[2:].replace("-", "_") for flag in settings.OPTIONS} == values.keys()
     read = settings.read(("t",), values)
@@ -75,7 +75,7 @@ def test_only_and_skip(only: set[str], skip: set[str]) -> None:
         return {row.id for row in ROWS.values() if row.id in words or row.family in words}
 
     expected = (named(only) if only else set(ROWS)) - named(skip)
-    values = {"only": ",".join(only).lower() or None, "skip": " , ".join(skip) or None}
+    values = {"only": [word.lower() for word in only] or None, "skip": [" , ".join(skip)] if skip else None}
     if expected:
         assert settings.read((), values).selected == expected
     else:
@@ -93,16 +93,22 @@ def test_an_empty_value_is_not_taken_for_none(flag: str) -> None:
         settings.read((), {name: ""})
 
 
+@pytest.mark.parametrize("flag", ["--only", "--skip"])
+def test_an_empty_list_is_not_taken_for_none(flag: str) -> None:
+    with pytest.raises(ConfigError, match=f"{flag} '' names nothing"):
+        settings.read((), {flag[2:]: [""]})
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
         (
-            {"only": "AUTH-99"},
+            {"only": ["AUTH-99"]},
             "--only: 'AUTH-99' is no requirement and no family (AUTH, LIST, CANCEL, ERR, HTTP, BASE, PET)",
         ),
-        ({"skip": "AUTH,CANCLE"}, "--skip: 'CANCLE' is no requirement and no family"),
-        ({"only": "AUTH", "skip": "AUTH"}, "--only and --skip together leave no requirement"),
-        ({"only": ","}, "--only ',' names nothing"),  # nothing was named: not a reason to run everything
+        ({"skip": ["AUTH", "CANCLE"]}, "--skip: 'CANCLE' is no requirement and no family"),
+        ({"only": ["AUTH"], "skip": ["AUTH"]}, "--only and --skip together leave no requirement"),
+        ({"only": [","]}, "--only ',' names nothing"),  # nothing was named: not a reason to run everything
         ({"timeout": 0.0}, "--timeout 0: a number of seconds above 0, up to 3600"),
         ({"timeout": -1.0}, "--timeout -1"),
         ({"timeout": float("nan")}, "--timeout nan"),

@@ -263,7 +263,11 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             table(base_url=None, base_url_env='"NONE"'),
             "targets.staging.base_url_env: the environment variable NONE is not set; export NONE=…",
         ),
-        (table(base_url=None, base_url_env='"EMPTY"'), "the environment variable EMPTY is not set"),
+        (table(base_url=None, base_url_env='"EMPTY"'), "the environment variable EMPTY is blank"),
+        (
+            table(base_url=None, base_url_env='"KEY"'),
+            "targets.staging.base_url_env: the environment variable KEY holds no base URL; it is to be an http or",
+        ),
         (table(base_url="5"), "conf.toml: targets.staging.base_url: is 5, and should be a string"),
         (
             table(base_url='"https://api.example.com"'),
@@ -301,7 +305,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             table(api_key_env='"NONE"'),
             "conf.toml: targets.staging.api_key_env: the environment variable NONE is not set; export NONE=…",
         ),
-        (table(api_key_env='"EMPTY"'), "the environment variable EMPTY is not set"),
+        (table(api_key_env='"EMPTY"'), "the environment variable EMPTY is blank"),
         (table(api_key_env='"ODD"'), "the environment variable ODD holds a character that no header can carry"),
         (table(api_key_env=None, api_key_file='"none"'), "targets.staging.api_key_file: none cannot be read"),
         (table(mode='"half"'), "conf.toml: targets.staging.mode: is 'half'; one of observe, guarded, full"),

@@ -20,7 +20,7 @@ from urllib.parse import quote
 SECRET_PART = 8
 #: Characters that are looked for before a whole secret is: no more than the shortest has.
 ANCHOR = 4
-KEY_LABEL = "<key>"
+KEY_LABEL, PART_LABEL = "<key>", "<part of the key>"
 #: What marks the place where a quotation was cut.
 ELLIPSIS = "…"
 #: What a short key leaves in the middle of a longer text in base64.
@@ -29,6 +29,10 @@ SHORTEST_BASE64 = 6
 REMEMBERED = 4096
 MOST_REMEMBERED = 1024
 
+#: So many characters one after the other, each spelt out in the way of URLs, of JSON strings or of HTML.
+_SPELT_OUT = re.compile(
+    r"(?:%[0-9A-Fa-f]{2}){8,}|(?:\\u00[0-9A-Fa-f]{2}){8,}|(?:&#[0-9]{2,3};){8,}|(?:&#[xX][0-9A-Fa-f]{2};){8,}"
+)
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -46,7 +50,8 @@ class Redactor:
         for value, label in ((key, KEY_LABEL), *(secrets or {}).items()):
             if len(value) < ANCHOR and label != KEY_LABEL:
                 continue
-            for form in (value, quote(value, safe=""), *_escaped_forms(value), *_base64_forms(value)):
+            written = (value, quote(value, safe=""), value.encode().hex(), value.encode().hex().upper())
+            for form in (*written, *_escaped_forms(value), *_base64_forms(value)):
                 self._labels.setdefault(form, label)
             self._spelt.update(dict.fromkeys(_spelt_out(value), label))
         self._ordered = sorted(self._labels, key=len, reverse=True)
@@ -75,9 +80,10 @@ class Redactor:
     def _cleaned(self, text: str) -> str:
         if ELLIPSIS in text:
             text = self._without_beginnings(text)
-        if "%" in text or "\\u" in text:
+        if "%" in text or "\\u" in text or "&#" in text:
             for value, label in self._spelt.items():
                 text = text.replace(value, label)
+            text = _SPELT_OUT.sub(self._without_spelt_part, text)
         if present := _present(self._anchors, text):
             possible = set().union(*(self._anchors[anchor] for anchor in present))
             for value in self._ordered:
@@ -104,6 +110,11 @@ class Redactor:
                 cut[place] = piece[:start] + label
         return ELLIPSIS.join([*cut, rest])
 
+    def _without_spelt_part(self, run: re.Match[str]) -> str:
+        codes = re.findall(r"[%xX]([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|#([0-9]+)", run[0])
+        text = "".join(chr(int(in_ten) if in_ten else int(one or other, 16)) for one, other, in_ten in codes)
+        return run[0] if self._without_parts(text) == text else PART_LABEL
+
     def _without_parts(self, text: str) -> str:
         # Unlike lower(), translate() never changes the length; it takes five times as long.
         lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
@@ -116,7 +127,7 @@ class Redactor:
                 covered[start : start + SECRET_PART] = b"\1" * SECRET_PART
                 start = lowered.find(part, start + 1)
         edges = [0, *(edge for run in re.finditer(b"\1+", covered) for edge in run.span()), len(text)]
-        return "<part of the key>".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+        return PART_LABEL.join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
 
 
 def _anchors(forms: list[str]) -> dict[str, set[str]]:
@@ -149,11 +160,12 @@ def _escaped_forms(value: str) -> list[str]:
 
 
 def _spelt_out(value: str) -> list[str]:
-    """What `value` looks like with every character escaped, in a URL and in a JSON string."""
+    """What `value` looks like with every character escaped, in a URL, in a JSON string and in HTML."""
     codes = [ord(char) for char in value]
+    tens, hexes = "".join(f"&#{code};" for code in codes), "".join(f"&#x{code:x};" for code in codes)
     urls = ("".join(f"%{code:02x}" for code in codes), "".join(f"%{code:02X}" for code in codes))
     strings = ("".join(f"\\u{code:04x}" for code in codes), "".join(f"\\u{code:04X}" for code in codes))
-    return [*urls, *strings]
+    return [*urls, *strings, tens, hexes]
 
 
 def _base64_forms(value: str) -> list[str]:

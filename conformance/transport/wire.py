@@ -34,6 +34,8 @@ from conformance.transport.evidence import Headers, Request, Trouble
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
 QUIET = 0.2
+#: Bytes that show what an answer begins with.
+BEGINNING = 40
 #: What is raised where no complete answer comes, or none that can be understood.
 BROKEN = (OSError, h11.RemoteProtocolError, Miscoded)
 
@@ -48,6 +50,7 @@ class Incoming:
         self.http_version = ""
         self.headers: Headers = ()
         self.body = b""
+        self.begins = b""  # the first bytes of all
         self._limit = limit
         self._taken: Body | None = None
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
@@ -59,6 +62,7 @@ class Incoming:
 
         Raises Unreadable, Miscoded, OSError and h11.RemoteProtocolError.
         """
+        self.begins = self.begins or data[:BEGINNING]
         self._protocol.receive_data(data)
         while (event := self._protocol.next_event()) is not h11.NEED_DATA:
             if isinstance(event, h11.Response):
@@ -77,6 +81,11 @@ class Incoming:
             elif isinstance(event, h11.ConnectionClosed):
                 raise ConnectionResetError("the connection was closed without an answer")
         return False
+
+    @property
+    def foreign(self) -> bool:
+        """Whether what came begins with nothing of HTTP."""
+        return bool(self.begins) and not self.begins.startswith(b"HTTP"[: len(self.begins)])
 
     @property
     def extra(self) -> bytes:
@@ -350,6 +359,10 @@ class Connection:
         try:
             while not incoming.take(self._receive()):
                 pass
+        except (h11.RemoteProtocolError, ConnectionResetError):
+            if incoming.foreign:
+                raise h11.RemoteProtocolError(f"illegal status line: {incoming.begins.splitlines()[0]!r}") from None
+            raise
         finally:
             answer.headers = incoming.headers
             exchange.reason, exchange.http_version = incoming.reason, incoming.http_version

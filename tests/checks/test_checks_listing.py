@@ -6,12 +6,19 @@ import json
 from typing import Any
 
 import pytest
-from built import VALID, answered
+from built import KEY, VALID, answered, target
 
 from conformance import verify
+from conformance.api import Api, Orders
+from conformance.checks.listing import test_all_at_once, test_empty
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
+from conformance.direct import DirectSession
+from conformance.session import Session
+from conformance.target import Mode, States
 from conformance.transport.evidence import Allowed, Request
+from conformance.verify import Failed, Inconclusive
+from reference_server.running import build
 
 
 def listing(*elements: Any) -> Listing:
@@ -80,3 +87,28 @@ def test_heaps_are_split_where_they_grow_long() -> None:
 )
 def test_where_pages_end(placed: list[int], lost: list[int], early: bool) -> None:
     assert ends_early(placed, lost) is early
+
+
+def held(*faults: str, **further: Any) -> tuple[Session, Api, Orders]:
+    """A session with a reference server in this process, and what a check is given."""
+    own = target(mode=Mode.FULL, states=States(url="http://127.0.0.1:9"), **further)
+    session = DirectSession(own, 1, service=build(KEY.encode(), faults=list(faults), variants=[]))
+    session.recorder.check = "a check"
+    api = session.api("a check")
+    return session, api, session.orders("a check", api)[1]
+
+
+@pytest.mark.parametrize("bulk_orders", [1001, 1005, 1050, 1100])
+def test_a_limit_of_a_thousand_is_seen_with_more(bulk_orders: int) -> None:
+    session, api, orders = held("stops-after-one-thousand", bulk_orders=bulk_orders)
+    with pytest.raises(Failed, match="all orders in one listing"):
+        test_all_at_once.test_no_hidden_page(api, orders, session.target, set())
+
+
+def test_a_provider_that_does_not_empty_the_store_is_not_held_against_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, api, orders = held()
+    monkeypatch.setattr(orders, "empty_store", lambda: None)
+    with pytest.raises(Inconclusive, match="the provider may be at fault"):
+        test_empty.test_empty_store_is_an_empty_array(api, orders, set())

@@ -111,6 +111,27 @@ def test_text_without_secrets_stays(text: str) -> None:
     assert recorder().redactor.clean(text) == text
 
 
+SPELLINGS = ("%{:02x}", "%{:02X}", "\\u{:04x}", "&#{};", "&#x{:x};", "&#X{:X};")
+
+
+@given(KEYS, st.sampled_from(SPELLINGS), st.data())
+def test_no_long_part_of_the_key_survives_where_each_character_is_spelt_out(
+    key: str, spelling: str, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(key) - redaction.SECRET_PART))
+    part = key[start : start + data.draw(st.integers(8, 80))]
+    cleaned = recorder(key).redactor.clean("".join(spelling.format(ord(character)) for character in part))
+    assert len(re.findall(r"[%#\\]", cleaned)) < redaction.SECRET_PART
+
+
+@given(KEYS)
+def test_no_key_survives_in_hex(key: str) -> None:
+    kept = recorder(key)
+    for text in (key.encode().hex(), key.encode().hex().upper()):
+        assert kept.redactor.clean(f"saw {text}!") == "saw <key>!"
+        assert kept.redactor.reveals(text) == (len(key) >= redaction.SECRET_PART)
+
+
 def test_labels_say_what_was_there() -> None:
     clean = recorder("sk-Abcdefgh-12345").redactor.clean
     assert clean("Bearer sk-Abcdefgh-12345") == "Bearer <key>"

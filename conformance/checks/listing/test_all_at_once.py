@@ -49,8 +49,8 @@ ALONE = (
 )  # fmt: skip
 #: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1_600
-#: A multiple of common page sizes, and queries for pages as large as those may be at most.
-PAGE = 100
+#: A multiple of common page sizes, the largest of those, and queries for pages as large as they may be at most.
+PAGE, LARGEST = 100, 1_000
 PAGES = ("limit=100", "page=1", "per_page=100&page_size=100&pageSize=100&size=100&limit=100&offset=0&take=100&max=100")
 
 
@@ -65,7 +65,8 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str])
     that may not be compressed, and in one for a program. Lists with queries for pages, and where orders may be
     cancelled, cancels some: the checks about that place so many again only if something was wrong."""
     first = many.shipped(orders, target)
-    over = (len(api.listing().elements) + target.bulk_orders) % PAGE if target.bulk_orders > 2 * PAGE else 0
+    total = len(api.listing().elements) + target.bulk_orders
+    over = total % PAGE if total - total % PAGE > LARGEST else 0
     placed = orders.take(pending=target.bulk_orders - over, looked_for=False).pending
     headers = ((), (("Accept-Encoding", "identity"), *BROWSER), NAMES_JSON)
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):

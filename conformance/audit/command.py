@@ -58,7 +58,8 @@ def _read(folder: Path) -> tuple[Any, har.Evidence]:
         results.from_json(data)
         return data, har.read(archive)
     except OSError as error:
-        raise ConfigError(f"{error.filename}: cannot be read ({error.strerror})") from None
+        hint = "; give the folder that a run has written for one target" if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(f"{error.filename}: cannot be read ({error.strerror}){hint}") from None
     except har.HarError as error:
         raise ConfigError(f"{folder / 'evidence.har'}: {error}") from None
     except (ValueError, RecursionError) as error:

@@ -23,6 +23,8 @@ _STYLES = {
 }
 #: Characters of what a service sent that one line shows; the reports have the rest.
 _TEXT = 1000
+#: How many warnings are shown: a provider may give cause for one with every check.
+_WARNINGS = 8
 #: Seconds of a run from which on it may be worth knowing how to make it shorter.
 _LONG = 10.0
 #: Seconds within which a service answers that has little to gain from several checks at a time.
@@ -56,8 +58,10 @@ def summary(run: Run, console: Console) -> None:
         paper.field("in part", f"{group.reason}: {outline.ids(group.results)}")
     if run.warnings:
         paper.line()
-    for warning in run.warnings:
+    for warning in run.warnings[:_WARNINGS]:
         paper.field("warning", warning, "yellow")
+    if len(run.warnings) > _WARNINGS:
+        paper.field("warning", f"and {len(run.warnings) - _WARNINGS} more, which the reports have", "yellow")
     if known := outline.before_pasting(run, pasted):
         paper.line()
         paper.line(known)

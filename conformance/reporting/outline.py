@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.contract.catalogue import Level
 from conformance.reporting.run import Run
-from conformance.transport.evidence import Exchange, curl
+from conformance.transport.evidence import Exchange, Operation, curl
 from conformance.verdict import NO_CHECK, CheckResult, RequirementResult, Status, Verdict, counts, coverage
 
 #: What differs from check to check where the cause is the same: what a state provider was asked, as messages quote it,
@@ -149,13 +149,19 @@ class Evidence:
 
 
 def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
-    """What the checks of `result` have against the service, the failed ones first.
+    """What the checks of `result` have against the service, the failed ones first, and of those what cancelled an order:
+    that tells most.
 
     An inconclusive check has evidence where it failed for a cause that is another requirement's.
     """
     by_number = {exchange.number: exchange for exchange in run.exchanges}
+
+    def harmless(check: CheckResult) -> bool:
+        shown = by_number.get(check.failure.exchange) if check.failure and check.failure.exchange is not None else None
+        return shown is None or shown.operation != Operation.CANCEL or shown.status not in range(200, 300)
+
     found = []
-    for check in sorted(result.checks, key=lambda check: check.status is not Status.FAILED):
+    for check in sorted(result.checks, key=lambda check: (check.status is not Status.FAILED, harmless(check))):
         if check.status is not Status.FAILED and check.failure is None:
             continue
         failure = check.failure

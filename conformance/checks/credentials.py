@@ -248,6 +248,9 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
         basic("the key as the password of Basic for the user x-access-token", "x-access-token:{key}"),
         _with_key(key, "the key in headers of several names", "{key}", *RARE_HEADERS, bulky=True),
         _with_key(key, "the key in cookies of several names", cookies, "Cookie", bulky=True),
+        _with_key(
+            key, "a bearer token in the cookie Authorization", "Authorization=Bearer {key}", "Cookie", malformed=True
+        ),
     ]
 
 

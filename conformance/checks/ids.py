@@ -56,9 +56,13 @@ def digits_of(order: int) -> list[int]:
 NO_NUMBERS = ("abc", "null", "undefined", "NaN")
 
 
+#: What comes out as zero where digits are missing: in PHP, in MySQL, where an error is not looked at.
+OF_ZERO = (*NO_NUMBERS, "false", "-", "%20", "%7B%7D")
+
+
 def spoiled(order: int) -> list[str]:
     """`order` with odd characters. What may be other notations of the same number is observed only (UNUSUAL)."""
-    after = ("abc", ".5", "x", "-1", "%2C", "_", "%00x", "%20456", ":cancel")
+    after = ("abc", ".5", "x", "-1", "%2C", "_", "%00x", "%0Ax", "%20456", ":cancel")
     return [f"{order}{odd}" for odd in after] + [f"{odd}{order}" for odd in ("x", "--")]
 
 

@@ -9,9 +9,13 @@ from itertools import filterfalse
 
 from conformance import verify
 from conformance.api import Api, Orders
+from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.client import turned_away
 from conformance.transport.evidence import Allowed, Request
+
+#: Common sizes of pages, and of parts in which a store is searched.
+SIZES = (50, 100, 200, 250, 256, 500, 512, 1000)
 
 
 def shipped(orders: Orders, target: Target) -> list[int]:
@@ -60,10 +64,20 @@ def inner(placed: list[int]) -> list[int]:
     return list(dict.fromkeys([*between[:1], *between[-1:], *between[1:2], *between[-2:-1]]))
 
 
-def met(api: Api, pending: list[int], shipped: list[int]) -> set[str]:
-    """The ids of the checks whose demand is met by cancels of the first and the last of the orders `pending`, of those
-    `shipped`, before and after them, and of some more while the others are listed."""
-    ends = list(dict.fromkeys([pending[0], pending[-1]]))
+def at_borders(found: Listing | None, placed: list[int]) -> list[int]:
+    """The first and the last of the orders `placed`, and those next to where pages of common sizes end; the last of the
+    listing first, so that cancelling one leaves the places of the others."""
+    ids = list(found.by_id) if found is not None else []
+    borders = {ids[place] for size in SIZES for place in (size - 1, size) if place < len(ids)}
+    place_of = {order: place for place, order in enumerate(ids)}
+    chosen = {placed[0], placed[-1]} | borders.intersection(placed)
+    return sorted(chosen, key=lambda order: (place_of.get(order, -1), order), reverse=True)
+
+
+def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]) -> set[str]:
+    """The ids of the checks whose demand is met by cancels of some of the orders `pending`, by their places in the
+    listing `listed`, of those `shipped`, before and after them, and of some more while the others are listed."""
+    ends = at_borders(listed, pending)
     answers = api.send_all(map(api.ask_cancel, [*ends, *shipped]))
     again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in ends)
     listings = api.send_all(overlapping(api, inner(pending)), at_once=True)[::2]

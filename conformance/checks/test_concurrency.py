@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import filterfalse
@@ -21,6 +21,8 @@ from conformance.transport.wire import Connection, Wire
 
 ROUNDS = 6
 AT_ONCE = 6
+#: Seconds within which an order that was cancelled has left the listing, if they do here.
+MOMENT = 0.3
 #: Seconds for all connections of a round to be ready, and for each of them to be opened.
 READY, OPENED = 60.0, 2.0
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
@@ -63,9 +65,12 @@ def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
 
 
 @requirement("CANCEL-7", mode=Mode.FULL, pending=ROUNDS + 2)
-def test_one_of_simultaneous_cancels_succeeds(api: Api, wire: Wire, orders: Orders) -> None:
+def test_one_of_simultaneous_cancels_succeeds(
+    api: Api, wire: Wire, orders: Orders, moment: Callable[[float], None]
+) -> None:
     """Cancels one pending order on several connections at once, released together by a barrier, over several rounds:
-    each time exactly one is answered 204."""
+    each time exactly one is answered 204. Where an order that was cancelled alone is not listed any more, these are
+    not, either."""
     twice, spare, *rounds = orders.take(pending=ROUNDS + 2).pending
     verify.step(api.cancel(twice), 204, "CANCEL-1")
     if verify.settled(api.cancel(twice, allowed=Allowed.ANY_4XX)).succeeded:
@@ -94,8 +99,27 @@ def test_one_of_simultaneous_cancels_succeeds(api: Api, wire: Wire, orders: Orde
                 f"none: {statuses(answers)}, while another pending order could be cancelled",
                 *answers[:3],
             )
+    gone_for_good(api, twice, rounds, moment)
     if not decided:
         raise verify.Inconclusive(f"each of {AT_ONCE} simultaneous cancels was turned away; {verify.FEWER}", "HTTP-1")
+
+
+def gone_for_good(api: Api, alone: int, cancelled: list[int], moment: Callable[[float], None]) -> None:
+    """Demand that orders which were cancelled at once have left the listing if one that was cancelled alone has, after
+    a moment at the latest: else the cancels that came too late have brought them back."""
+    answer = api.list()
+    found = verify.listing(answer)
+    if alone in found.by_id or found.without_id or not found.ids & set(cancelled):
+        return
+    moment(MOMENT)
+    answer = api.list()
+    back = [order for order in cancelled if order in verify.listing(answer).by_id]
+    if back and alone not in verify.listing(answer).by_id:
+        raise verify.Failed(
+            f"orders cancelled once and for all, as order {alone} is, which was cancelled alone and is not listed",
+            f"order {', '.join(map(str, back))} listed, after one of {AT_ONCE} simultaneous cancels was answered 204",
+            answer,
+        )
 
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=2 * AT_ONCE)

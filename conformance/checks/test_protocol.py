@@ -159,6 +159,19 @@ PETS = ("/pets/1", "/pets/2", "/pets/10")
 def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
     """Looks pets up, one of them that of an order in the listing, without the key, with a wrong one, and with it in a
     wrong place: no 2xx."""
+    no_pet_for_anyone(api, key)
+
+
+@requirement("PET-1", pending=1)
+@pytest.mark.lengthy
+def test_pet_lookup_needs_the_key_where_there_are_orders(api: Api, orders: Orders, key: str) -> None:
+    """The same while an order of the suite is in the listing, which may have been empty."""
+    orders.take(pending=1)
+    no_pet_for_anyone(api, key)
+
+
+def no_pet_for_anyone(api: Api, key: str) -> None:
+    """Look pets up without the key, and demand no success."""
     elsewhere = (credentials.in_query(key)[0], credentials.misplaced(key)[0])
     wrong = (NOBODY, credentials.near_misses(key)[0], *elsewhere)
     listing = api.list().listing

@@ -17,6 +17,7 @@ Budgets bound walks and steps. With static lists of orders there is one walk, on
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -409,6 +410,10 @@ class Search:
         if not self._absent:
             self._absent = self._api.absent(count)
         pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
+        single = OneConnection(self._api, self._wire) if kept and self._wire else None
+        if single is not None:
+            with suppress(Severed):
+                single.list()  # what it sees now, it should not go on seeing
         taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
         walks = []
         for number in reversed(range(count)):
@@ -417,8 +422,7 @@ class Search:
                 **dict(zip(model.SHIPPED_NAMES, taken.shipped[number * shipped :][:shipped], strict=False)),
                 model.ABSENT_NAME: self._absent[number],
             }
-            connection = OneConnection(self._api, self._wire) if kept and self._wire and number == 0 else None
-            walks.append(Walk(self._api, self._orders, ids, self._kinds, connection))
+            walks.append(Walk(self._api, self._orders, ids, self._kinds, single if number == 0 else None))
         return walks
 
     def _side_by_side(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:

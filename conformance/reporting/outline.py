@@ -149,8 +149,8 @@ class Evidence:
 
 
 def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
-    """What the checks of `result` have against the service, the failed ones first, and of those what cancelled an order:
-    that tells most.
+    """What the checks of `result` have against the service, the failed ones first, and of those what cancelled an
+    order, which tells most.
 
     An inconclusive check has evidence where it failed for a cause that is another requirement's.
     """

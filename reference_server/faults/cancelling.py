@@ -221,6 +221,12 @@ def refuses_pending_orders_to_browsers(service: Service) -> None:
     _accepting(service, "text/html", 409, lambda order: order is not None and amend.pending(order))
 
 
+@fault("CANCEL-1")
+def finds_nothing_at_the_end_of_a_page_of_500(service: Service) -> None:
+    """Searches the store in pages of 500, and does not look at the last order of each."""
+    amend.outcomes(service, ABSENT, lambda order: amend.pending(order) and _place(service, order) % 500 == 499)
+
+
 # --- CANCEL-3: a shipped order is refused ---
 
 

@@ -129,3 +129,10 @@ def cancels_for_strangers_on_a_used_connection(service: Service) -> None:
         seen.add(request.connection)
 
     amend.responses(service, change)
+
+
+@fault("LIST-3")
+def lists_what_its_connection_saw_first(service: Service) -> None:
+    """Repeats the first listing of a connection whenever it is asked again on it, as in a transaction that goes on."""
+    first: dict[object, list[Order]] = {}
+    amend.listing(service, lambda request, orders: first.setdefault(request.connection, orders))

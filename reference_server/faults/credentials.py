@@ -614,3 +614,43 @@ def leaves_letters_beyond_ascii_out(service: Service) -> None:
 def accepts_words_after_the_key(service: Service) -> None:
     """Takes the first word after Bearer for the token and ignores what follows."""
     amend.accept(service, lambda request: (service.bearer_token(request) or b"").split(b" ")[0] == service.key)
+
+
+@fault("AUTH-4")
+def takes_a_bearer_token_from_a_cookie(service: Service) -> None:
+    """Reads the cookie `Authorization` where the header is missing."""
+    value = f"Authorization=Bearer {service.key.decode()}"
+    amend.accept(service, lambda request: amend.no_header(request) and request.headers.get("cookie") == value)
+
+
+@fault("AUTH-2")
+def lists_for_an_encoded_slash(service: Service) -> None:
+    """Asks for the key by the path as it is sent, and routes by the path decoded: `/store%2Forders` is anybody's."""
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        if request.method == "GET" and request.path == f"{service.base}/store%2Forders":
+            return service.list_orders(request)
+        return inner(request)
+
+    service.respond = respond
+
+
+@fault("AUTH-2")
+def cancels_for_strangers_under_another_method(service: Service) -> None:
+    """Asks for the key by the method in X-HTTP-Method-Override, only for those that write, and cancels by the real
+    one."""
+    amend.accept(service, lambda request: request.headers.get("x-http-method-override") in ("GET", "OPTIONS"))
+
+
+@fault("AUTH-2")
+def finds_nothing_for_strangers_in_an_empty_store(service: Service) -> None:
+    """Answers 404 to a cancel without a key before it looks for one, where there is no order at all."""
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        if amend.is_cancel(request) and amend.no_header(request) and not len(service.store):
+            return service.error(404, "There is no such order.")
+        return inner(request)
+
+    service.respond = respond

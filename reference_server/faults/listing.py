@@ -169,6 +169,21 @@ def leaves_out_newer_orders_while_it_cancels(service: Service) -> None:
     _while_cancelling(service, lambda cancelling, orders: [order for order in orders if order.id <= min(cancelling)])
 
 
+@fault("LIST-3")
+def lists_as_before_to_clients_that_take_nothing_compressed(service: Service) -> None:
+    """Keeps a listing for a minute for clients that send no Accept-Encoding, or `identity`, and no query."""
+    kept: list[tuple[float, list[Order]]] = []
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        if request.headers.get("accept-encoding", "identity") != "identity" or request.query:
+            return orders
+        if not kept or time.monotonic() - kept[0][0] > 60:
+            kept[:] = [(time.monotonic(), orders)]
+        return kept[0][1]
+
+    amend.listing(service, change)
+
+
 # --- LIST-4: unique ids ---
 
 
@@ -586,6 +601,17 @@ def leaves_out_the_least_id(service: Service) -> None:
 def leaves_out_the_id_0(service: Service) -> None:
     """Lists the orders whose id is true, and so not the one with the id 0."""
     _leaves_out(service, lambda order: not order.id)
+
+
+@fault("LIST-8")
+def lists_one_of_ids_that_are_the_same_double(service: Service) -> None:
+    """Leaves out an order whose id is the same as a double as that of one before it."""
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        first: dict[float, Order] = {}
+        return [order for order in orders if first.setdefault(float(order.id), order) is order]
+
+    amend.listing(service, change)
 
 
 # --- LIST-9: reading changes nothing ---

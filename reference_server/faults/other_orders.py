@@ -85,6 +85,22 @@ def lets_two_of_several_cancels_win(service: Service) -> None:
     amend.after_cancel(service, change)
 
 
+@fault("CANCEL-7")
+def ships_what_a_late_cancel_finds_gone(service: Service) -> None:
+    """A cancel that comes too late to be the one of several puts the order back, as one that has shipped."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or not amend.pending(order):
+            return None
+        time.sleep(0.02)
+        if service.store.cancel(order_id) is CANCELLED:
+            return CANCELLED
+        service.store.place_ids([order_id], Status.SHIPPED)
+        return REFUSED
+
+    amend.before_cancel(service, decide)
+
+
 # --- CANCEL-8: no other order ---
 
 
@@ -461,3 +477,15 @@ def fails_on_what_is_no_utf_8(service: Service) -> None:
 def fails_on_a_uuid(service: Service) -> None:
     """Answers 500 to an id that is a UUID."""
     _fails_on(service, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@fault("CANCEL-9")
+def takes_what_is_no_number_for_zero(service: Service) -> None:
+    """Reads 0 where an id begins with no digit, so that `abc` cancels the order 0 if there is one."""
+    amend.read_ids(service, lambda text: None if re.match(r"[-+]?[0-9]", text) else 0)
+
+
+@fault("CANCEL-9")
+def reads_the_first_line_of_an_id(service: Service) -> None:
+    """Reads a number up to the end of its line, as patterns with `^` and `$` do in some languages."""
+    amend.read_ids(service, lambda text: int(text.split("\n")[0]) if re.fullmatch(r"-?[0-9]{1,18}\n.*", text) else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -116,7 +117,7 @@ def test_cancels_that_were_all_turned_away_decide_nothing(
     given = [answered(cancel(ABSENT), status) for status in statuses]
     monkeypatch.setattr(test_concurrency, "cancel_at_once", lambda *_: given)
     twice = [answered(cancel(ABSENT), 204), answered(cancel(ABSENT), 404)]
-    api: Any = SimpleNamespace(cancel=lambda *_, **__: twice.pop(0))
+    api: Any = SimpleNamespace(cancel=lambda *_, **__: twice.pop(0), list=lambda: answered(LIST, 200, b"[]"))
     orders: Any = SimpleNamespace(take=lambda **_: SimpleNamespace(pending=list(range(8))))
     with nullcontext() if decided else pytest.raises(Inconclusive, match="turned away"):
-        test_concurrency.test_one_of_simultaneous_cancels_succeeds(api, cast(Any, None), orders)
+        test_concurrency.test_one_of_simultaneous_cancels_succeeds(api, cast(Any, None), orders, time.sleep)

@@ -413,7 +413,7 @@ def test_what_shows_on_a_used_connection_only(in_step: bool) -> None:
     assert found.wrong is not None
     assert found.wrong.owner == "CANCEL-6"
     assert found.wrong.kept
-    assert len(found.wrong.steps) == 3
+    assert len(found.wrong.steps) == 2
 
 
 @pytest.mark.parametrize("in_step", [False, True])

@@ -129,6 +129,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         {"x_api_key": KEY},
         {"x_api_token": KEY},
         {"cookie": f"api_key={KEY}"},
+        {"cookie": f"Authorization=Bearer {KEY}"},
         {"proxy_authorization": f"Bearer {KEY}"},
     ):
         yield say("GET", LIST, None, **headers)
@@ -214,6 +215,8 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
 
     # Strangers in disguise, the id 0, and queries of cancels.
     yield say("GET", LIST.replace("orders", "%6Frders"), None)
+    yield say("GET", LIST.replace("/orders", "%2Forders"), None)
+    yield cancel(999, None, x_http_method_override="GET")
     yield from [cancel(f"999{odd}", None) for odd in ("/", ";x")]
     yield say("GET", LIST, None, if_none_match="*")
     yield say("GET", LIST, None, user_agent="kube-probe/1.29")
@@ -236,13 +239,14 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield cancel(53, query="orderId=52")
     yield say("GET", LIST)
 
-    store.place_ids([54, 55, 56, 7_654_321_098], Status.PENDING)
+    store.place_ids([54, 55, 56, 57, 7_654_321_098], Status.PENDING)
     yield from [cancel(near) for near in (76_543_210_981, 765_432_109)]
     yield say("GET", LIST)
     yield say("GET", f"{LIST}/54", None)
     yield from [say("GET", LIST, credentials, query="q=1") for credentials in (key, None)]
     yield cancel(54, content_length="0")
     yield cancel("55%00x")
+    yield cancel("57%0Ax")
     yield cancel(56)
     yield cancel(56, None)
     yield say("GET", LIST, None, cookie="cart=4712")
@@ -266,12 +270,14 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", LIST)
     yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json")]
     yield cancel(many[7])
+    yield cancel(store.all()[499].id)
     yield say("GET", LIST, query="limit=100")
     yield from [cancel(many[-1]) for _ in range(2)]
     yield from [cancel(order_id) for order_id in store.place(1, Status.SHIPPED)]
     yield say("GET", LIST)
     for status in (Status.SHIPPED, Status.PENDING):
         store.clear()
+        yield cancel(999, None)
         (only,) = store.place(1, status)
         yield say("GET", LIST)
         yield cancel(only)

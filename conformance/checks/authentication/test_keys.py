@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import filterfalse
 
+import pytest
+
 from conformance import verify
 from conformance.api import BROWSER, NAMES_JSON, Api, Orders
 from conformance.check import requirement
@@ -124,9 +126,21 @@ def test_no_disguise_lists_without_key(api: Api) -> None:
     """Asks for the listing without an Authorization header under other spellings of its path, as somebody who is
     vouched for by further header fields or parameters or looks harmless, and with a query that was just answered with
     the key; and for one of its orders: whatever is answered is no order of the listing."""
+    shows_nobody(api)
+
+
+@requirement("AUTH-2", pending=2)
+def test_no_disguise_lists_orders_without_key(api: Api, orders: Orders) -> None:
+    """The same while orders of the suite are in the listing, which may have been empty."""
+    orders.take(pending=2)
+    shows_nobody(api)
+
+
+def shows_nobody(api: Api) -> None:
+    """Ask for the listing in every disguise, and demand that no order is shown."""
     known = api.listing().ids
     plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
-    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store/orders.json"]
+    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "/store/orders.json"]
     paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
     disguises = [replace(plain, path=path) for path in paths]
     disguises += [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
@@ -187,7 +201,8 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=2)
 def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
-    """Cancels a pending order without an Authorization header under other spellings of its path. Where one of them is
+    """Cancels a pending order without an Authorization header under other spellings of its path, and as a method that
+    reads only, by a field that some services heed. Where one of them is
     answered with success, the order can be cancelled with the key afterwards, as another can to which nothing was
     done."""
     order, control = orders.take(pending=2).pending
@@ -195,7 +210,9 @@ def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
     aliases = (f"{order}.json", "".join(f"%{ord(digit):02X}" for digit in str(order)))
     paths = [spelling.format(f"/{order}") for spelling in SPELLINGS]
     paths += [f"/store/orders/{alias}" for alias in aliases if api.permits(alias)]
-    tried = api.send_all(replace(plain, path=path) for path in paths)
+    asked = [replace(plain, path=path) for path in paths]
+    asked += [replace(plain, headers=(("X-HTTP-Method-Override", method),)) for method in ("GET", "OPTIONS")]
+    tried = api.send_all(asked)
     if done := [answer for answer in tried if answer.succeeded]:
         end, other = api.send_all(map(api.ask_cancel, (order, control)))
         verify.still_pending(end, other, since="the key was missing in all other cancels of it", shown_by=done)
@@ -210,6 +227,21 @@ def test_cancelling_without_key(api: Api, orders: Orders) -> None:
     api.cancel(taken.pending[0])
     answers += cancels(api, taken.pending, [NOBODY])
     verify.refused(answers, since="the key is missing, whatever the state of the order")
+
+
+@requirement("AUTH-2", mode=Mode.FULL, empty_store=True, pending=1)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone("late")
+def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met: bool) -> None:
+    """Has the store emptied, lists and cancels an order that does not exist without an Authorization header: 401, as
+    where there are orders. The check of LIST-7 may have seen that already."""
+    if not already_met:
+        orders.take(pending=1, looked_for=False)
+        (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
+        asked = [api.ask_list(NOBODY), api.ask_cancel(absent, NOBODY)]
+        verify.refused(api.send_all(asked), since="the key is missing")
+        orders.empty_store()
+        verify.refused(api.send_all(asked), since="the key is missing, whether there are orders or not")
 
 
 # --- AUTH-3: an invalid key

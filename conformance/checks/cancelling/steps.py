@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.contract.jsontext import NotJson
 from conformance.contract.validators import error_problems
 from conformance.transport.client import Answer
-from conformance.transport.evidence import Headers
+from conformance.transport.evidence import Allowed, Headers
 
 
 def cancels(api: Api, orders: Orders, order: int, headers: Headers = ()) -> None:
@@ -45,3 +47,8 @@ def body_kind(answer: Answer) -> str:
     except NotJson:
         return answer.media_type or "no media type"
     return "other JSON" if error_problems(value) else "an Error"
+
+
+def cancel_aliases(api: Api, aliases: Sequence[int | str], allowed: Allowed) -> list[Answer]:
+    """Cancel those aliases that can hit nobody else's order."""
+    return api.send_all(api.ask_cancel(alias, allowed=allowed) for alias in aliases if api.permits(alias))

@@ -8,6 +8,7 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
+from conformance.checks.cancelling.steps import cancel_aliases
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
 from conformance.transport.client import Answer
@@ -77,6 +78,24 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
         raise
 
 
+@requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
+@pytest.mark.xdist_group("zero")
+@pytest.mark.alone
+def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, already_met: bool) -> None:
+    """Cancels ids that are no numbers while an order has the id 0, which they come out as in many a language: that
+    order is still pending afterwards, as another is to which nothing was done. The check of CANCEL-1 about that id may
+    have seen it already."""
+    if already_met:
+        return
+    if any(order % 2**31 == 0 for order in api.listing().ids):
+        raise verify.Excluded("an order in the listing could be mistaken for one with the id 0")
+    (control,) = orders.take(pending=1, looked_for=False).pending
+    orders.place([0], looked_for=False)
+    if 0 not in api.listing().ids:
+        raise verify.Excluded("the listing shows no order with the id 0, although one was placed")
+    exact(api, [0], control, [cancel_aliases(api, ids.OF_ZERO, Allowed.OPEN)])
+
+
 @requirement("CANCEL-9", mode=Mode.GUARDED)
 def test_malformed_ids_do_not_succeed(api: Api) -> None:
     """Cancels ids that are no integers, such that no order could be meant: no success."""
@@ -111,14 +130,10 @@ def cancel_kinds(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
     return dict(zip(permitted, sent, strict=True))
 
 
-def cancel_aliases(api: Api, aliases: list[int] | list[str], allowed: Allowed) -> list[Answer]:
-    """Cancel those aliases that can hit nobody else's order."""
-    return api.send_all(api.ask_cancel(alias, allowed=allowed) for alias in aliases if api.permits(alias))
-
-
 def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answer]]) -> None:
     """Demand that each of `orders` outlived the cancels of its aliases."""
-    control, *ended = api.send_all(api.ask_cancel(order) for order in (control_order, *orders))
+    # One after the other: what becomes of cancels that meet is for CANCEL-7 and others.
+    control, *ended = (api.cancel(order) for order in (control_order, *orders))
     for order, end, answers in zip(orders, ended, tried, strict=True):
         hit = [answer for answer in answers if answer.succeeded] or answers[:1]
         aliases = ", ".join(brief(str(answer.exchange.order_id)) for answer in answers)

@@ -15,7 +15,9 @@ from conformance.checks.cancelling.steps import body_kind, not_made_up, refuses
 from conformance.target import Mode, Target
 
 #: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.
-INSISTENT = "force=true&override=true&confirm=true&admin=true&hard=true&purge=true&status=pending&shipped=false"
+INSISTENT = (
+    "force=true&override=true&confirm=true&admin=true&hard=true&purge=true&status=pending&shipped=false&refund=true"
+)
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=1)

@@ -63,11 +63,11 @@ def met_by_few(api: Api, orders: Orders) -> set[str]:
     (only,) = orders.take(pending=1, looked_for=False).pending
     pending = api.list()
     cancelled = api.cancel(only)
-    none = [api.ask_list(), api.ask_list(NOBODY), api.ask_cancel(absent)]
-    left, _, missed, again = api.send_all([*none, api.ask_cancel(only, allowed=Allowed.ANY_4XX)])
+    none = [api.ask_list(), api.ask_cancel(absent), api.ask_list(NOBODY), api.ask_cancel(absent, NOBODY)]
+    left, missed, *strangers, again = api.send_all([*none, api.ask_cancel(only, allowed=Allowed.ANY_4XX)])
     if left.listing is None or left.listing.elements:  # cancelled orders stay there
         orders.empty_store()
-        *_, missed = api.send_all(none)
+        _, missed, *strangers = api.send_all(none)
     taken = orders.take(pending=1, shipped=1, looked_for=False)
     (behind,) = taken.shipped
     first = api.cancel(taken.pending[0])
@@ -76,6 +76,7 @@ def met_by_few(api: Api, orders: Orders) -> set[str]:
     done = all(answer.status == 204 or verify.unlisted(answer) for answer in (cancelled, first))
     demands = {
         "listing.only_order_is_listed": all(found is not None and order in found.by_id for order, found in listings),
+        "authentication.nobody_is_let_into_an_empty_store": all(answer.status == 401 for answer in strangers),
         "cancelling.only_order_is_cancelled": done and not again.succeeded,
         "cancelling.only_shipped_order_is_refused": refused.status == 409 or verify.unlisted(refused),
         "cancelling.absent_order_of_an_empty_store_is_not_found": missed.status == 404 or verify.unlisted(missed),

@@ -7,6 +7,7 @@ from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import ids
 from conformance.contract.jsontext import INT64, integer
+from conformance.target import Mode
 
 
 @requirement("LIST-8", chosen_ids=True, pending=1)
@@ -29,6 +30,25 @@ def test_ids_below_zero(api: Api, orders: Orders) -> None:
     """Has orders placed with ids below zero, where the provider places such, and finds each to the digit."""
     draw = api.rng.randrange
     exactly(api, orders, [-draw(10**6, 10**7), -(2**32) - draw(10**6), -(2**53) - 10**7 - 1 - 2 * draw(10**6)])
+
+
+@requirement("LIST-8", mode=Mode.FULL, chosen_ids=True)
+def test_ids_that_a_double_cannot_tell_apart(api: Api, orders: Orders) -> None:
+    """Has orders placed with ids above 2^53 of which two or three are the same double: each is in the listing. One that
+    is not, while another is, and that can be cancelled, was taken for that one."""
+    base = 2**53 + 4 * api.rng.randrange(10**6, 2 * 10**6)
+    placed = orders.place(api.unmistakable([base - 1, base, base + 1]), looked_for=False).pending
+    answer = api.list()
+    found = verify.listing(answer)
+    lost = [order for order in placed if order not in found.by_id]
+    if not lost or len(placed) < 3:
+        return
+    if len(lost) == len(placed) or len(lost) <= found.without_id:
+        raise verify.not_shown(f"order {lost[0]} is not in the listing", found)
+    control = api.cancel(lost[0])
+    verify.step(control, 204, "CANCEL-1 or LIST-3")
+    there = next(order for order in placed if order not in lost)
+    raise verify.Failed(f"order {lost[0]} in the listing, beside order {there}", "only the latter", answer, control)
 
 
 def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:

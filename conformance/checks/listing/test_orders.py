@@ -13,6 +13,7 @@ from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.client import Answer
 from conformance.transport.evidence import Allowed
+from conformance.transport.wire import Wire
 
 #: Languages whose digits, decimals and letters get into JSON where a service formats by the language of who asks.
 LANGUAGES = ("ar", "de", "tr")
@@ -109,11 +110,20 @@ def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target
 
 
 @requirement("LIST-3", pending=12, shipped=4)
-def test_orders_placed_are_listed(api: Api, orders: Orders, target: Target) -> None:
-    """Lists, has orders placed in both states, and lists again and again: each is there, at once and every time."""
-    api.list()
+def test_orders_placed_are_listed(api: Api, orders: Orders, wire: Wire, target: Target) -> None:
+    """Lists, also as a client that takes nothing compressed, and with Host, User-Agent and Authorization alone, has
+    orders placed in both states, and lists so again and again: each is there, at once and every time."""
+    plain = api.ask_list(headers=(("Accept-Encoding", "identity"),))
+
+    def listings() -> list[Answer]:
+        with wire.connect() as connection:
+            bare = connection.exchange(api.ask_list(), minimal=True)
+        answers = api.send_all([api.ask_list(), plain, api.ask_list()])
+        return [*answers, bare] if bare.listing is not None and bare.status == 200 else answers
+
+    listings()
     taken = orders.take(pending=12, shipped=4, looked_for=False)
-    for answer in (api.list(), *api.send_all([api.ask_list()] * 3)):
+    for answer in listings():
         none_missing(api, taken.pending, "pending", answer, target)
         none_missing(api, taken.shipped, "shipped", answer, target)
 

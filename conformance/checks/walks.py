@@ -411,9 +411,10 @@ class Search:
             self._absent = self._api.absent(count)
         pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
         single = OneConnection(self._api, self._wire) if kept and self._wire else None
+        early: list[tuple[str, Answer]] = []
         if single is not None:
-            with suppress(Severed):
-                single.list()  # what it sees now, it should not go on seeing
+            with suppress(Severed):  # what it sees now, it should not go on seeing
+                early.append(("list, before these orders were placed", single.list()))
         taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
         walks = []
         for number in reversed(range(count)):
@@ -423,6 +424,7 @@ class Search:
                 model.ABSENT_NAME: self._absent[number],
             }
             walks.append(Walk(self._api, self._orders, ids, self._kinds, single if number == 0 else None))
+        walks[-1].trail += early
         return walks
 
     def _side_by_side(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:

@@ -48,7 +48,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--ca-bundle": {"metavar": "FILE", "help": "certificate authorities to trust, PEM"},
     "--client-cert": {"metavar": "FILE", "help": "client certificate with its private key, PEM"},
-    "--proxy": {"metavar": "URL", "help": "forward proxy"},
+    "--proxy": {"metavar": "URL", "help": "forward proxy, by its http address"},
     "--waivers": {"metavar": "FILE", "help": "known failures, each with a reason and an expiry date"},
     "--report-dir": {"metavar": "DIR", "help": "where results are written, in a folder per target (default: reports/)"},
 }

@@ -407,14 +407,17 @@ class Search:
     def _walks(self, count: int, *, kept: bool = False) -> list[Walk]:
         """`count` walks with fresh orders: the first one, which is the most thorough, has the newest. With `kept` the
         last one has a connection of its own."""
-        if not self._absent:
-            self._absent = self._api.absent(count)
-        pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
         single = OneConnection(self._api, self._wire) if kept and self._wire else None
-        early: list[tuple[str, Answer]] = []
         if single is not None:
-            with suppress(Severed):  # what it sees now, it should not go on seeing
-                early.append(("list, before these orders were placed", single.list()))
+            single.set_off(self._api.ask_list())  # what it sees now, it should not go on seeing
+        early: list[tuple[str, Answer]] = []
+        try:
+            self._absent = self._absent or self._api.absent(count)
+        finally:
+            if single is not None:
+                with suppress(Severed):
+                    early.append(("list, before these orders were placed", single.conclude()))
+        pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
         taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
         walks = []
         for number in reversed(range(count)):

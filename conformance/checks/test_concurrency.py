@@ -21,7 +21,7 @@ from conformance.transport.wire import Connection, Wire
 
 ROUNDS = 6
 AT_ONCE = 6
-#: Seconds within which an order that was cancelled has left the listing, if they do here.
+#: Seconds after which an order is looked for once more.
 MOMENT = 0.3
 #: Seconds for all connections of a round to be ready, and for each of them to be opened.
 READY, OPENED = 60.0, 2.0
@@ -69,17 +69,19 @@ def test_one_of_simultaneous_cancels_succeeds(
     api: Api, wire: Wire, orders: Orders, moment: Callable[[float], None]
 ) -> None:
     """Cancels one pending order on several connections at once, released together by a barrier, over several rounds:
-    each time exactly one is answered 204. Where an order that was cancelled alone is not listed any more, these are
-    not, either."""
+    each time exactly one is answered 204. Where an order that is cancelled alone after them is not listed any more,
+    they are not, either."""
     twice, spare, *rounds = orders.take(pending=ROUNDS + 2).pending
     verify.step(api.cancel(twice), 204, "CANCEL-1")
     if verify.settled(api.cancel(twice, allowed=Allowed.ANY_4XX)).succeeded:
         raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
     decided = 0
+    won: list[int] = []
     for order in rounds:
         answers = cancel_at_once(api, wire, [order] * AT_ONCE)
         successes = [answer for answer in answers if answer.succeeded]
         decided += not all(map(turned_away, answers))
+        won += [order] * len(successes)
         if len(successes) > 1:
             raise verify.Failed(
                 f"one success of {AT_ONCE} simultaneous cancels of one order",
@@ -99,27 +101,29 @@ def test_one_of_simultaneous_cancels_succeeds(
                 f"none: {statuses(answers)}, while another pending order could be cancelled",
                 *answers[:3],
             )
-    gone_for_good(api, twice, rounds, moment)
+    if won:
+        gone_for_good(api, spare, won, moment)
     if not decided:
         raise verify.Inconclusive(f"each of {AT_ONCE} simultaneous cancels was turned away; {verify.FEWER}", "HTTP-1")
 
 
 def gone_for_good(api: Api, alone: int, cancelled: list[int], moment: Callable[[float], None]) -> None:
-    """Demand that orders which were cancelled at once have left the listing if one that was cancelled alone has, after
-    a moment at the latest: else the cancels that came too late have brought them back."""
-    answer = api.list()
-    found = verify.listing(answer)
-    if alone in found.by_id or found.without_id or not found.ids & set(cancelled):
-        return
-    moment(MOMENT)
-    answer = api.list()
-    back = [order for order in cancelled if order in verify.listing(answer).by_id]
-    if back and alone not in verify.listing(answer).by_id:
-        raise verify.Failed(
-            f"orders cancelled once and for all, as order {alone} is, which was cancelled alone and is not listed",
-            f"order {', '.join(map(str, back))} listed, after one of {AT_ONCE} simultaneous cancels was answered 204",
-            answer,
-        )
+    """Demand that the orders `cancelled`, by several cancels at once, are not listed where one that is cancelled
+    `alone` after them is gone: else the cancels that came too late have brought them back. It goes by half of them,
+    and after a moment, since a service may have cancelled orders leave the listing when it likes."""
+    verify.step(api.cancel(alone), 204, "CANCEL-1")
+    for pause in (0.0, MOMENT):
+        moment(pause)
+        answer = api.list()
+        found = verify.listing(answer)
+        back = [order for order in cancelled if order in found.by_id]
+        if alone in found.by_id or found.without_id or len(back) < len(cancelled) / 2:
+            return
+    raise verify.Failed(
+        f"no order in the listing that was cancelled before order {alone}, which is gone from it",
+        f"order {', '.join(map(str, back))}, each after one of {AT_ONCE} simultaneous cancels was answered 204",
+        answer,
+    )
 
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=2 * AT_ONCE)

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from urllib.parse import unquote
 
 from .. import amend
@@ -212,9 +213,8 @@ def repeats_a_path_that_looks_like_that_of_a_file(service: Service) -> None:
     amend.responses(service, change)
 
 
-@variant()
-def cancels_by_a_queue(service: Service) -> None:
-    """Answers 204 at once and removes the order from the listing a tenth of a second later."""
+def _lists_for_a_while(service: Service, until: Callable[[], float]) -> None:
+    """Answers 204 at once, and goes on listing the order until the time that is given for it."""
     leaving: dict[int, tuple[Order, float]] = {}
     inner = service.cancel
 
@@ -222,14 +222,26 @@ def cancels_by_a_queue(service: Service) -> None:
         order = service.store.get(order_id)
         outcome = inner(order_id)
         if order and outcome is Outcome.CANCELLED:
-            leaving[order_id] = (order, time.monotonic() + 0.1)
+            leaving[order_id] = (order, until())
         return outcome
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
         present, now = {order.id for order in orders}, time.monotonic()
-        late = [order for order, until in list(leaving.values()) if until > now and order.id not in present]
+        late = [order for order, end in list(leaving.values()) if end > now and order.id not in present]
         return orders + late
 
     service.cancel = cancel
     amend.listing(service, change)
     service.cannot.add("no orders")
+
+
+@variant()
+def cancels_by_a_queue(service: Service) -> None:
+    """Answers 204 at once and removes the order from the listing a tenth of a second later."""
+    _lists_for_a_while(service, lambda: time.monotonic() + 0.1)
+
+
+@variant()
+def sweeps_cancelled_orders_out(service: Service) -> None:
+    """Answers 204 at once and removes all cancelled orders from the listing together, every half a second."""
+    _lists_for_a_while(service, lambda: (time.monotonic() * 2 // 1 + 1) / 2)

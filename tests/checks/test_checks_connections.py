@@ -116,7 +116,7 @@ def test_cancels_that_were_all_turned_away_decide_nothing(
     """A round in which one was not turned away shows that it was one at most."""
     given = [answered(cancel(ABSENT), status) for status in statuses]
     monkeypatch.setattr(test_concurrency, "cancel_at_once", lambda *_: given)
-    twice = [answered(cancel(ABSENT), 204), answered(cancel(ABSENT), 404)]
+    twice = [answered(cancel(ABSENT), status) for status in (204, 404, 204)]
     api: Any = SimpleNamespace(cancel=lambda *_, **__: twice.pop(0), list=lambda: answered(LIST, 200, b"[]"))
     orders: Any = SimpleNamespace(take=lambda **_: SimpleNamespace(pending=list(range(8))))
     with nullcontext() if decided else pytest.raises(Inconclusive, match="turned away"):

@@ -38,10 +38,12 @@ def test_ids_that_a_double_cannot_tell_apart(api: Api, orders: Orders) -> None:
     is not, while another is, and that can be cancelled, was taken for that one."""
     base = 2**53 + 4 * api.rng.randrange(10**6, 2 * 10**6)
     placed = orders.place(api.unmistakable([base - 1, base, base + 1]), looked_for=False).pending
+    if len(placed) < 3:
+        raise verify.Excluded("an id to be chosen could be mistaken for that of an order in the listing")
     answer = api.list()
     found = verify.listing(answer)
     lost = [order for order in placed if order not in found.by_id]
-    if not lost or len(placed) < 3:
+    if not lost:
         return
     if len(lost) == len(placed) or len(lost) <= found.without_id:
         raise verify.not_shown(f"order {lost[0]} is not in the listing", found)

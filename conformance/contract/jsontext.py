@@ -56,7 +56,7 @@ class Number(float):
             exact = Decimal(self.text)
         except InvalidOperation:  # an exponent past what Decimal holds
             return False
-        return exact == exact.to_integral_value()
+        return exact.is_finite() and exact == exact.to_integral_value()
 
 
 @dataclass

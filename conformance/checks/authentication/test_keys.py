@@ -201,10 +201,9 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=2)
 def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
-    """Cancels a pending order without an Authorization header under other spellings of its path, and as a method that
-    reads only, by a field that some services heed. Where one of them is
-    answered with success, the order can be cancelled with the key afterwards, as another can to which nothing was
-    done."""
+    """Cancels a pending order without an Authorization header under other spellings of its path, and with a field by
+    which some services take the method for one that only reads. Where one of them is answered with success, the order
+    can be cancelled with the key afterwards, as another can to which nothing was done."""
     order, control = orders.take(pending=2).pending
     plain = replace(api.ask_cancel(order, NOBODY), allowed=Allowed.OPEN)
     aliases = (f"{order}.json", "".join(f"%{ord(digit):02X}" for digit in str(order)))

@@ -10,7 +10,8 @@ from typing import Any
 from conformance.contract.listing import Listing
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError, State
-from conformance.transport.client import Answer, Client
+from conformance.transport.answer import Answer
+from conformance.transport.client import Client
 from conformance.transport.evidence import Allowed, Credential, Headers, Request, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.wire import Wire

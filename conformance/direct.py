@@ -15,11 +15,14 @@ from typing import Any
 from conformance.session import Session
 from conformance.states.provider import CannotDo, Provider, ProviderError
 from conformance.target import States
+from conformance.transport.answer import Answer, Observer
 from conformance.transport.body import Unreadable
-from conformance.transport.client import Answer, Client, Observer, broken, in_plain_words
+from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import Recorder, Request, Trouble
 from conformance.transport.guard import Guard
+from conformance.transport.plain_words import in_plain_words
+from conformance.transport.retries import broken
 from conformance.transport.wire import BROKEN, Incoming, outgoing
 from reference_server.api import Service
 from reference_server.control import Control, MalformedError, UnsupportedError

@@ -15,15 +15,17 @@ from rich.text import Text
 
 from conformance import preflight, settings
 from conformance.check import Needs, exclusion
+from conformance.configuration import adjusted, resolve
 from conformance.reference import ReferenceServer
 from conformance.reporting.text import cut, plural, visible
 from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
-from conformance.target import Mode, Target, adjusted, port_of, resolve
+from conformance.target import Mode, Target
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Guard
+from conformance.urls import port_of
 from conformance.verdict import Exit
 
 OK, NOTE, WRONG = "ok", "note", "wrong"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import STATUSES, Allowed, Operation
 
 #: The requirements that can be doubted, each with the reason why an answer should have been another.

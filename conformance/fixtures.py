@@ -15,7 +15,7 @@ from conformance.collect import Report
 from conformance.plugin import check_of, plugin_of, target_of
 from conformance.session import Session
 from conformance.target import Target
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.wire import Wire
 
 

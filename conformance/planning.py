@@ -10,8 +10,9 @@ from rich.console import Console
 
 from conformance import settings, universal, waivers
 from conformance.check import Check, all_checks, exclusion, exclusions, scaled
+from conformance.configuration import adjusted, resolve
 from conformance.contract import catalogue
-from conformance.target import REFERENCE, Mode, Secret, States, Target, adjusted, resolve
+from conformance.target import REFERENCE, Mode, Secret, States, Target
 
 #: The reference as `--plan` sees it: nothing is started, so there is no address yet.
 _REFERENCE = Target(

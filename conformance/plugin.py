@@ -33,13 +33,14 @@ from _pytest._code.code import TerminalRepr
 from conformance import collect, preflight, settings, verify, waivers
 from conformance.check import Check, all_checks, of_function
 from conformance.collect import OWN_PROCESS, Collection, Report
+from conformance.configuration import adjusted, resolve
 from conformance.ending import ENDING
 from conformance.reference import Address, ReferenceServer
 from conformance.reporting.run import Run
 from conformance.session import Session, redactor_of
 from conformance.settings import Settings
 from conformance.states.leases import return_left
-from conformance.target import REFERENCE, ConfigError, Target, adjusted, resolve
+from conformance.target import REFERENCE, ConfigError, Target
 from conformance.transport.endpoint import Endpoint, ServiceGone
 from conformance.transport.evidence import curl, on_one_connection
 from conformance.transport.guard import Refused

@@ -14,7 +14,7 @@ from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
@@ -122,15 +122,15 @@ def side_by_side(session: Session) -> int:
         if several is not None:
             break
     # What answers one at a time, and slowly, would be too late for some of any requests that are sent together.
-    session.client.one_by_one = any(exchange.trouble == Trouble.TIMEOUT for exchange in together)
-    if not several and not session.client.one_by_one and sum(map(_is_far, together)) > len(together) / 2:
+    session.client.concurrency.one_by_one = any(exchange.trouble == Trouble.TIMEOUT for exchange in together)
+    if not several and not session.client.concurrency.one_by_one and sum(map(_is_far, together)) > len(together) / 2:
         mark = len(session.recorder.exchanges)
         with suppress(ServiceGone):
             for _ in range(ALONE):
                 client.send(asked)
         several = _no_later_than_alone(session.recorder.since(mark), together)
     with suppress(ServiceGone):
-        for _ in range(GIVE_UP_AFTER if session.client.one_by_one else 0):
+        for _ in range(GIVE_UP_AFTER if session.client.concurrency.one_by_one else 0):
             if client.send(asked).status is not None:
                 break  # till then it is still at those that nobody waits for any more
     client.close()

@@ -19,6 +19,7 @@ from rich.console import Console
 from conformance import ahead, plugin, preflight, settings, waivers
 from conformance.check import Check, all_checks, exclusions
 from conformance.checks.generation import Call
+from conformance.configuration import resolve
 from conformance.contract import catalogue
 from conformance.ending import ENDING
 from conformance.files import look_at_folder, make_folder
@@ -27,7 +28,7 @@ from conformance.reporting.run import Run
 from conformance.reporting.text import plural
 from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
-from conformance.target import REFERENCE, ConfigError, Target, resolve
+from conformance.target import REFERENCE, ConfigError, Target
 from conformance.verdict import Exit, Status
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from conformance.contract import catalogue
 from conformance.states import leases
 from conformance.states.provider import Provider, Recorded, connect
 from conformance.target import Mode, States, Target
-from conformance.transport.client import Answer, Client, Observer
+from conformance.transport.answer import Answer, Observer
+from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint, Pace
 from conformance.transport.evidence import Recorder, Request
 from conformance.transport.guard import Guard

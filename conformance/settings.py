@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.configuration import Options
 from conformance.contract import catalogue
-from conformance.target import MAX_BODY_RANGE, ConfigError, Options
+from conformance.target import MAX_BODY_RANGE, ConfigError
 
 BUDGETS = ("quick", "standard", "thorough")
 

@@ -18,8 +18,9 @@ from urllib.parse import unquote, urlsplit
 from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import CAUSES, doubts
-from conformance.transport.client import Answer, pause, turned_away
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import STATUSES, Allowed, Exchange, Operation, Trouble
+from conformance.transport.retries import pause, turned_away
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 from conformance.verify import GATEWAY
 

@@ -19,8 +19,9 @@ from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a fo
 
 from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing, alike, changes
-from conformance.transport.client import Answer, retry_after
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import STATUSES, Allowed, Operation, Trouble
+from conformance.transport.retries import retry_after
 
 #: Statuses with which something in front of a service says that it could not reach it: they prove neither way.
 GATEWAY = frozenset({502, 503, 504})

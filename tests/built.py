@@ -9,7 +9,7 @@ from typing import Any
 from conformance.checks import credentials
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed, Credential, Exchange, Recorder, Request
 from conformance.transport.redaction import Redactor
 from conformance.universal import Judge

@@ -21,8 +21,8 @@ import pytest
 
 from conformance import __version__, cli, settings
 from conformance.check import all_checks
+from conformance.configuration import Options, resolve
 from conformance.contract import catalogue
-from conformance.target import Options, resolve
 
 ROWS = catalogue.load().requirements
 STATIC = """\

@@ -9,7 +9,7 @@ from conformance import universal
 from conformance.checks import credentials
 from conformance.doubts import ROWS, doubts
 from conformance.target import Mode
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Credential, Request
 from conformance.transport.guard import Guard
 from conformance.universal import Judge

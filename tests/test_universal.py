@@ -14,7 +14,7 @@ from patience import within
 from conformance import universal, verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Exchange, Request, Trouble
 from conformance.universal import NOT_ABOUT, Finding
 from conformance.verdict import Status

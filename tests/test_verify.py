@@ -10,7 +10,7 @@ import pytest
 from built import LIST, answered
 
 from conformance import verify
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 
 Order = dict[str, Any]
 

@@ -19,13 +19,15 @@ from conformance.audit.record import Record, Unsupported
 from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
 from conformance.check import all_checks
 from conformance.collect import OWN_PROCESS, Collection, Report
+from conformance.configuration import Options
 from conformance.plugin import Shared
 from conformance.reporting.run import Circumstances, Run
 from conformance.session import Session
 from conformance.settings import Settings
 from conformance.states.provider import Provider
-from conformance.target import Mode, Options, Secret, States, Target
-from conformance.transport.client import Client, Observer
+from conformance.target import Mode, Secret, States, Target
+from conformance.transport.answer import Observer
+from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor

@@ -8,7 +8,8 @@ from typing import Any
 
 from conformance.audit.record import Record
 from conformance.states.provider import CannotDo, ProviderError
-from conformance.transport.client import Answer, Client, Observer
+from conformance.transport.answer import Answer, Observer
+from conformance.transport.client import Client
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
 from conformance.transport.evidence import Headers, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
@@ -71,7 +72,7 @@ class ReplayedClient(Client):
         self._silent[request.operation] += exchange.trouble in _SILENT
         extra = exchange.extra.encode("latin-1", "replace")
         answer = Answer(request, exchange, tuple(exchange.headers), exchange.raw_body, extra)
-        self.share(answer)
+        self.texts.share(answer)
         return answer
 
 

@@ -11,8 +11,8 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
-from conformance.transport.client import turned_away
 from conformance.transport.evidence import Allowed, Request
+from conformance.transport.retries import turned_away
 
 #: Common sizes of pages, and of parts in which a store is searched.
 SIZES = (50, 100, 200, 250, 256, 500, 512, 1000)

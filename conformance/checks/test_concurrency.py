@@ -15,8 +15,9 @@ from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, many
 from conformance.target import Mode, Target
-from conformance.transport.client import Answer, turned_away
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Operation
+from conformance.transport.retries import turned_away
 from conformance.transport.wire import Connection, Wire
 
 ROUNDS = 6

@@ -17,7 +17,7 @@ from conformance.check import requirement
 from conformance.checks import ids
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed
 
 #: What shares a look is for one process. Once such orders were listed, no id that could be taken for one of them is

@@ -11,7 +11,7 @@ from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.contract.jsontext import NotJson, parse
 from conformance.target import Mode
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Request
 
 

@@ -15,7 +15,7 @@ from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Request, Trouble
 from conformance.transport.wire import Wire
 

@@ -23,7 +23,7 @@ from conformance.checks import generation
 from conformance.checks.generation import FAR, SOON, Made, topic_of
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import readings
 

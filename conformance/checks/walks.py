@@ -28,7 +28,7 @@ from conformance.api import Api, OneConnection, Orders, Severed
 from conformance.checks import generation, model
 from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
 from conformance.contract.listing import alike, changes
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import NOBODY, Allowed, Request
 from conformance.transport.guard import Refused

@@ -13,8 +13,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from conformance import __version__
-from conformance.target import ConfigError, RateLimit, Target, port_of
+from conformance.target import ConfigError, RateLimit, Target
 from conformance.transport.evidence import Exchange, Headers, Request, Trouble
+from conformance.urls import port_of
 
 #: Requests to one operation that may fail for want of any answer, one after the other and in all, before the run stops
 #: asking: each costs the whole time-out.

@@ -16,21 +16,14 @@ from urllib.parse import urlsplit
 
 import h11
 
-from conformance.target import port_of
+from conformance.transport.answer import Answer, fields
 from conformance.transport.body import Body, Miscoded, Unreadable
-from conformance.transport.client import (
-    HEAD_TOO_LONG,
-    LONG_HEAD,
-    LONGEST_HEAD,
-    Answer,
-    Client,
-    broken,
-    fields,
-    in_plain_words,
-    pause,
-)
+from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint, host_and_port
 from conformance.transport.evidence import Headers, Request, Trouble
+from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, LONGEST_HEAD, in_plain_words
+from conformance.transport.retries import broken, pause
+from conformance.urls import port_of
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
 QUIET = 0.2

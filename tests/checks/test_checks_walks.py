@@ -19,7 +19,7 @@ from conformance.checks.model import Kind, Step
 from conformance.checks.test_model import Run, Walks
 from conformance.checks.walks import BUDGETS, Budget, Search
 from conformance.target import Mode, States
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import Request, Trouble, curl
 from conformance.transport.guard import Guard

@@ -25,11 +25,11 @@ from raw_service import Conversation, RawService, Reply, always, answer, head, s
 from conformance.session import Session
 from conformance.states.provider import State, setup
 from conformance.target import Mode, RateLimit, States
-from conformance.transport import client, endpoint
-from conformance.transport.client import retry_after, turned_away
+from conformance.transport import client, concurrency, endpoint
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
 from conformance.transport.evidence import NOBODY, Credential, Request, Trouble
 from conformance.transport.guard import Refused
+from conformance.transport.retries import retry_after, turned_away
 from conformance.verify import refusal
 
 LISTING = b'[{"id": 101}]'
@@ -536,10 +536,10 @@ def test_a_limit_of_requests_at_once_is_kept_to(too_many: bytes | None) -> None:
         talk.hang_up()
 
     with serving(at_most(2, late)) as service, session(service.base_url, mode=Mode.FULL) as opened:
-        opened.client._near = False
+        opened.client.concurrency.near = False
         answers = opened.client.send_all([LIST] * 6)
         assert [found.status for found in answers] == [200] * 6
-        assert opened.client.one_by_one
+        assert opened.client.concurrency.one_by_one
         exchanges = opened.recorder.exchanges
         assert len(exchanges) > 6
         assert all(exchange.crowded for exchange in exchanges if exchange.status != 200)
@@ -555,7 +555,7 @@ def test_a_limit_of_requests_at_once_that_is_waited_for_is_met_a_few_times_only(
         talk.hang_up()
 
     with serving(at_most(1, late)) as service, session(service.base_url) as opened:
-        opened.client._near = False
+        opened.client.concurrency.near = False
         statuses = [found.status for _ in range(3) for found in opened.client.send_all([LIST] * 4)]
         assert statuses == [200] * 12
         exchanges = opened.recorder.exchanges
@@ -563,7 +563,7 @@ def test_a_limit_of_requests_at_once_that_is_waited_for_is_met_a_few_times_only(
         assert seen > 12
         opened.client.send_all([LIST] * 4)
         assert len(exchanges) == seen + 4  # one by one by now
-        assert not opened.client.one_by_one  # who wants an overlap still has it
+        assert not opened.client.concurrency.one_by_one  # who wants an overlap still has it
         again = opened.client.send_all([LIST] * 4, at_once=True)
         assert [found.status for found in again] == [200] * 4
         assert len(exchanges) > seen + 8
@@ -616,7 +616,7 @@ def test_answers_come_in_the_order_of_the_requests() -> None:
 @pytest.mark.parametrize("heavy", [2_000_000, 1])
 def test_a_service_is_asked_at_once_where_that_is_the_point(monkeypatch: pytest.MonkeyPatch, heavy: int) -> None:
     """A near one, or one with long answers, gets no more requests in parallel than it must, but all of those."""
-    monkeypatch.setattr(client, "HEAVY", heavy)
+    monkeypatch.setattr(concurrency, "HEAVY", heavy)
     inside = threading.Barrier(12, timeout=30)
     overlap = False
 
@@ -634,7 +634,7 @@ def test_a_service_is_asked_at_once_where_that_is_the_point(monkeypatch: pytest.
 
 
 def test_answers_that_would_not_fit_into_memory_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "TOO_HEAVY", 5)
+    monkeypatch.setattr(concurrency, "TOO_HEAVY", 5)
     at_work, most = 0, 0
 
     def reply(talk: Conversation) -> None:

@@ -16,7 +16,7 @@ from raw_service import Conversation, Reply, answer, head, serving
 
 from conformance.target import Mode
 from conformance.transport import endpoint, wire
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.endpoint import USER_AGENT
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Refused

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from conformance import verify
 from conformance.api import Api
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import Credential
 
 

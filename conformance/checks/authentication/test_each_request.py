@@ -14,8 +14,9 @@ from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.checks.authentication.steps import accepted
 from conformance.target import Mode
-from conformance.transport.client import Answer, turned_away
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Request, Trouble
+from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
 
 #: Refusals in a row after which the valid key must still be good.

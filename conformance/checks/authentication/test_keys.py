@@ -14,8 +14,9 @@ from conformance.checks import credentials
 from conformance.checks.authentication.steps import accepted, cancels
 from conformance.contract.jsontext import NotJson, integer
 from conformance.target import Mode, Target
-from conformance.transport.client import Answer, turned_away
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Operation, Request, Trouble
+from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
 
 #: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section

@@ -13,7 +13,7 @@ from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import alike
 from conformance.contract.validators import as_json, shown
 from conformance.target import Mode, Target
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY
 
 # --- AUTH-5: a refused cancel has no effect

@@ -8,7 +8,7 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.contract.jsontext import NotJson
 from conformance.contract.validators import error_problems
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed, Headers
 
 

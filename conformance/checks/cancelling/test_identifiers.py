@@ -11,7 +11,7 @@ from conformance.checks import ids
 from conformance.checks.cancelling.steps import cancel_aliases
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed
 
 

@@ -14,7 +14,7 @@ from conformance.checks.cancelling.steps import cancel_aliases, cancels
 from conformance.contract.listing import Listing, alike
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed, Headers, Trouble
 from conformance.transport.wire import Wire
 

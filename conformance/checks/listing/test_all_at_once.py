@@ -13,7 +13,7 @@ from conformance.checks import many
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 
 #: Query parameters in common use for paging, filtering, sorting and choosing fields.
 QUERIES = (

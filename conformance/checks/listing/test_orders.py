@@ -11,7 +11,7 @@ from conformance.api import BROWSER, NAMES_OTHERS, SCRIPT, Api, Orders
 from conformance.check import requirement
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
-from conformance.transport.client import Answer
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed
 from conformance.transport.wire import Wire
 

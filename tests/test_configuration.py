@@ -10,19 +10,17 @@ from typing import Any
 
 import pytest
 
+from conformance.configuration import Options, _printing, resolve
 from conformance.target import (
     DEFAULT_BULK_ORDERS,
     DEFAULT_TIMEOUT,
     UNNAMED,
     ConfigError,
     Mode,
-    Options,
     RateLimit,
     Secret,
     States,
     Target,
-    _printing,
-    resolve,
 )
 
 KEY = "sk-Harness.Key_42"

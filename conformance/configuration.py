@@ -1,0 +1,386 @@
+"""From the configuration to targets.
+
+Three sources meet here: the configuration file (`targets.toml`), the environment (addresses and keys) and the options
+of the command line, in rising order of precedence. Keys come from the environment or from files only, and never show
+in a `repr`. Every error names the file, the key and the mend.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.tables import Table
+from conformance.target import (
+    DEFAULT_BULK_ORDERS,
+    DEFAULT_KEY_VARIABLE,
+    DEFAULT_MAX_BODY,
+    DEFAULT_TIMEOUT,
+    MAX_BODY_RANGE,
+    MEGABYTE,
+    REFERENCE,
+    UNNAMED,
+    ConfigError,
+    Mode,
+    RateLimit,
+    Secret,
+    States,
+    Target,
+)
+from conformance.urls import address, base_url_of, http_url
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line may say about a target; None where it says nothing."""
+
+    config: Path | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    states_url: str | None = None
+    mode: str | None = None
+    confirm_cancel: tuple[str, ...] = ()
+    rate_limit: str | None = None
+    timeout: float | None = None
+    max_body: int | None = None  # in megabytes
+    ca_bundle: str | None = None
+    client_cert: str | None = None
+    proxy: str | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+
+
+def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) -> list[Target | None]:
+    """The targets called `names`, in order; None stands for the reference, which the suite starts itself.
+
+    Without a name: the unnamed target if `options` has a base URL, else the reference; but where they describe a
+    service in other ways its URL was forgotten, and the reference's verdict would be taken for its own. Who is only
+    `looking` need not confirm mode full for a protected target, which is then in mode guarded. Raises ConfigError.
+    """
+    if not names:
+        for option in ("api_key_env", "states_url", "ca_bundle", "client_cert", "proxy"):
+            if getattr(options, option) and not options.base_url:
+                flag = f"--{option.replace('_', '-')}"
+                raise ConfigError(f"{flag} describes a target, so it needs --base-url or a configured target")
+        names = (UNNAMED,) if options.base_url else (REFERENCE,)
+    if options.base_url and len(names) > 1:
+        raise ConfigError("--base-url describes one target, and more than one is named: put them into a targets.toml")
+    _rate(options.rate_limit, "--rate-limit")
+    tables, path = _read(options.config)
+    stray = [name for name in options.confirm_cancel if name not in names]
+    if stray:
+        raise ConfigError(f"--confirm-cancel {stray[0]}: no target of that name is in this run ({', '.join(names)})")
+    targets: list[Target | None] = []
+    for name in dict.fromkeys(names):
+        if name in tables or options.base_url:
+            targets.append(_target(name, tables, path, options, looking))
+        elif name == REFERENCE:
+            targets.append(None)
+        else:
+            known = [*tables, REFERENCE]
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}."
+            where = path or "no targets.toml in this folder (write one with `store-orders-conformance init`)"
+            raise ConfigError(f"unknown target {name!r}: {hint} Targets are read from: {where}")
+    return targets
+
+
+def adjusted(target: Target, options: Options) -> Target:
+    """`target` with what the command line says of any target: mode, rate limit, limits. Raises ConfigError."""
+    mode = Mode[options.mode.upper()] if options.mode else target.mode
+    limit = _rate(options.rate_limit, "--rate-limit") or target.rate_limit
+    max_body = options.max_body * MEGABYTE if options.max_body else target.max_body
+    timeout = options.timeout or target.timeout
+    return replace(target, mode=mode, rate_limit=limit, timeout=timeout, max_body=max_body)
+
+
+def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
+    """The tables under [targets] in the file at `path`, or in ./targets.toml if there is one."""
+    if path is None:
+        path = Path("targets.toml")
+        if not path.exists():
+            return {}, None
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check the path given with --config") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
+    reader = Table(document, str(path), "")
+    tables = reader.take("targets", dict, default={})
+    reader.finish("targets are written as [targets.NAME]")
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"{path}: targets.{name} is not a table; write [targets.{name}]")
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+            raise ConfigError(f"{path}: targets.{name}: a name holds letters, digits, '-', '_' and '.' only")
+    return tables, path
+
+
+def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, options: Options, looking: bool) -> Target:
+    table = tables.get(name, {})
+    reader = Table(table, str(path or "targets.toml"), f"targets.{name}.")
+    base_url = reader.take("base_url", str)
+    base_url_env = reader.take("base_url_env", str)
+    if options.base_url:
+        base_url = options.base_url
+    elif base_url and base_url_env:
+        raise reader.error("base_url", "is given beside base_url_env; keep one of the two")
+    elif base_url_env:
+        where = reader.where("base_url_env")
+        base_url = _from_environment(where, base_url_env, options.environment)
+        try:
+            base_url_of(base_url, where)
+        except ConfigError:  # which quotes it, and it may be the key, where two variables were mistaken
+            raise ConfigError(
+                f"{where}: the environment variable {base_url_env} holds no base URL; it is to be an http or https URL "
+                "that ends with /v1 and has neither query nor credentials"
+            ) from None
+    elif not base_url:
+        raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
+    key, key_variable, key_file = _key(reader, options)
+    mode = reader.take("mode", str)
+    protected = reader.take("protected", bool)
+    rate_limit = reader.take("rate_limit", str, mend=': "10/s" or "90/m"')
+    bulk_orders = reader.take("bulk_orders", int, default=DEFAULT_BULK_ORDERS)
+    if not 0 <= bulk_orders <= 1_000_000:
+        raise reader.error("bulk_orders", f"is {bulk_orders}; a number from 0 (leaves the check out) to 1000000")
+    states = _states(reader, options)
+    timeout = reader.take("timeout", (int, float), default=DEFAULT_TIMEOUT)
+    if not 0 < timeout <= 3600:
+        raise reader.error("timeout", f"is {timeout}; a number of seconds above 0, up to 3600")
+    max_body = reader.take("max_body", int, default=DEFAULT_MAX_BODY // MEGABYTE)
+    if not 1 <= max_body <= 4096:
+        raise reader.error("max_body", f"is {max_body}; {MAX_BODY_RANGE}")
+    ca_bundle = reader.take("ca_bundle", str)
+    client_cert = reader.take("client_cert", str)
+    proxy = reader.take("proxy", str)
+    reader.finish()
+    base_url = base_url_of(base_url, reader.where("base_url", options.base_url))
+    if protected is None:
+        protected = _is_production(name) or address(base_url) in _protected_addresses(tables, options.environment)
+
+    target = Target(
+        name=name,
+        base_url=base_url,
+        key=key,
+        mode=_mode(options.mode, mode, reader, states),
+        key_variable=key_variable,
+        key_file=key_file,
+        states=states,
+        protected=protected,
+        rate_limit=_rate(options.rate_limit or rate_limit, reader.where("rate_limit", options.rate_limit)),
+        bulk_orders=bulk_orders,
+        timeout=options.timeout or float(timeout),
+        max_body=(options.max_body or max_body) * MEGABYTE,
+        ca_bundle=_file(options.ca_bundle, ca_bundle, "ca_bundle", reader),
+        client_cert=_file(options.client_cert, client_cert, "client_cert", reader),
+        proxy=_proxy(options.proxy, proxy, reader),
+    )
+    _look_at_certificates(target, reader, options)
+    return _protect(target, table, reader, options, looking)
+
+
+def _is_production(name: str) -> bool:
+    return name.casefold() == "production"
+
+
+def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping[str, str]) -> set[object]:
+    """Where the protected targets are: under another name, or none, such an address is protected all the same."""
+    protected = [table for name, table in tables.items() if table.get("protected", _is_production(name)) is True]
+    urls = [table.get("base_url") or environment.get(str(table.get("base_url_env"))) for table in protected]
+    return {address(url) for url in urls if isinstance(url, str)}
+
+
+def _protect(target: Target, table: dict[str, Any], reader: Table, options: Options, looking: bool) -> Target:
+    """Both switches or neither: a protected target cancels orders only if its configuration and the command say so."""
+    if not target.protected or target.mode is not Mode.FULL:
+        return target
+    if str(table.get("mode")).lower() != "full":
+        if options.mode == "full":
+            raise ConfigError(
+                f"--mode: target {target.name!r}, or its address, is protected: --mode full alone does not make it "
+                "cancel orders. "
+                f'Set mode = "full" in [targets.{target.name}] of {reader.file} and add --confirm-cancel {target.name}'
+            )
+        return replace(target, mode=Mode.GUARDED)
+    if target.name not in options.confirm_cancel:
+        if looking:
+            return replace(target, mode=Mode.GUARDED, unconfirmed=True)
+        raise ConfigError(
+            f"{reader.where('mode')}: is full, and the target is protected: orders that the state provider hands out "
+            f"would be cancelled. Add --confirm-cancel {target.name} if that is meant, or --mode guarded"
+        )
+    return target
+
+
+def _from_environment(where: str, variable: str, environment: Mapping[str, str]) -> str:
+    value = environment.get(variable, "").strip()
+    if not value:
+        what = "is blank" if variable in environment else "is not set"
+        raise ConfigError(f"{where}: the environment variable {variable} {what}; export {variable}=…")
+    return value
+
+
+def _key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
+    """The API key, the name of the variable or the command that a curl line would take it from, and its file if it has
+    one."""
+    if "api_key" in reader.left:
+        raise reader.error("api_key", "a key is never written into this file; use api_key_env or api_key_file")
+    variable = reader.take("api_key_env", str)
+    file = reader.take("api_key_file", str)
+    if options.api_key_env:
+        variable, file = options.api_key_env, None
+    where = reader.where("api_key_env", options.api_key_env)
+    if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
+        raise ConfigError(
+            f"{where}: the value is not the name of an environment variable. If it is the key itself, export it as a "
+            "variable and give that variable's name"
+        )
+    if variable and file:
+        raise reader.error("api_key_env", "is given beside api_key_file; keep one of the two")
+    if file:
+        source, value = file, _key_in_file(reader, file)
+    elif variable:
+        source, value = f"the environment variable {variable}", _key_in_variable(where, variable, options.environment)
+    elif options.base_url:
+        raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
+    else:
+        raise reader.error("api_key_env", 'is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"')
+    if not re.fullmatch(r"[\x21-\x7e]+", value):
+        raise ConfigError(f"{source} holds a character that no header can carry (blank, control or non-ASCII)")
+    return Secret(value), _printing(file) if file else variable or DEFAULT_KEY_VARIABLE, file
+
+
+def _printing(file: str) -> str:
+    """What a shell runs to print the key in `file`."""
+    home, rest = ("~/", file[2:]) if file.startswith("~/") else ("", file)
+    return f"$(cat {'-- ' if file.startswith('-') else ''}{home}{shlex.quote(rest)})"
+
+
+def _key_in_file(reader: Table, file: str) -> str:
+    try:
+        value = Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise reader.error("api_key_file", f"{file} cannot be read ({error}); check the path") from None
+    if not value:
+        raise ConfigError(f"{file} is empty; put the API key there")
+    return value
+
+
+def _key_in_variable(where: str, variable: str, environment: Mapping[str, str]) -> str:
+    looks_like_a_name = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable)
+    if not environment.get(variable, "").strip() and not looks_like_a_name:
+        # Not repeated: whoever puts the key where its variable's name belongs has it in a log otherwise.
+        raise ConfigError(
+            f"{where}: there is no environment variable of the given name. If it is the key itself, export it as a "
+            "variable and give that variable's name"
+        )
+    return _from_environment(where, variable, environment)
+
+
+def _states(reader: Table, options: Options) -> States | None:
+    table = reader.take("states", dict)
+    if options.states_url:
+        http_url(options.states_url, "--states-url")
+        return States(url=options.states_url)
+    if table is None:
+        return None
+    inner = Table(table, reader.file, f"{reader.prefix}states.")
+    url = inner.take("url", str)
+    command = inner.take_list("command", str)
+    pending = inner.take_ids("pending")
+    shipped = inner.take_ids("shipped")
+    token_env = inner.take("token_env", str)
+    inner.finish()
+    given = [name for name, value in (("url", url), ("command", command), ("lists", pending or shipped)) if value]
+    if len(given) != 1:
+        raise reader.error("states", "needs exactly one of: url, command, or the lists pending and shipped")
+    if url:
+        http_url(url, inner.where("url"))
+    both = sorted(set(pending) & set(shipped))
+    if both:
+        raise inner.error("shipped", f"order {both[0]} is listed as pending too")
+    if token_env and not url:
+        raise inner.error("token_env", "is for a provider with a url")
+    token = _from_environment(inner.where("token_env"), token_env, options.environment) if token_env else None
+    return States(url, command, pending, shipped, Secret(token) if token else None)
+
+
+def _mode(option: str | None, configured: str | None, reader: Table, states: States | None) -> Mode:
+    text = option or configured
+    if text is None:
+        return Mode.FULL if states else Mode.GUARDED
+    where = reader.where("mode", option)
+    try:
+        mode = Mode[text.upper()]
+    except KeyError:
+        raise ConfigError(f"{where}: is {text!r}; one of observe, guarded, full") from None
+    if mode is Mode.FULL and states is None:
+        raise ConfigError(
+            f"{where}: mode full needs a state provider, which hands out the orders to cancel; "
+            f"add [{reader.prefix}states] or --states-url, or use mode guarded"
+        )
+    return mode
+
+
+def _rate(text: str | None, where: str) -> RateLimit | None:
+    try:
+        return RateLimit.parse(text) if text else None
+    except ValueError as error:
+        raise ConfigError(f"{where}: {text!r}: {error}") from None
+
+
+def _file(option: str | None, configured: str | None, key: str, reader: Table) -> str | None:
+    path = option or configured
+    if path and not Path(path).expanduser().is_file():
+        raise ConfigError(f"{reader.where(key, option)}: {path}: no such file; check the path")
+    return str(Path(path).expanduser()) if path else None
+
+
+def _look_at_certificates(target: Target, reader: Table, options: Options) -> None:
+    """Raises ConfigError if a file cannot be used for what it is given for."""
+    for key, path in (("ca_bundle", target.ca_bundle), ("client_cert", target.client_cert)):
+        if path is None or urlsplit(target.base_url).scheme != "https":
+            continue
+        import ssl  # takes its time to load, and few targets have such files
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        where = f"{reader.where(key, getattr(options, key))}: {path}"
+        try:
+            if key == "ca_bundle":
+                context.load_verify_locations(path)
+            else:
+                context.load_cert_chain(path, password=_passphrase)
+        except _PassphraseWantedError:
+            pass  # OpenSSL asks for it when the key is used
+        except (ssl.SSLError, OSError) as error:
+            holding = "certificates" if key == "ca_bundle" else "a certificate and its private key"
+            raise ConfigError(f"{where} cannot be used: {error}; it is a PEM file with {holding}") from None
+
+
+class _PassphraseWantedError(Exception):
+    pass
+
+
+def _passphrase() -> str:
+    raise _PassphraseWantedError
+
+
+def _proxy(option: str | None, configured: str | None, reader: Table) -> str | None:
+    url = option or configured
+    if not url:
+        return None
+    where = reader.where("proxy", option)
+    if urlsplit(http_url(url, where)).scheme == "https":
+        raise ConfigError(f"{where}: {url!r} is a proxy that is itself spoken to over TLS; give its http address")
+    return url

@@ -1,0 +1,70 @@
+"""Reading a table of TOML, with errors that name the file, the key and the mend."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from conformance.target import ConfigError
+
+_KINDS: dict[type | tuple[type, ...], str] = {
+    str: "a string",
+    int: "a whole number",
+    (int, float): "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
+
+
+class Table:
+    """A TOML table being read key by key, so that what is left over at the end is unknown."""
+
+    def __init__(self, values: dict[str, Any], file: str, prefix: str) -> None:
+        self.left = dict(values)
+        self.known: list[str] = []
+        self.file = file
+        self.prefix = prefix
+
+    def where(self, key: str, option: object = None) -> str:
+        """Where a value comes from: from the `option` of the same name if that is given, else from this table."""
+        return f"--{key.replace('_', '-')}" if option else f"{self.file}: {self.prefix}{key}"
+
+    def error(self, key: str, problem: str) -> ConfigError:
+        """What to raise where the value of `key` has a problem."""
+        return ConfigError(f"{self.where(key)}: {problem}")
+
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = None, mend: str = "") -> Any:
+        """The value of `key`, or `default`. Raises ConfigError if it is of another kind, with `mend` for advice."""
+        self.known.append(key)
+        if key not in self.left:
+            return default
+        value = self.left.pop(key)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.error(key, f"is {value!r}, and should be {_KINDS[kind]}{mend}")
+        return value
+
+    def take_list(self, key: str, kind: type) -> tuple[Any, ...]:
+        """The list under `key`, whose values are all of one kind. Raises ConfigError."""
+        values = self.take(key, list, default=[])
+        for value in values:
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise self.error(
+                    key, f"holds {value!r}, and should hold {'numbers' if kind is int else 'strings'} only"
+                )
+        return tuple(values)
+
+    def take_ids(self, key: str) -> tuple[int, ...]:
+        """The different ids of orders (int64) in the list under `key`. Raises ConfigError."""
+        ids = tuple(dict.fromkeys(self.take_list(key, int)))
+        for number in ids:
+            if not -(2**63) <= number < 2**63:
+                raise self.error(key, f"holds {number}, and the ids of orders are int64: from -2^63 to 2^63 - 1")
+        return ids
+
+    def finish(self, hint: str = "") -> None:
+        """Raises ConfigError for a key that nobody has asked for."""
+        for key in self.left:
+            close = difflib.get_close_matches(key, self.known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else hint or f"known keys: {', '.join(self.known)}"
+            raise self.error(key, f"unknown key; {advice}")

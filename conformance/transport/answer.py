@@ -1,0 +1,150 @@
+"""An answer as checks see it, and what there is to read in it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+from conformance.contract.jsontext import JsonText, NotJson, parse
+from conformance.contract.listing import Listing
+from conformance.contract.traces import Traces, traces
+from conformance.transport.evidence import Exchange, Headers, Request
+from conformance.transport.sightings import Sightings, sightings
+
+#: Bytes up to which a body, and what was read in it, is kept for later answers that bring the same, and how many are:
+#: most services give the same few answers again and again. Longer ones are only shared while a check holds them.
+KEPT, MOST_KEPT = 256 * 1024, 32
+
+
+class Text:
+    """A body, and what there is to read in it."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    @property
+    def json(self) -> JsonText:
+        """The body as JSON. Raises NotJson."""
+        if isinstance(self._read, NotJson):
+            raise self._read.with_traceback(None)
+        return self._read
+
+    @cached_property
+    def _read(self) -> JsonText | NotJson:
+        try:
+            return parse(self.body)
+        except NotJson as error:
+            return error
+
+    @cached_property
+    def listing(self) -> Listing | None:
+        """The body as a listing, None where it is no JSON array."""
+        try:
+            return Listing.read(self.body, lambda: self.json)
+        except NotJson:
+            return None
+
+    @cached_property
+    def sightings(self) -> Sightings:
+        """What the body as a listing shows besides plain ids."""
+        return sightings(self.body, self.listing)
+
+    @cached_property
+    def traces(self) -> Traces:
+        """What the body of a failed request should not show."""
+        return traces(self.body, None if isinstance(self._read, NotJson) else self._read)
+
+
+@dataclass
+class Answer:
+    """A request and the answer to it as checks see it: in full, while `exchange` is what goes on record."""
+
+    request: Request
+    exchange: Exchange
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    extra: bytes = b""  # what came after the end of the response on its connection (seen by `wire` only)
+    order: str | None = None  # what the order of a cancel was before, where that is sure: pending, shipped, absent
+    lacking: tuple[int, ...] = ()  # orders of the suite's own, to which nothing was done, that a listing does not show
+    sender: Callable[[Request], Answer] | None = field(default=None, repr=False)
+
+    def repeat(self) -> Answer:
+        """The answer to the same request, sent once more."""
+        if self.sender is None:
+            raise RuntimeError("an answer that was never kept cannot be repeated")
+        return self.sender(self.request)
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, None where there was no complete answer."""
+        return self.exchange.status
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the status is a 2xx."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def client_error(self) -> bool:
+        """Whether the status is a 4xx."""
+        return self.status is not None and 400 <= self.status < 500
+
+    def header(self, name: str) -> str | None:
+        """The value of a header field, of several of that name joined by commas (RFC 9110 section 5.3)."""
+        return self._fields.get(name.lower())
+
+    @cached_property
+    def _fields(self) -> dict[str, str]:
+        return fields(self.headers)
+
+    @property
+    def media_type(self) -> str:
+        """The media type without parameters, in lower case; empty where there is none."""
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+    @cached_property
+    def text(self) -> Text:
+        """The body as text; answers of one client with the same body have it, and read it, together."""
+        return Text(self.body)
+
+    @property
+    def json(self) -> JsonText:
+        """The body as JSON. Raises NotJson."""
+        return self.text.json
+
+    @property
+    def listing(self) -> Listing | None:
+        """The body as a listing, None where it is no JSON array."""
+        return self.text.listing
+
+
+Observer = Callable[[Answer], None]
+
+
+def fields(headers: Headers) -> dict[str, str]:
+    """The values of header fields by their names in small letters, those of one name joined by commas (RFC 9110 section
+    5.3)."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        name = name.lower()
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+class Texts:
+    """The bodies of one service: the same ones are held, and read, once."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[str, Text] = WeakValueDictionary()
+        self._kept: deque[Text] = deque(maxlen=MOST_KEPT)
+
+    def share(self, answer: Answer) -> None:
+        """Have `answer` use the body of another one, and what was read in it, if that is the same."""
+        text = self._known.setdefault(answer.exchange.body_sha256, answer.text)
+        if text is answer.text and len(text.body) <= KEPT:
+            self._kept.append(text)
+        if text.body == answer.body:  # as it is not where a record that is audited lies
+            answer.text, answer.body = text, text.body

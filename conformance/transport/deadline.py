@@ -1,0 +1,60 @@
+"""A time limit on all that happens on a connection: httpx has them for single reads only."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterable
+
+import httpcore
+
+
+class DeadlineBackend(httpcore.NetworkBackend):
+    """Connections that end `limit` seconds after they began, whatever trickles in. To connect may take as long for each
+    address that a name has."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        deadline = time.monotonic() + self._limit
+        stream = self._inner.connect_tcp(host, port, self._limit, local_address, socket_options)
+        return _DeadlineStream(stream, deadline)
+
+
+class _DeadlineStream(httpcore.NetworkStream):
+    def __init__(self, inner: httpcore.NetworkStream, deadline: float) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def _left(self, late: type[Exception]) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise late("deadline")
+        return left
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, self._left(httpcore.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, self._left(httpcore.WriteTimeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        left = self._left(httpcore.ConnectTimeout)
+        return _DeadlineStream(self._inner.start_tls(ssl_context, server_hostname, left), self._deadline)
+
+    def get_extra_info(self, info: str) -> object:
+        return self._inner.get_extra_info(info)

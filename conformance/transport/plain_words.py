@@ -1,0 +1,51 @@
+"""What is wrong with an answer, without the terms of the libraries that say so."""
+
+from __future__ import annotations
+
+import re
+
+#: Bytes of a head that httpcore takes in, what h11 says of a longer one, and what we do.
+LONGEST_HEAD = 100 * 1024
+HEAD_TOO_LONG = "Receive buffer too long"
+LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
+#: What httpcore says of a connection that ended before an answer.
+UNHEARD = "Server disconnected without sending a response"
+#: What h11, httpcore and sockets say of answers that are none, and the same without their terms.
+_PLAIN_WORDS = tuple(
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        (
+            f"(?:{UNHEARD}|can't handle event type ConnectionClosed |peer unexpectedly closed connection).*",
+            "the connection was closed before the head of an answer was complete",
+        ),
+        (
+            r"peer closed connection .* \(received (\d+) bytes, expected (\d+)\)",
+            r"the connection was closed after \1 of the \2 bytes that Content-Length announces",
+        ),
+        (
+            r"peer closed connection .* \(incomplete chunked read\)",
+            "the connection was closed before the last chunk of the body",
+        ),
+        (r"\[Errno \d+\] Connection reset by peer", "the connection was reset"),
+        (r"\[Errno \d+\] Broken pipe", "the connection was closed before the request was sent"),
+        ("illegal status line: (.*)", r"the answer begins with no status line of HTTP: \1"),
+        ("no response line received", "the answer begins with no status line of HTTP"),
+        ("illegal header line: (.*)", r"a header line is malformed: \1"),
+        ("continuation line at start of headers", "the first header line begins with a blank"),
+        ("Illegal header (name|value) (.*)", r"the \1 of a header field is malformed: \2"),
+        ("bad Content-Length", "Content-Length is no number"),
+        ("conflicting Content-Length headers", "there are several fields Content-Length, which differ"),
+        ("multiple Transfer-Encoding headers", "there are several fields Transfer-Encoding"),
+        ("illegal chunk header: (.*)", r"the size of a chunk of the body is malformed: \1"),
+        (r"malformed chunk footer: (.*) \(expected .*\)", r"a chunk of the body does not end where its size says: \1"),
+    )
+)
+
+
+def in_plain_words(error: BaseException) -> str:
+    """What is wrong with an answer, without the terms of the library that says so; as it says it, where that is
+    seldom."""
+    for pattern, plain in _PLAIN_WORDS:
+        if found := pattern.fullmatch(str(error)):
+            return re.sub(r"""(?:bytearray\()?\bb('.*'|".*")\)?""", r"\1", found.expand(plain))
+    return str(error)

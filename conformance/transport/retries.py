@@ -1,0 +1,59 @@
+"""Which answers ask to be asked again, and when: rate limits and overload are not shown (section 8)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from conformance.transport.answer import Answer
+from conformance.transport.evidence import Exchange, Trouble
+
+#: Seconds to wait after a 429 without Retry-After.
+WAIT_UNTOLD = 1.0
+
+
+def retry_after(answer: Answer) -> float | None:
+    """The seconds to wait that a 429 or 503 asks for with Retry-After (RFC 9110 section 10.2.3), else None."""
+    text = answer.header("retry-after")
+    if answer.status not in (429, 503) or text is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,9}", text.strip()):
+        return float(text)
+    when = _date(text)
+    if when is None:
+        return None
+    clocks = (datetime.now(UTC), _date(answer.header("date") or ""))  # ours, and where it is told the service's own
+    return max(0.0, min((when - now).total_seconds() for now in clocks if now is not None))
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def pause(answer: Answer) -> float | None:
+    """The seconds to wait before the request goes out once more, None where it does not. A 429 that names no time is
+    waited out, too: rate limits are not shown (section 8), and RFC 6585 section 4 leaves Retry-After open."""
+    delay = retry_after(answer)
+    return WAIT_UNTOLD if delay is None and answer.status == 429 else delay
+
+
+def turned_away(answer: Answer) -> bool:
+    """Whether the request may have been one too many at once, or too soon: no limits are shown (section 8)."""
+    exchange = answer.exchange
+    refused = exchange.crowded and exchange.trouble == Trouble.UNREACHABLE
+    return refused or too_many(exchange) or pause(answer) is not None
+
+
+def too_many(exchange: Exchange) -> bool:
+    """Whether the service took the request and gave it up, as one of too many at once."""
+    return exchange.crowded and (exchange.status == 503 or exchange.trouble == Trouble.DROPPED)
+
+
+def broken(exchange: Exchange, *, heard: bool) -> Trouble:
+    """What it is if a connection ended within `exchange`, after some of an answer was `heard` or before."""
+    return Trouble.DROPPED if exchange.crowded and not heard else Trouble.BROKEN

@@ -1,0 +1,58 @@
+"""The URLs in a configuration: which are taken, and which are the same."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from conformance.target import ConfigError
+
+
+def port_of(parts: SplitResult) -> int:
+    """The port of a URL, that of its scheme where it names none. Raises ValueError."""
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def address(url: str) -> object:
+    """What is the same for two spellings of a base URL, and over http and https."""
+    try:
+        parts = urlsplit(url.strip())
+        path = posixpath.normpath(re.sub("/+", "/", f"/{unquote(parts.path)}"))
+        return (parts.hostname or "").rstrip("."), 443 if port_of(parts) == 80 else port_of(parts), path
+    except ValueError:
+        return url  # of a target that is not in this run: no concern of it
+
+
+def http_url(text: str, where: str) -> str:
+    """`text`, which stands at `where`, if it is an http or https URL without credentials. Raises ConfigError."""
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")  # as whoever looks it up does, who raises this then
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ConfigError(f"{where}: {text!r} is no http or https URL")
+    if not re.fullmatch(r"[!-~]+", text):
+        raise ConfigError(
+            f"{where}: {text!r} holds a character that no URL can carry (blank, control or non-ASCII); percent-encode "
+            "it, or in the name of a host write xn--…"
+        )
+    return text
+
+
+def base_url_of(text: str, where: str) -> str:
+    """The base URL without a slash at its end. It ends with /v1 (BASE-1, section 1). Raises ConfigError."""
+    url = http_url(text.rstrip("/"), where)
+    parts = urlsplit(url)
+    if parts.query or parts.fragment:
+        raise ConfigError(f"{where}: {text!r} has a query or fragment; a base URL ends with /v1")
+    if not parts.path.endswith("/v1"):
+        raise ConfigError(
+            f"{where}: {text!r} does not end with /v1. Each base address of the service ends with its version segment "
+            f"(specification, section 1; requirement BASE-1): did you mean {re.sub('/v[0-9.]+$', '', url)}/v1?"
+        )
+    return url

@@ -117,12 +117,12 @@ def _work(budget: str, pipe: Connection, other: Connection) -> None:
 
 def calls(seed: int, target: str, budget: str, checks: Iterable[str]) -> list[Call]:
     """What these checks will have made up for a target at first, in the order in which they come near by."""
-    from conformance.checks import test_schema, walks
+    from conformance.checks import search, test_schema
 
     chosen = list(checks)
     found: list[Call] = []
     if any(check.startswith("model.") for check in chosen):
-        found.append(("sequences", walks.BUDGETS[budget].arguments(walks.seed_for(target, seed))))
+        found.append(("sequences", search.BUDGETS[budget].arguments(search.seed_for(target, seed))))
     for check in chosen:
         maker = test_schema.Maker(seed, target, check, budget)
         found += [("requests", maker.arguments(kind)) for kind in test_schema.MADE_UP.get(check, ())]

@@ -39,7 +39,8 @@ def lines(target: Target, checks: Sequence[Check]) -> list[str]:
     reasons = exclusions(checks, target)
     running = [check for check in checks if check.id not in reasons]
     unless = f" (full with --confirm-cancel {target.name})" if target.unconfirmed else ""
-    said = [f"{target.name}: {target.base_url}, mode {target.mode}{unless}", ""]
+    protected = ", protected" if target.protected else ""
+    said = [f"{target.name}: {target.base_url}, mode {target.mode}{unless}{protected}", ""]
     for id_ in dict.fromkeys(check.requirement for check in checks):
         own = [check for check in checks if check.requirement == id_]
         run = [check for check in own if check.id not in reasons]

@@ -247,7 +247,7 @@ def test_the_plan_for_lists_and_for_production(command: Command) -> None:
     assert said.status == 0
     lists, production = said.out.split("production: ")
     assert lists.startswith("lists: http://127.0.0.1:9/v1, mode full")
-    assert production.startswith("http://127.0.0.1:99/v1, mode guarded")
+    assert production.startswith("http://127.0.0.1:99/v1, mode guarded, protected\n")
     assert "excluded  LIST-7" in lists
     assert "static lists of orders cannot provide this" in lists
     assert "the static lists of orders have too few ids left for this check" in lists

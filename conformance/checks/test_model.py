@@ -1,8 +1,8 @@
 """CANCEL, AUTH, LIST: what only shows after several requests (specification, sections 3 to 5).
 
-One search for a walk that goes wrong (`walks`) serves all checks of a run: the first of them makes it, and its requests
-stand with that check. The check whose requirement is to blame then takes the same steps once more, so that it has
-evidence of its own.
+One search for a walk that goes wrong (`search`) serves all checks of a run: the first of them makes it, and its
+requests stand with that check. The check whose requirement is to blame then takes the same steps once more, so that it
+has evidence of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks.walks import BUDGETS, PENDING, SHIPPED, TOURS, Budget, Search, Wrong, seed_for
+from conformance.checks.search import BUDGETS, PENDING, SHIPPED, TOURS, Budget, Search, seed_for
+from conformance.checks.walks import Wrong
 from conformance.target import Mode, Target
 from conformance.transport.evidence import curl
 from conformance.transport.wire import Wire

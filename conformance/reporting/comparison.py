@@ -227,6 +227,8 @@ def matrix_text(table: Matrix) -> str:
     for row, statuses in table.rows:
         cells = [f"{_SIGNS[status] if status else '':>6}" for status in statuses]
         lines.append(" ".join([f"{row.id:<{wide}}", *cells, f" {row.title}"]))
+    met = {status for _, statuses in table.rows for status in statuses if status and _SIGNS[status] != status}
+    lines += ["", " · ".join(f"{_SIGNS[status]} {status}" for status in Status if status in met)]
     return "\n".join(visible(line).rstrip() for line in lines) + "\n"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conformance.checks import model
 from conformance.checks.model import CANCELLING, LISTED, NAMES, TOURS, Kind, State, Step
-from conformance.checks.walks import BUDGETS
+from conformance.checks.search import BUDGETS
 from conformance.contract import catalogue
 
 NAME = st.sampled_from(NAMES)

@@ -16,8 +16,8 @@ from conformance import verify
 from conformance.api import Api, Orders, Taken
 from conformance.checks import model
 from conformance.checks.model import Kind, Step
+from conformance.checks.search import BUDGETS, Budget, Search
 from conformance.checks.test_model import Run, Walks
-from conformance.checks.walks import BUDGETS, Budget, Search
 from conformance.target import Mode, States
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone

@@ -221,3 +221,4 @@ def test_a_matrix_has_every_requirement_in_every_run() -> None:
     ):
         assert all(row.id in text for row, _ in table.rows)
         assert "production" in text
+    assert comparison.matrix_text(table).splitlines()[-1] == "FAIL failed · ? inconclusive · ok passed · - excluded"

@@ -1,0 +1,234 @@
+"""The search for a walk that goes wrong.
+
+The requirement to blame follows from the shortest sequence that shows the fault (`model`).
+
+    tours, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame
+
+One tour is made over a single connection, as clients with a pool of them have it: what a service keeps with one (a
+transaction, what it has read, who was there) shows there only.
+
+Where checks run side by side, since the service is far away, so do walks, in step: the first steps of all are sent
+together, then the second ones. Where one goes wrong, another may be the cause: they are all taken again one by one.
+
+Budgets bound walks and steps. With static lists of orders there is one walk, on the orders of the check that makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
+
+from conformance import verify
+from conformance.api import Api, OneConnection, Orders, Severed
+from conformance.checks import generation, model
+from conformance.checks.model import Kind, Step
+from conformance.checks.walks import Walk, Wrong
+from conformance.transport.answer import Answer
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.guard import Refused
+from conformance.transport.wire import Wire
+
+#: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
+PENDING, SHIPPED = 3, 1
+#: How many walks a search takes besides those of its budget.
+TOURS = len(model.TOURS) + 1
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many walks of how many steps a search takes, and how many more it may spend on shortening what it found."""
+
+    walks: int
+    steps: int
+    shortening: int
+
+    def arguments(self, seed: int) -> tuple[int, int, int]:
+        """What `generation.sequences` is given."""
+        return self.walks, self.steps, seed
+
+
+def seed_for(target: str, seed: int) -> int:
+    """The seed from which the sequences for a target are made up in a run with this `seed`."""
+    return generation.derived_seed(seed, target, "model")
+
+
+BUDGETS = {"quick": Budget(3, 8, 40), "standard": Budget(12, 14, 80), "thorough": Budget(120, 40, 200)}
+
+
+class Search:
+    """A search for a walk that goes wrong, and then for a shorter one."""
+
+    def __init__(
+        self,
+        api: Api,
+        orders: Orders,
+        budget: Budget,
+        *,
+        seed: int = 0,
+        static: bool = False,
+        in_step: bool = False,
+        wire: Wire | None = None,
+    ) -> None:
+        """With a `wire`, one walk is made over a single connection."""
+        self._api = api
+        self._orders = orders
+        self._budget = budget
+        self._seed = seed
+        self._static = static
+        self._in_step = in_step
+        self._wire = None if static else wire
+        self._left = 1 if static else TOURS + budget.walks
+        self.wrong: Wrong | None = None  # the shortest sequence that went wrong
+        self.ended: BaseException | None = None  # what kept the search from going on
+        self.judged: set[str] = set()
+        self._kinds: set[Kind] = set()
+        self._absent: list[int] = []
+
+    def make(self) -> None:
+        """Walk after walk until one goes wrong, then shorter ones until none does."""
+        if self._static or not self._in_step:
+            self._one_by_one()
+        else:
+            suspect = self._side_by_side([*model.TOURS, *self._made_up, *self._over_one_connection])
+            lasting = isinstance(suspect, Wrong) and suspect.lasting
+            if suspect is not None and not lasting:
+                self.judged.clear()
+                self._absent = []
+                self._one_by_one()
+            if self.wrong is None and isinstance(suspect, Wrong):
+                self.wrong = suspect
+        if self.wrong is not None and not self.wrong.lasting:
+            self._left = 0 if self._static else self._budget.shortening
+            model.shortened(self.wrong.steps, partial(self.walk, kept=self.wrong.kept))
+
+    @property
+    def _made_up(self) -> Sequence[Sequence[Step]]:
+        return generation.sequences(*self._budget.arguments(self._seed))
+
+    @property
+    def _over_one_connection(self) -> Sequence[Sequence[Step]]:
+        return () if self._wire is None else (model.TOUR_OF_ONE_CONNECTION,)
+
+    def _one_by_one(self) -> None:
+        """Play sequences until one goes wrong. What is made up is asked for once it is due."""
+        for steps in model.TOURS:
+            if self.walk(steps) is not None:
+                return
+        for made_up in self._over_one_connection:
+            if self.walk(made_up, kept=True) is not None:
+                return
+        for made_up in self._made_up if self._goes_on else ():
+            if self.walk(made_up) is not None:
+                return
+
+    @property
+    def _goes_on(self) -> bool:
+        return self._left > 0 and self.ended is None
+
+    def begin(self, *, kept: bool = False) -> Walk | None:
+        """A new walk; None where there can be none."""
+        if not self._goes_on:
+            return None
+        self._left -= 1
+        try:
+            (walk,) = self._walks(1, kept=kept)
+            return walk
+        except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            self.ended = error
+            return None
+
+    def _walks(self, count: int, *, kept: bool = False) -> list[Walk]:
+        """`count` walks with fresh orders: the first one, which is the most thorough, has the newest. With `kept` the
+        last one has a connection of its own."""
+        single = OneConnection(self._api, self._wire) if kept and self._wire else None
+        if single is not None:
+            single.set_off(self._api.ask_list())  # what it sees now, it should not go on seeing
+        early: list[tuple[str, Answer]] = []
+        try:
+            self._absent = self._absent or self._api.absent(count)
+        finally:
+            if single is not None:
+                with suppress(Severed):
+                    early.append(("list, before these orders were placed", single.conclude()))
+        pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
+        taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
+        walks = []
+        for number in reversed(range(count)):
+            ids = {
+                **dict(zip(model.PENDING_NAMES, taken.pending[number * pending :][:pending], strict=False)),
+                **dict(zip(model.SHIPPED_NAMES, taken.shipped[number * shipped :][:shipped], strict=False)),
+                model.ABSENT_NAME: self._absent[number],
+            }
+            walks.append(Walk(self._api, self._orders, ids, self._kinds, single if number == 0 else None))
+        walks[-1].trail += early
+        return walks
+
+    def _side_by_side(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:
+        """Play all sequences in step; what ended it, if anything did."""
+        walks: list[Walk] = []
+        try:
+            walks = self._walks(len(sequences), kept=True)
+            for steps in zip_longest(*sequences):
+                self._send_together([(w, step) for w, step in zip(walks, steps, strict=True) if step is not None])
+        except (Wrong, verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            return error
+        finally:
+            for walk in walks:
+                walk.close()
+            self.judged.update(*(walk.judged for walk in walks))
+        return None
+
+    def _send_together(self, due: Sequence[tuple[Walk, Step]]) -> None:
+        """Have one step of each of several walks taken."""
+        started = [(walk, walk.play(step)) for walk, step in due]
+        asked = [(walk, playing, requests) for walk, playing in started if (requests := next(playing, None))]
+        for walk, _, requests in asked:
+            if walk.connection is not None:
+                walk.connection.set_off(*requests)
+        overlap = any(step.kind is Kind.TOGETHER for _, step in due)
+        others = [one for walk, _, requests in asked if walk.connection is None for one in requests]
+        try:
+            answers = iter(self._api.send_all(others, at_once=overlap) if others else ())
+        finally:  # what was set off goes on record, whatever comes of the others
+            kept = {walk: walk.conclude() for walk, _, _ in asked if walk.connection is not None}
+        for walk, playing, requests in asked:
+            own = kept[walk] if walk in kept else [next(answers) for _ in requests]
+            if not own:
+                continue
+            try:
+                playing.send(own)
+            except StopIteration:
+                pass
+            except Severed:
+                walk.over = True
+
+    def take(self, walk: Walk, step: Step) -> Wrong | None:
+        """One step of a walk: what went wrong with it, if anything did."""
+        if self.ended is not None:
+            return None
+        try:
+            self._send_together([(walk, step)])
+        except Wrong as wrong:
+            if self.wrong is None or wrong.lasting:
+                self._left = 0 if self._static or wrong.lasting else self._budget.shortening
+            if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
+                self.wrong = wrong
+            return wrong
+        except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+            self.ended = error
+        self.judged |= walk.judged
+        return None
+
+    def walk(self, steps: Sequence[Step], *, kept: bool = False) -> Sequence[Step] | None:
+        """Play a whole sequence, `kept` on one connection; the steps up to the one that went wrong, None where none
+        did."""
+        walk = self.begin(kept=kept)
+        if walk is None:
+            return None
+        found = (self.take(walk, step) for step in steps)
+        wrong = next((wrong.steps for wrong in found if wrong is not None), None)
+        walk.close()
+        return wrong

@@ -106,13 +106,19 @@ def install(service: Service, faults: Iterable[str] = (), variants: Iterable[str
     for kind, names in (("variant", variants), ("fault", faults)):
         for name in names:
             # Imported only where one is asked for: other starts need to be quick.
+            from difflib import get_close_matches
+
             from .faults import FAULTS
             from .variants import VARIANTS
 
             known, others, other = (FAULTS, VARIANTS, "variant") if kind == "fault" else (VARIANTS, FAULTS, "fault")
             if name not in known:
-                also = f"; it is a {other}: --{other} {name}" if name in others else ""
-                raise UnusableError(f"there is no {kind} named {name}{also}")
+                close = get_close_matches(name, known, 3)
+                meant = (
+                    f"did you mean {' or '.join(close)}?" if close else "`store-orders-conformance faults` lists them"
+                )
+                hint = f"it is a {other}: --{other} {name}" if name in others else meant
+                raise UnusableError(f"there is no {kind} named {name}; {hint}")
             known[name].install(service)
 
 

@@ -73,16 +73,22 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
 # --- AUTH-7 to AUTH-9: recommended
 
 
+def challenged(*answers: Answer) -> None:
+    for answer in answers:
+        verify.step(answer, 401, "AUTH-2 or AUTH-3")
+    verify.meets("AUTH-7", *answers)
+
+
 @requirement("AUTH-7")
 def test_refused_listing_carries_a_challenge(api: Api, key: str) -> None:
     """Has listings refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    verify.meets("AUTH-7", api.list(NOBODY), api.list(credentials.near_misses(key)[0]))
+    challenged(api.list(NOBODY), api.list(credentials.near_misses(key)[0]))
 
 
 @requirement("AUTH-7", mode=Mode.GUARDED)
 def test_refused_cancel_carries_a_challenge(api: Api, key: str) -> None:
     """Has cancels refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    verify.meets("AUTH-7", *cancels(api, api.absent(), [NOBODY, credentials.near_misses(key)[0]]))
+    challenged(*cancels(api, api.absent(), [NOBODY, credentials.near_misses(key)[0]]))
 
 
 def same_as_bearer(answers: list[Answer]) -> None:

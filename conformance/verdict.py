@@ -133,7 +133,7 @@ def fold(
     checks: Iterable[CheckResult],
     waivers: Mapping[str, Waiver] | None = None,
 ) -> list[RequirementResult]:
-    """Every requirement with its checks and their worst status; none disappears.
+    """Every requirement with its checks, in the order in which they come, and their worst status; none disappears.
 
     A requirement without any check result is EXCLUDED as not selected. A failure that `waivers` (by requirement id)
     covers is WAIVED; one whose cause is another failure is INCONCLUSIVE.
@@ -143,9 +143,8 @@ def fold(
         by_requirement.setdefault(check.requirement, []).append(check)
     results = []
     for requirement in requirements:
-        own = sorted(by_requirement.get(requirement.id, []), key=lambda check: check.id)
-        if not own:
-            own = [CheckResult(NO_CHECK, requirement.id, Status.EXCLUDED, "not selected")]
+        not_selected = CheckResult(NO_CHECK, requirement.id, Status.EXCLUDED, "not selected")
+        own = by_requirement.get(requirement.id, [not_selected])
         result = RequirementResult(requirement, worst(check.status for check in own), tuple(own))
         waiver = (waivers or {}).get(requirement.id)
         if waiver and result.status is Status.FAILED:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from built import KEY, LIST, VALID, answered, cancel
 
@@ -86,6 +88,9 @@ def test_an_order_that_a_listing_lacks() -> None:
     answer = answered(LIST, 200, b"[]")
     answer.lacking = (7,)
     assert list(doubts(answer)) == [("LIST-3", f"order 7 is not in the listing, although {ROWS['LIST-3']}")]
+    stranger = answered(replace(LIST, credential=NOBODY), 200, b"[]")
+    stranger.lacking = (7,)
+    assert said(stranger) == ["AUTH-2"]
 
 
 def test_the_guard_knows_an_order_until_something_is_done_to_it() -> None:

@@ -25,8 +25,7 @@ from conformance import verify
 from conformance.api import Api, OneConnection, Orders, Severed
 from conformance.checks import generation, model
 from conformance.checks.model import Kind, Step
-from conformance.checks.walks import Walk, Wrong
-from conformance.transport.answer import Answer
+from conformance.checks.walks import Sent, Walk, Wrong
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.guard import Refused
 from conformance.transport.wire import Wire
@@ -146,13 +145,13 @@ class Search:
         single = OneConnection(self._api, self._wire) if kept and self._wire else None
         if single is not None:
             single.set_off(self._api.ask_list())  # what it sees now, it should not go on seeing
-        early: list[tuple[str, Answer]] = []
+        early: list[Sent] = []
         try:
             self._absent = self._absent or self._api.absent(count)
         finally:
             if single is not None:
                 with suppress(Severed):
-                    early.append(("list, before these orders were placed", single.conclude()))
+                    early.append(Sent("list, before these orders were placed", single.conclude()))
         pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
         taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
         walks = []

@@ -92,12 +92,12 @@ class Walks:
 
     def _fail(self, wrong: Wrong) -> None:
         lines = []
-        for number, (label, answer) in enumerate(wrong.trail, 1):
-            lines.append(f"  {number}. {label}: {answer.exchange.received}")
-            lines.append(f"     {curl(answer.exchange, self.target.key_variable)}")
+        for number, sent in enumerate(wrong.trail, 1):
+            lines.append(f"  {number}. {sent.label}: {sent.answer.exchange.received}")
+            lines.append(f"     {curl(sent.answer.exchange, self.target.key_variable)}")
         where = ", all on one connection" if wrong.kept else ""
         received = "\n".join([f"{wrong.received}, after these steps on orders placed for them{where}:", *lines])
-        raise verify.Failed(wrong.expected, received, *wrong.shown_by, last=True)
+        raise verify.Failed(wrong.expected, received, *wrong.shown_by, last=True, kept=wrong.kept)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ requirement to blame. `search` makes walks and shortens those that go wrong.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from conformance import verify
 from conformance.api import Api, OneConnection, Orders, Severed
@@ -19,12 +19,17 @@ from conformance.transport.evidence import NOBODY, Allowed, Request
 
 #: How many orders are looked at to see whether it is only this one that is not what it should be.
 CONTROLS = 3
-#: How the labels of their cancels end.
-TO_COMPARE = ", placed just now, to compare"
-
 
 #: What sends requests that belong together, and is given the answers to them.
 Playing = Generator[list[Request], list[Answer], None]
+
+
+class Sent(NamedTuple):
+    """A request of a walk, in words, and the answer to it; `aside` if it was no step, and came to find the cause."""
+
+    label: str
+    answer: Answer
+    aside: bool = False
 
 
 class Wrong(AssertionError):
@@ -42,8 +47,8 @@ class Wrong(AssertionError):
 
     @property
     def shown_by(self) -> list[Answer]:
-        """The answers to what was sent about the orders of the walk, without those that it was compared with."""
-        return [answer for label, answer in self.trail if not label.endswith(TO_COMPARE)]
+        """The answers to the steps, of which the last one is wrong."""
+        return [sent.answer for sent in self.trail if not sent.aside]
 
 
 class Walk:
@@ -71,7 +76,7 @@ class Walk:
             model.ABSENT_NAME: State.ABSENT,
         }
         self.steps: list[Step] = []
-        self.trail: list[tuple[str, Answer]] = []
+        self.trail: list[Sent] = []
         self.judged: set[str] = set()
         self._seen: dict[str, tuple[Any, int]] = {}  # by name: how it was first listed, and after how many steps
 
@@ -123,7 +128,7 @@ class Walk:
         answers = yield [self._api.ask_cancel(self.ids[name], NOBODY)]
         self._take_down(str(step), before, answers)
         if answers[0].status != 401:
-            lent = self.connection is not None and any(answer.request.credential.valid for _, answer in self.trail)
+            lent = self.connection is not None and any(sent.answer.request.credential.valid for sent in self.trail)
             owner = "AUTH-6" if lent else "AUTH-2"
             raise Wrong(owner, "401 without the key", verify.describe(answers[0]), self)
         self.judged.add("AUTH-2")
@@ -217,7 +222,7 @@ class Walk:
             except verify.Inconclusive:
                 return None
             (order,) = (*taken.pending, *taken.shipped)
-            label = f"cancel order {order}{TO_COMPARE}"
+            label = f"cancel order {order}, placed just now, to compare"
             answer = self._send(label, before, self._api.ask_cancel(order))
             if answer.status not in CANCELLING[state].statuses:
                 return False
@@ -232,12 +237,12 @@ class Walk:
     def _send(self, label: str, before: Sequence[Step], request: Request) -> Answer:
         """Send a request that is no step, and take it down."""
         answer = self._api.send(request)
-        self._take_down(label, before, [answer])
+        self._take_down(label, before, [answer], aside=True)
         return answer
 
-    def _take_down(self, label: str, before: Sequence[Step], answers: Sequence[Answer]) -> None:
+    def _take_down(self, label: str, before: Sequence[Step], answers: Sequence[Answer], *, aside: bool = False) -> None:
         """Take answers down. Raises Inconclusive for those that prove nothing here."""
-        self.trail += [(label, answer) for answer in answers]
+        self.trail += [Sent(label, answer, aside) for answer in answers]
         for answer in answers:
             verify.settled(answer)
             if answer.request.credential.valid:
@@ -253,7 +258,8 @@ class Walk:
     def _key_refused(self, label: str, before: Sequence[Step], answer: Answer) -> None:
         """Say whose fault it is that the valid key was refused: once, here, or everywhere from now on."""
         again, elsewhere = answer.repeat(), self._api.list()
-        self.trail += [(f"{label} again", again), ("list, to see whether the key is refused there too", elsewhere)]
+        self.trail.append(Sent(f"{label} again", again, aside=True))
+        self.trail.append(Sent("list, to see whether the key is refused there too", elsewhere, aside=True))
         lasting = again.status == elsewhere.status == 401
         elsewhere_keyless = lasting and Kind.KEYLESS in self._kinds
         spent = (*((Step(Kind.KEYLESS, (model.ABSENT_NAME,)),) if elsewhere_keyless else ()), *before)

@@ -1,0 +1,136 @@
+"""AUTH-2: without a key nobody is let in, however a request is written and whatever else it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from conformance import verify
+from conformance.api import Api, Orders
+from conformance.check import requirement
+from conformance.contract.jsontext import NotJson, integer
+from conformance.target import Mode
+from conformance.transport.answer import Answer
+from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Operation
+
+#: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section
+#: 6.2.2.2): where the key is asked for by one spelling and orders are looked up by another, they are anybody's.
+SPELLINGS = (
+    "/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}", "/store/orders{};x",
+)  # fmt: skip
+#: What is told of clients that are let in without a key, by those in front of a service or who wrote it, and by what
+#: looks from there whether it is well.
+VOUCHING_FIELDS = (
+    ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
+    ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),
+    ("X-Authenticated-User", "admin"), ("X-Consumer-Username", "admin"), ("X-Client-Verify", "SUCCESS"),
+    ("User-Agent", "kube-probe/1.29 GoogleHC/1.0"),
+)  # fmt: skip
+#: What tells of a page of the same site, of a look ahead of a request, and of a look at whether the service is well.
+HARMLESS_FIELDS = (
+    ("User-Agent", "ELB-HealthChecker/2.0"), ("Origin", "http://localhost"), ("Referer", "http://localhost/"),
+    ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
+)  # fmt: skip
+VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true"
+
+
+@requirement("AUTH-2")
+def test_no_disguise_lists_without_key(api: Api) -> None:
+    """Asks for the listing without an Authorization header under other spellings of its path, as somebody who is
+    vouched for by further header fields or parameters or looks harmless, and with a query that was just answered with
+    the key; and for one of its orders: whatever is answered is no order of the listing."""
+    shows_nobody(api)
+
+
+@requirement("AUTH-2", pending=2)
+def test_no_disguise_lists_orders_without_key(api: Api, orders: Orders) -> None:
+    """The same while orders of the suite are in the listing, which may have been empty."""
+    orders.take(pending=2)
+    shows_nobody(api)
+
+
+def shows_nobody(api: Api) -> None:
+    """Ask for the listing in every disguise, and demand that no order is shown."""
+    known = api.listing().ids
+    plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
+    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "/store/orders.json"]
+    paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
+    disguises = [replace(plain, path=path) for path in paths]
+    disguises += [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
+    disguises.append(replace(plain, query=VOUCHING_QUERY))
+    api.list(query=VOUCHING_QUERY)
+    for answer in api.send_all(disguises):
+        if known & shown_ids(answer):
+            told = simplest(api, answer, lambda each: bool(known & shown_ids(each)))
+            count = len(known & shown_ids(told))
+            received = f"{told.exchange.received} with {count} of the orders, {disguise(told)}"
+            raise verify.Failed("no order shown, since the key is missing", received, told)
+
+
+def simplest(api: Api, answer: Answer, goes_wrong: Callable[[Answer], bool]) -> Answer:
+    """The answer to one of the fields or parameters of a request, where that is enough for it to go wrong; else the one
+    to all of them."""
+    request = answer.request
+    alone = [replace(request, headers=(field,)) for field in request.headers]
+    alone += [replace(request, query=parameter) for parameter in request.query.split("&") if parameter]
+    return next(filter(goes_wrong, api.send_all(alone)), answer)
+
+
+def disguise(answer: Answer) -> str:
+    """What a request had in the place of a key, for "received"."""
+    request = answer.request
+    fields = ", ".join(name for name, _ in request.headers)
+    query = f"?{request.query}" if request.query else ""
+    return f"with {fields}" if fields else f"to {request.method} {request.path}{query}"
+
+
+def shown_ids(answer: Answer) -> frozenset[int]:
+    """The ids of the orders in an answer: a listing, or an object."""
+    if answer.listing is not None:
+        return answer.listing.ids
+    try:
+        value = answer.json.value
+    except NotJson:
+        return frozenset()
+    number = integer(value.get("id")) if isinstance(value, dict) else None
+    return frozenset() if number is None else frozenset({number})
+
+
+@requirement("AUTH-2", mode=Mode.GUARDED)
+def test_no_disguise_cancels_without_key(api: Api) -> None:
+    """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
+    header fields or parameters or looks harmless: nothing that only a cancel with the key is answered, such as 404.
+    What is answered to any parameter, which cancelling has none of, is no such thing."""
+    plain = replace(api.ask_cancel(api.absent()[0], NOBODY), allowed=Allowed.OPEN)
+    asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
+    for answer in filter(served, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
+        open_to_all = bool(answer.request.query) and not answer.succeeded
+        if open_to_all and api.send(replace(plain, query="example=1")).status == answer.status:
+            continue
+        told = simplest(api, answer, served)
+        received = f"{verify.describe(told)}, {disguise(told)}"
+        raise verify.Failed("no answer but a refusal (401), since the key is missing", received, told)
+
+
+def served(answer: Answer) -> bool:
+    """Whether a cancel without the key was answered as only one with it is. Raises like `verify.settled`."""
+    verify.settled(answer)
+    return answer.succeeded or answer.status in STATUSES[Operation.CANCEL] - {401}
+
+
+@requirement("AUTH-2", mode=Mode.FULL, pending=2)
+def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
+    """Cancels a pending order without an Authorization header under other spellings of its path, and with a field by
+    which some services take the method for one that only reads. Where one of them is answered with success, the order
+    can be cancelled with the key afterwards, as another can to which nothing was done."""
+    order, control = orders.take(pending=2).pending
+    plain = replace(api.ask_cancel(order, NOBODY), allowed=Allowed.OPEN)
+    aliases = (f"{order}.json", "".join(f"%{ord(digit):02X}" for digit in str(order)))
+    paths = [spelling.format(f"/{order}") for spelling in SPELLINGS]
+    paths += [f"/store/orders/{alias}" for alias in aliases if api.permits(alias)]
+    asked = [replace(plain, path=path) for path in paths]
+    asked += [replace(plain, headers=(("X-HTTP-Method-Override", method),)) for method in ("GET", "OPTIONS")]
+    tried = api.send_all(asked)
+    if done := [answer for answer in tried if answer.succeeded]:
+        end, other = api.send_all(map(api.ask_cancel, (order, control)))
+        verify.still_pending(end, other, since="the key was missing in all other cancels of it", shown_by=done)

@@ -167,8 +167,9 @@ def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = Non
     wrong = sorted((answer for answer in answers if not refusal(answer)), key=lambda answer: not answer.succeeded)
     if wrong:
         not_sporadic(wrong[0], 401)
-        named = "; ".join(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong[:4])
-        more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
+        told = list(dict.fromkeys(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong))
+        named = "; ".join(told[:4])
+        more = f"; and {len(told) - 4} more" if len(told) > 4 else ""
         of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
         credential = wrong[0].request.credential
         wanted = "401 or another client error" if credential.query else "401 or 400"

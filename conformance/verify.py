@@ -266,7 +266,7 @@ def nothing_left_out(steady: frozenset[int], found: Listing, answer: Answer) -> 
     if lacking:
         raise Failed(
             f"all orders in spite of ?{answer.request.query}, since filtering and pagination are not supported",
-            f"{len(found.elements)} elements, without order {min(lacking)} and {len(lacking) - 1} others that were "
+            f"{found.size}, without order {min(lacking)} and {len(lacking) - 1} others that were "
             "listed before and after",
             answer,
         )

@@ -17,7 +17,7 @@ from conformance.transport.evidence import NOBODY, Allowed, Request
 
 def refused_listings(api: Api, key: str) -> list[Answer]:
     """Listings without key, as a browser and its scripts ask, too, and with wrong ones: 401."""
-    asked = [api.ask_list(NOBODY, headers=headers) for headers in (BROWSER, SCRIPT, ())]
+    asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), BROWSER, SCRIPT)]
     return refusals(api.send_all([*asked, *map(api.ask_list, credentials.telling_invalid_keys(key))]), 401)
 
 
@@ -27,8 +27,8 @@ def refused_cancels(api: Api, key: str) -> list[Answer]:
     first, second = api.absent(2)
     wrong = (NOBODY, credentials.telling_invalid_keys(key)[0])
     unauthorised = api.send_all(api.ask_cancel(first, who) for who in wrong)
-    asked = [api.ask_cancel(first, headers=headers) for headers in (BROWSER, SCRIPT)]
-    asked += map(api.ask_cancel, (first, second, -first))
+    asked = list(map(api.ask_cancel, (first, second, -first)))
+    asked += [api.ask_cancel(first, headers=headers) for headers in (BROWSER, SCRIPT)]
     not_found = api.send_all(asked)
     return refusals(unauthorised, 401) + refusals(not_found, 404)
 

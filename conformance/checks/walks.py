@@ -179,8 +179,7 @@ class Walk:
         state = self.states[name]
         expected = f"{self._named(name)}, which is {state}, in the listing"
         if answer.status in CANCELLING[state].statuses:
-            lacks = f"{len(listing.listing.elements if listing.listing else ())} elements without it"
-            raise Wrong("LIST-3", expected, f"{lacks}, though it exists", self)
+            raise Wrong("LIST-3", expected, f"{verify.listing(listing).size} without it, though it exists", self)
         raise Wrong(self._blame(name, answer, before, expected), expected, "an order that is gone", self)
 
     def _blame(self, name: str, answer: Answer, before: Sequence[Step], expected: str) -> str:

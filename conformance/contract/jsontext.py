@@ -97,7 +97,8 @@ def _read(text: str, parse_int: Callable[[str], Any] = int) -> JsonText:
     except json.JSONDecodeError as error:
         if not text.strip(" \t\r\n"):
             raise NotJson("it is empty") from None
-        raise NotJson(f"{error.msg} at line {error.lineno} column {error.colno}") from None
+        said = error.msg.removesuffix(" at")  # some of its messages end so
+        raise NotJson(f"{said} at line {error.lineno} column {error.colno}") from None
     except RecursionError:  # brackets that are never closed are nested too deep for the parser
         raise NotJson("its brackets do not match") from None
     except ValueError:  # an integer with more digits than Python converts

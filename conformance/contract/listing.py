@@ -117,6 +117,11 @@ class Listing:
         found.pop(None, None)
         return _ById(cast("dict[int, Any]", found))
 
+    @property
+    def size(self) -> str:
+        """How many elements there are, in words."""
+        return f"{len(self.elements)} element{'' if len(self.elements) == 1 else 's'}"
+
     @cached_property
     def without_id(self) -> int:
         """How many elements have no id, or one that is no integer."""

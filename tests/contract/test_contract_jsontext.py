@@ -110,6 +110,7 @@ def test_bytes_are_read_or_refused(body: bytes) -> None:
         (b'["\\x"]', "escape"),
         (b"\xc2\xa0[]", "line 1 column 1"),
         (b"[1 /* one */]", "line 1 column 4"),
+        (b'["a\nb"]', "Invalid control character at line 1 column 4"),
         (b"undefined", "line 1 column 1"),
         (b"[" * 200_000, "brackets do not match"),
         (b'{"a":' * 200_000, "brackets do not match"),

@@ -98,7 +98,7 @@ def none_hidden(api: Api, placed: list[int], answer: Answer, target: Target) -> 
         )
     raise verify.Failed(
         f"all orders in one listing, among them the {len(placed)} that were placed for this",
-        f"{len(found.elements)} elements, without {len(lost)} of them",
+        f"{found.size}, without {len(lost)} of them",
         answer,
         certain=ends_early(placed, lost),
     )

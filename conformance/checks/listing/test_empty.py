@@ -96,7 +96,7 @@ def holds_nothing(answer: Answer) -> None:
     if answer.listing is None:
         raise verify.Failed("[]", f"the body {shown(answer.body.decode('utf-8', 'replace'))}", answer)
     if answer.listing.elements:
-        raise verify.Failed("[]", f"an array of {len(answer.listing.elements)} elements", answer)
+        raise verify.Failed("[]", f"an array of {answer.listing.size}", answer)
 
 
 def contents(*listings: Listing | None) -> set[str]:

@@ -104,7 +104,7 @@ def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target
         )
     raise verify.Failed(
         f"every order placed, among them the {len(placed)} that the suite was given as {state}",
-        f"{len(found.elements)} elements without order {', '.join(map(str, absent[:5]))}",
+        f"{found.size} without order {', '.join(map(str, absent[:5]))}",
         answer,
     )
 

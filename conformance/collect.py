@@ -15,7 +15,8 @@ from conformance.contract import catalogue
 from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.settings import Settings
 from conformance.target import Target
-from conformance.transport.evidence import Exchange, curl
+from conformance.transport.curl import curl
+from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, unneeded_waivers, verdict
 
 #: The process of the command itself; workers have names of their own.

@@ -41,8 +41,8 @@ from conformance.session import Session, redactor_of
 from conformance.settings import Settings
 from conformance.states.leases import return_left
 from conformance.target import REFERENCE, ConfigError, Target
+from conformance.transport.curl import curl, on_one_connection
 from conformance.transport.endpoint import Endpoint, ServiceGone
-from conformance.transport.evidence import curl, on_one_connection
 from conformance.transport.guard import Refused
 from conformance.verdict import Exit, Outcome, Status, Waiver
 

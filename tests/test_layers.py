@@ -133,7 +133,13 @@ def test_pure_modules_do_no_input_and_output() -> None:
 
 
 def test_reporting_knows_the_exchange_only() -> None:
-    allowed = ("conformance.reporting", "conformance.verdict", "conformance.contract", "conformance.transport.evidence")
+    allowed = (
+        "conformance.reporting",
+        "conformance.verdict",
+        "conformance.contract",
+        "conformance.transport.curl",
+        "conformance.transport.evidence",
+    )
     for path in sources("conformance/reporting"):
         strange = {name for name in imported(path) if name.startswith("conformance.") and not name.startswith(allowed)}
         assert strange - {"conformance.__version__"} == set(), path

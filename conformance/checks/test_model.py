@@ -18,7 +18,7 @@ from conformance.check import requirement
 from conformance.checks.search import BUDGETS, PENDING, SHIPPED, TOURS, Budget, Search, seed_for
 from conformance.checks.walks import Wrong
 from conformance.target import Mode, Target
-from conformance.transport.evidence import curl
+from conformance.transport.curl import curl
 from conformance.transport.wire import Wire
 
 #: What shares a search is for one process.

@@ -27,7 +27,8 @@ from conformance.reporting import outline
 from conformance.reporting.pretty import pretty
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural, visible
-from conformance.transport.evidence import Exchange, curl
+from conformance.transport.curl import curl
+from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, RequirementResult, Status, counts, coverage
 
 #: Characters of one body and of one message that the page shows.

@@ -14,7 +14,8 @@ from typing import Any
 
 from conformance.contract.catalogue import Level
 from conformance.reporting.run import Run
-from conformance.transport.evidence import Exchange, Operation, curl
+from conformance.transport.curl import curl
+from conformance.transport.evidence import Exchange, Operation
 from conformance.verdict import NO_CHECK, CheckResult, RequirementResult, Status, Verdict, counts, coverage
 
 #: What differs from check to check where the cause is the same: what a state provider was asked, as messages quote it,

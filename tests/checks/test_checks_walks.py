@@ -20,8 +20,9 @@ from conformance.checks.search import BUDGETS, Budget, Search
 from conformance.checks.test_model import Run, Walks
 from conformance.target import Mode, States
 from conformance.transport.answer import Answer
+from conformance.transport.curl import curl
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import Request, Trouble, curl
+from conformance.transport.evidence import Request, Trouble
 from conformance.transport.guard import Guard
 
 

@@ -24,17 +24,8 @@ from patience import within
 
 from conformance.checks import credentials
 from conformance.transport import evidence, redaction
-from conformance.transport.evidence import (
-    NOBODY,
-    Allowed,
-    Credential,
-    Exchange,
-    Operation,
-    Request,
-    Trouble,
-    curl,
-    on_one_connection,
-)
+from conformance.transport.curl import curl, on_one_connection
+from conformance.transport.evidence import NOBODY, Allowed, Credential, Exchange, Operation, Request, Trouble
 from conformance.transport.redaction import KEY_LABEL, Redactor
 
 KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=80)

@@ -1,0 +1,77 @@
+"""Command lines that repeat exchanges, with the key left for the shell to fill in. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from conformance.transport.evidence import Exchange
+from conformance.transport.redaction import KEY_LABEL
+
+#: Header fields that a curl line leaves to curl, as well as what the suite sends unless told otherwise, and those that
+#: it has to forbid where they were not sent.
+CURLS = frozenset({"host", "accept-encoding", "connection", "content-length"})
+USUAL = re.compile(r"Accept: \*/\*|User-Agent: store-orders-conformance/.*", re.IGNORECASE)
+UNASKED = ("User-Agent", "Accept")
+
+
+#: The key in what a credential writes for the shell, and where that takes more than its value.
+_KEY, _PART_OF_KEY = re.compile(r"\$(?:KEY\b|\{KEY\})"), re.compile(r"\$\{(#?)KEY\b")
+
+
+def curl(exchange: Exchange, key: str) -> str:
+    """A command line that repeats `exchange`. The shell finds the key where `key` says: in the variable of that name,
+    or in what a command prints, `$(cat PATH)`."""
+    words = ["curl -sS -i"]
+    if exchange.method != "GET":
+        words.append(f"-X {exchange.method}")
+    if exchange.shell_user:
+        words.append(f'-u "{exchange.shell_user}"')
+    else:
+        words += [f'-H "{_in_double_quotes(_sendable(field_))}"' for field_ in exchange.shell_headers]
+    credential = " ".join(words)
+    words = [f"-H {_in_single_quotes(field_)}" for field_ in _unusual(exchange)]
+    if exchange.request_body is not None:
+        words.append(f"--data-binary {_in_single_quotes(exchange.request_body)}")
+    url = _in_single_quotes(exchange.url)
+    if exchange.key_in_url and KEY_LABEL in exchange.url:
+        parts = (re.sub(r'["\\`$]', r"\\\g<0>", part) for part in exchange.url.split(KEY_LABEL))
+        url = _with_key(f'"{"$KEY".join(parts)}"', key)
+    return " ".join([_with_key(credential, key), *words, url])
+
+
+def on_one_connection(lines: Sequence[str]) -> str:
+    """One command line that sends what each of these `curl` lines does, in turn on a connection that is kept."""
+    setting = max((line.partition("curl ")[0] for line in lines), key=len)  # of the key, where one needs that
+    return f"{setting}curl {' --next '.join(line.partition('curl ')[2] for line in lines)}"
+
+
+def _with_key(text: str, key: str) -> str:
+    """`text`, which has the key as `$KEY`, with the key from where `key` says."""
+    if not key.startswith("$("):
+        return _PART_OF_KEY.sub(rf"${{\1{key}", _KEY.sub(f"${{{key}}}", text))
+    if _PART_OF_KEY.search(_KEY.sub("", text)):  # which takes a variable
+        return f"KEY={key}; {text}"
+    return _KEY.sub(lambda _: key, text)
+
+
+def _sendable(field_: str) -> str:
+    # Of a field without a value curl sends nothing, unless it ends like this.
+    return f"{field_[:-2]};" if field_.endswith(": ") else field_
+
+
+def _unusual(exchange: Exchange) -> list[str]:
+    """The header fields of `exchange`, credentials aside, that curl would send otherwise, or does not know of."""
+    sent = {name.lower(): f"{name}: {value}" for name, value in exchange.request_headers}
+    known = CURLS | {field_.partition(":")[0].lower() for field_ in exchange.shell_headers}
+    unusual = [field_ for name, field_ in sent.items() if name not in known and not USUAL.fullmatch(field_)]
+    return [*unusual, *(f"{name}:" for name in UNASKED if name.lower() not in sent)]
+
+
+def _in_double_quotes(text: str) -> str:
+    # What a credential's `shell` writes in terms of $KEY stays for the shell to fill in.
+    return re.sub(r'(\$\([^()]*\))|["\\`]', lambda found: found[1] or f"\\{found[0]}", text)
+
+
+def _in_single_quotes(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"

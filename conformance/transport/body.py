@@ -13,6 +13,8 @@ from conformance.target import MEGABYTE
 #: (RFC 9110 section 8.4.1.3). "deflate" is the zlib format; bare deflate is common under that name, too.
 CODINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
 BARE_DEFLATE = -15
+#: Codings that are undone of one body: who applies both that are asked for may do so (section 8.4).
+MOST_CODINGS = 2
 GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes of the limit for each JSON value of a body: "[{},{}," takes ten times the memory of the same bytes as orders.
 BYTES_PER_VALUE = 8
@@ -31,9 +33,11 @@ class Body:
 
     def __init__(self, coding: str, limit: int) -> None:
         """`coding` is the value of Content-Encoding, empty where there is none. Raises Unreadable."""
-        self._coding = coding.strip().lower()
-        if self._coding not in CODINGS:
-            raise Unreadable(f"the body has Content-Encoding {coding!r}; requests ask for gzip or deflate, one of them")
+        applied = [name.strip().lower() for name in coding.split(",")]
+        if len(applied) > MOST_CODINGS or not CODINGS.keys() >= set(applied):
+            raise Unreadable(f"the body has Content-Encoding {coding!r}; requests ask for gzip or deflate")
+        *inner, self._coding = applied  # the last one was applied last
+        self._inner = Body(", ".join(inner), limit) if inner else None
         self._limit = limit
         self._received = 0
         self._content = bytearray()
@@ -62,6 +66,9 @@ class Body:
         """All of the body, now that its end was received. Raises Unreadable and Miscoded."""
         if self._head or (self._inflate is not None and not self._inflate.eof):
             raise Miscoded(f"the body ends in the middle of its {self._coding} coding")
+        if self._inner is not None:
+            self._inner.take(bytes(self._content))
+            return self._inner.whole()
         if len(self._content) > (most := self._limit // BYTES_PER_VALUE):
             values = sum(self._content.count(mark) for mark in (b"{", b"[", b","))
             if values > most:

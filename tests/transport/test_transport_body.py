@@ -21,6 +21,8 @@ def bare(content: bytes) -> bytes:
 PACKERS = {
     "": bytes, "identity": bytes, "gzip": gzip.compress, "x-gzip": gzip.compress, " GZIP ": gzip.compress,
     "deflate": zlib.compress, "Deflate": bare,
+    "deflate, gzip": lambda content: gzip.compress(zlib.compress(content)),
+    "gzip,identity": gzip.compress,
 }  # fmt: skip
 
 
@@ -63,7 +65,7 @@ def test_a_body_that_is_not_what_it_says(coding: str, sent: bytes) -> None:
         received(coding, sent)
 
 
-@pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip", "compress", "\xe9"])
+@pytest.mark.parametrize("coding", ["br", "zstd", "br, gzip", "gzip, gzip, gzip", "compress", "\xe9"])
 def test_a_coding_that_was_not_asked_for(coding: str) -> None:
     with pytest.raises(Unreadable, match="requests ask for gzip or deflate"):
         Body(coding, 100)

@@ -7,6 +7,7 @@ command line is the function's with hyphens, and its docstring is what people re
 from __future__ import annotations
 
 from . import (  # noqa: F401 - each registers its faults
+    caching,
     cancelling,
     connections,
     credentials,

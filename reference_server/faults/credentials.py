@@ -654,3 +654,30 @@ def finds_nothing_for_strangers_in_an_empty_store(service: Service) -> None:
         return inner(request)
 
     service.respond = respond
+
+
+@fault("AUTH-2")
+def goes_by_the_address_that_a_client_forwards_in_one_field(service: Service) -> None:
+    """Lets strangers in who say in Forwarded (RFC 7239) that they are on the same machine."""
+    amend.accept(service, lambda request: "for=127.0.0.1" in request.headers.get("forwarded", ""))
+
+
+@fault("AUTH-2")
+def goes_by_the_path_that_a_gateway_asks_about(service: Service) -> None:
+    """Asks for no key where X-Original-URI, by which a gateway asks whether it may let a request in, is a public
+    path."""
+    amend.accept(service, lambda request: request.headers.get("x-original-uri") == "/")
+
+
+@fault("AUTH-2")
+def knows_public_pages_by_a_part_of_the_url(service: Service) -> None:
+    """Asks for no key where the path of its health check stands anywhere in the URL, be it in the query."""
+    amend.accept(service, lambda request: "/health" in f"{request.path}?{request.query}")
+
+
+@fault("AUTH-2")
+def guards_no_style_sheets(service: Service) -> None:
+    """Asks for no key where the path ends as that of a style sheet, and cuts that off afterwards."""
+    inner = service.dispatch
+    service.dispatch = lambda request: inner(request._replace(path=request.path.removesuffix(".css")))
+    amend.accept(service, lambda request: _stranger(request) and request.path.endswith(".css"))

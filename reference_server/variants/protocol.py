@@ -213,6 +213,22 @@ def sends_many_headers(service: Service) -> None:
 
 
 @variant()
+def tags_listings_by_their_bytes(service: Service) -> None:
+    """Gives the listing an entity tag, and answers 304 to who has the same one already."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        if not amend.is_listing(request, response):
+            return None
+        tag = f'"{zlib.crc32(response.body):08x}"'
+        if request.headers.get("if-none-match") == tag:
+            return Response(304, headers={"ETag": tag})
+        response.headers["ETag"] = tag
+        return None
+
+    amend.granted(service, change)
+
+
+@variant()
 def lives_in_another_time(service: Service) -> None:
     """Sends a Date of the year 1999."""
     _head(service, lambda head: re.sub(rb"\r\nDate: [^\r]*", b"\r\nDate: Fri, 31 Dec 1999 23:59:59 GMT", head))

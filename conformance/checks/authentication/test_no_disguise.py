@@ -24,6 +24,8 @@ VOUCHING_FIELDS = (
     ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
     ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),
     ("X-Authenticated-User", "admin"), ("X-Consumer-Username", "admin"), ("X-Client-Verify", "SUCCESS"),
+    ("X-Client-IP", "127.0.0.1"), ("True-Client-IP", "127.0.0.1"), ("Forwarded", "for=127.0.0.1"),
+    ("X-Original-URI", "/"), ("X-Forwarded-Uri", "/"),
     ("User-Agent", "kube-probe/1.29 GoogleHC/1.0"),
 )  # fmt: skip
 #: What tells of a page of the same site, of a look ahead of a request, and of a look at whether the service is well.
@@ -31,7 +33,10 @@ HARMLESS_FIELDS = (
     ("User-Agent", "ELB-HealthChecker/2.0"), ("Origin", "http://localhost"), ("Referer", "http://localhost/"),
     ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
 )  # fmt: skip
-VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true"
+#: The same in a query, with paths that are open to all as a rule.
+VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true&from=/health&next=/login&style=.css"
+#: How the names of files end that may be had by anyone as a rule, or that tell a router what to answer with.
+ENDINGS = (".json", ".css")
 
 
 @requirement("AUTH-2")
@@ -53,7 +58,8 @@ def shows_nobody(api: Api) -> None:
     """Ask for the listing in every disguise, and demand that no order is shown."""
     known = api.listing().ids
     plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
-    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "/store/orders.json"]
+    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders"]
+    paths += [f"/store/orders{ending}" for ending in ENDINGS]
     paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
     disguises = [replace(plain, path=path) for path in paths]
     disguises += [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
@@ -68,10 +74,11 @@ def shows_nobody(api: Api) -> None:
 
 
 def simplest(api: Api, answer: Answer, goes_wrong: Callable[[Answer], bool]) -> Answer:
-    """The answer to one of the fields or parameters of a request, where that is enough for it to go wrong; else the one
-    to all of them."""
+    """The answer to the plain request, or with one of its fields or parameters, where that is enough for it to go
+    wrong; else the one to all of them."""
     request = answer.request
-    alone = [replace(request, headers=(field,)) for field in request.headers]
+    alone = [replace(request, headers=(), query="")] if request.headers or request.query else []
+    alone += [replace(request, headers=(field,)) for field in request.headers]
     alone += [replace(request, query=parameter) for parameter in request.query.split("&") if parameter]
     return next(filter(goes_wrong, api.send_all(alone)), answer)
 
@@ -125,7 +132,7 @@ def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
     can be cancelled with the key afterwards, as another can to which nothing was done."""
     order, control = orders.take(pending=2).pending
     plain = replace(api.ask_cancel(order, NOBODY), allowed=Allowed.OPEN)
-    aliases = (f"{order}.json", "".join(f"%{ord(digit):02X}" for digit in str(order)))
+    aliases = [*(f"{order}{ending}" for ending in ENDINGS), "".join(f"%{ord(digit):02X}" for digit in str(order))]
     paths = [spelling.format(f"/{order}") for spelling in SPELLINGS]
     paths += [f"/store/orders/{alias}" for alias in aliases if api.permits(alias)]
     asked = [replace(plain, path=path) for path in paths]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import filterfalse
 
 import pytest
 
@@ -14,6 +15,7 @@ from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
+from conformance.transport.retries import turned_away
 
 #: Query parameters in common use for paging, filtering, sorting and choosing fields.
 QUERIES = (
@@ -51,6 +53,8 @@ ALONE = (
 )  # fmt: skip
 #: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1_600
+#: Rounds of listings at once, and how many: long ones take long enough to get into each other's way.
+ROUNDS, AT_ONCE = 2, 8
 #: A multiple of common page sizes, the largest of those, and queries for pages as large as they may be at most.
 PAGE, LARGEST = 100, 1_000
 PAGES = ("limit=100", "page=1", "per_page=100&page_size=100&pageSize=100&size=100&limit=100&offset=0&take=100&max=100")
@@ -64,14 +68,16 @@ PAGES = ("limit=100", "page=1", "per_page=100&page_size=100&pageSize=100&size=10
 def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str]) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured, or a few less, such
     that they fill pages of 100 within the service), and looks for each, in a listing as it comes, in one for a browser
-    that may not be compressed, and in one for a program. Lists with queries for pages, and where orders may be
-    cancelled, cancels some: the checks about that place so many again only if something was wrong."""
+    that may not be compressed, in one for a program, and in several at once. Lists with queries for pages, and where
+    orders may be cancelled, cancels some: the checks about that place so many again only if something was wrong."""
     first = many.shipped(orders, target)
     total = len(api.listing().elements) + target.bulk_orders
     over = total % PAGE if total - total % PAGE > LARGEST else 0
     placed = orders.take(pending=target.bulk_orders - over, looked_for=False).pending
     headers = ((), (("Accept-Encoding", "identity"), *BROWSER), NAMES_JSON)
     answers = api.send_all(api.ask_list(headers=each) for each in headers)
+    for _ in range(ROUNDS):
+        answers += filterfalse(turned_away, api.send_all([api.ask_list()] * AT_ONCE, at_once=True))
     for answer in answers:
         none_hidden(api, placed, answer, target)
     if not any(verify.left_out(frozenset(placed), found) for _, found in paged(api)):

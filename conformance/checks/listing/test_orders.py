@@ -159,6 +159,26 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
         none_missing(api, behind, "shipped", api.list(), target)
 
 
+@requirement("LIST-3", mode=Mode.FULL, pending=2)
+def test_orders_are_listed_to_who_has_an_older_listing(api: Api, orders: Orders) -> None:
+    """Where the listing comes with an entity tag, cancels an order, has one placed, and asks whether the listing is
+    still the same (RFC 9110 section 13.1.2): 304 would leave a client with the old one."""
+    if api.list().header("etag") is None:
+        return
+    (first,) = orders.take(pending=1, looked_for=False).pending
+    kept = api.list()
+    tag, before = kept.header("etag") or "", verify.listing(kept)
+    verify.step(api.cancel(first), 204, "CANCEL-1")
+    (second,) = orders.take(pending=1, looked_for=False).pending
+    answer = api.send(replace(api.ask_list(headers=(("If-None-Match", tag),)), allowed=Allowed.OPEN))
+    if answer.status == 304 and second not in before.by_id and second in api.listing().by_id:
+        raise verify.Failed(
+            f"a listing with order {second}, since that was placed after the tag {tag} was given",
+            verify.describe(answer),
+            answer,
+        )
+
+
 # --- LIST-9: reading changes nothing
 
 

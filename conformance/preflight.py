@@ -16,14 +16,12 @@ from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.target import Mode
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
-from conformance.transport.evidence import NOBODY, Allowed, Exchange, Operation, Trouble
+from conformance.transport.evidence import NOBODY, PREFLIGHT, Allowed, Exchange, Operation, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.redaction import SECRET_PART
 from conformance.universal import Judge
 from conformance.verify import GATEWAY
 
-#: What stands in the place of a check for what is sent here.
-NAME = "preflight"
 #: How often the key is tried: a service may refuse the right one by fault (AUTH-1).
 TRIES = 3
 #: A service that takes at least so many seconds to answer is far away. With a nearer one checks run one after the
@@ -55,7 +53,7 @@ COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and la
 
 def look(session: Session) -> str | None:
     """Why running the checks would be pointless, and what to do about it; None where it is not."""
-    session.recorder.check = NAME
+    session.recorder.check = PREFLIGHT
     try:
         return _pointless(session)
     except ServiceGone as error:
@@ -63,7 +61,7 @@ def look(session: Session) -> str | None:
 
 
 def _pointless(session: Session) -> str | None:
-    api = session.api(NAME)
+    api = session.api(PREFLIGHT)
     target = session.target
     endpoint = f"{session.endpoint.base_path}/store/orders"
     answer = api.list()
@@ -111,7 +109,7 @@ def side_by_side(session: Session) -> int:
     endpoint = Endpoint(session.target, session.endpoint.pace, crowded=True)
     client = session.client_of(endpoint, session.guard, Judge())
     client.widen(SIDE_BY_SIDE)
-    asked = replace(session.api(NAME).ask_list(), allowed=Allowed.OPEN)
+    asked = replace(session.api(PREFLIGHT).ask_list(), allowed=Allowed.OPEN)
     several: bool | None = None
     for _ in range(TRIES):
         mark = len(session.recorder.exchanges)
@@ -188,7 +186,7 @@ def look_at_provider(session: Session) -> str | None:
     cancel orders, a few more messages tell how the store gives ids, which is noted in the session."""
     if session.provider is None:
         return None
-    leases, _ = session.orders(NAME, session.api(NAME))
+    leases, _ = session.orders(PREFLIGHT, session.api(PREFLIGHT))
     try:
         (first,) = leases.take(State.PENDING, 1)
     except (ProviderError, CannotDo) as error:
@@ -232,7 +230,7 @@ def _look_at_ids(session: Session, leases: Leases, first: int) -> None:
 def _given_again(session: Session, leases: Leases, order: int) -> bool:
     """Whether a new order gets the id of one that was cancelled, and that the suite still holds: not so where there are
     but a few ids, and a provider only gives again what was returned to it. Raises ProviderError and CannotDo."""
-    api = session.api(NAME)
+    api = session.api(PREFLIGHT)
     answer = api.cancel(order)
     if answer.status == 404 and (listing := api.list().listing) is not None and order not in listing.by_id:
         return False  # there is no such order: the provider makes them up, or the listing lacks it (LIST-3)
@@ -244,14 +242,14 @@ def _given_again(session: Session, leases: Leases, order: int) -> bool:
 def _takes_key_otherwise(session: Session) -> bool:
     """Whether the key is right, though listing refuses it: listing takes it in another place, or cancelling takes it
     (AUTH-1)."""
-    listings = session.api(NAME)
+    listings = session.api(PREFLIGHT)
     elsewhere = [*credentials.misplaced(session.key, proxied=True), *credentials.in_query(session.key)]
     if any(answer.status == 200 for answer in listings.send_all(map(listings.ask_list, elsewhere))):
         return True
     if session.target.mode is not Mode.FULL:
         return False
-    api = session.api(NAME)
-    leases, _ = session.orders(NAME, api)
+    api = session.api(PREFLIGHT)
+    leases, _ = session.orders(PREFLIGHT, api)
     try:
         (order,) = leases.take(State.PENDING, 1)
         return api.cancel(order).status not in (None, 401, 403)
@@ -265,7 +263,7 @@ def foreign(session: Session) -> str | None:
     """What is wrong with an address where something else than HTTP is spoken: a banner of another protocol, say. None
     where an answer has anything of HTTP, or of a listing. The key is not sent."""
     with session.wire.connect() as connection:
-        detail = connection.exchange(session.api(NAME).ask_list(NOBODY), last=True).exchange.detail
+        detail = connection.exchange(session.api(PREFLIGHT).ask_list(NOBODY), last=True).exchange.detail
     _, found, begins = detail.partition(NO_STATUS_LINE)
     if not found or begins.lstrip(": '\"").startswith(("HTTP", "[", "{")):
         return None

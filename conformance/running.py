@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -33,6 +34,9 @@ from conformance.verdict import Exit, Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+#: Seconds of silence after which a log is told how far the run has come.
+SILENCE = 20.0
 
 
 def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, maker: ahead.Ahead | None) -> int:
@@ -176,7 +180,8 @@ class _Interruption:
 
 
 class _Watch:
-    """Stands in for pytest's own reporter: a bar on a terminal, a line for each family elsewhere."""
+    """Stands in for pytest's own reporter: a bar on a terminal; elsewhere a line for each family, and where one takes
+    long, what is done of it."""
 
     def __init__(self, names: list[str], checks: Sequence[Check]) -> None:
         self.runs: list[Run] = []
@@ -190,6 +195,7 @@ class _Watch:
         self._bar: Progress | None = None
         self._total = len(names) * len(checks)
         self._config: pytest.Config | None = None
+        self._told = time.monotonic()
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -216,11 +222,19 @@ class _Watch:
         with suppress(OSError):  # the terminal may be gone, or the disk that this goes to full
             if self._bar is not None:
                 self._bar.update(self._task, advance=1, description=label)
-            elif sum(self._found[place].values()) == self._left[place]:
+                return
+            done = sum(self._found[place].values())
+            if done == self._left[place]:
                 counted = ", ".join(
                     f"{self._found[place][status]} {status}" for status in Status if self._found[place][status]
                 )
-                self._console.print(f"{label}: {counted}", markup=False, soft_wrap=True)
+                self._tell(f"{label}: {counted}")
+            elif time.monotonic() - self._told > SILENCE:
+                self._tell(f"{label}: {done} of {self._left[place]} checks done")
+
+    def _tell(self, line: str) -> None:
+        self._told = time.monotonic()
+        self._console.print(line, markup=False, soft_wrap=True)
 
     def pytest_internalerror(self, excrepr: object) -> bool:
         self._stop()

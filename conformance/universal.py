@@ -19,7 +19,7 @@ from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS, error_problems, shown
 from conformance.doubts import CAUSES, doubts
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import STATUSES, Allowed, Exchange, Operation, Trouble
+from conformance.transport.evidence import PREFLIGHT, STATUSES, Allowed, Exchange, Operation, Trouble
 from conformance.transport.retries import pause, turned_away
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 from conformance.verify import GATEWAY
@@ -53,6 +53,15 @@ def _well_formed(answer: Answer) -> bool:
     """Whether the request is one that the contract describes, and the answer complete."""
     described = answer.request.operation in STATUSES and answer.request.allowed is not Allowed.OPEN
     return described and answer.status is not None
+
+
+def _never_answered(answer: Answer) -> bool:
+    """Whether the contract has a status for the request, and none came in time, while no other request was under way,
+    nor the service perhaps waking up."""
+    exchange, request = answer.exchange, answer.request
+    described = request.operation in STATUSES and request.allowed is Allowed.LISTED
+    alone = not exchange.crowded and exchange.check != PREFLIGHT
+    return exchange.trouble == Trouble.TIMEOUT and described and alone
 
 
 def _body_is_json(answer: Answer) -> str | None:
@@ -297,6 +306,8 @@ class Judge:
                 exchange.findings[requirement] = finding
         if answer.status in GATEWAY and _well_formed(answer) and not turned_away(answer):
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
+        if _never_answered(answer):
+            exchange.undecided["HTTP-1"] = f"{exchange.line} got no answer: {exchange.detail}"
         exchange.undecided |= dict(doubts(answer))
 
 

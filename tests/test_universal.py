@@ -15,8 +15,8 @@ from conformance import universal, verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed, Exchange, Request, Trouble
-from conformance.universal import NOT_ABOUT, Finding
+from conformance.transport.evidence import NOBODY, PREFLIGHT, Allowed, Exchange, Request, Trouble
+from conformance.universal import NOT_ABOUT, Finding, Judge
 from conformance.verdict import Status
 
 PET = Request("GET", "/pets/1", NOBODY, allowed=Allowed.OPEN)
@@ -400,6 +400,25 @@ def test_met_by_all_or_about_none() -> None:
     assert found is not None
     assert (found.status, found.message) == (Status.PASSED, "met by 1 exchanges")
     assert universal.fold("ERR-1", "x", numbered(answered(LIST, 200, b"[]"))) is None
+
+
+def test_a_request_that_is_never_answered_leaves_http_1_open() -> None:
+    """Not where it was one of many, or the first, or where the contract has no answer to it."""
+
+    def left_open(request: Request, **more: Any) -> bool:
+        answer = answered(request, None, trouble=Trouble.TIMEOUT)
+        for name, value in more.items():
+            setattr(answer.exchange, name, value)
+        answer.exchange.undecided.clear()  # it was judged as it was made
+        Judge()(answer)
+        return "HTTP-1" in answer.exchange.undecided
+
+    assert left_open(LIST)
+    assert left_open(cancel(5))
+    assert not left_open(LIST, crowded=True)
+    assert not left_open(LIST, check=PREFLIGHT)
+    assert not left_open(cancel(5, allowed=Allowed.ANY_4XX))
+    assert not left_open(PET)
 
 
 # --- facts

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance import collect, plugin, preflight, running
+from conformance import collect, plugin, running
 from conformance.audit.record import Record, Unsupported
 from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
 from conformance.check import all_checks
@@ -29,6 +29,7 @@ from conformance.target import Mode, Secret, States, Target
 from conformance.transport.answer import Observer
 from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint
+from conformance.transport.evidence import PREFLIGHT
 from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
@@ -109,7 +110,7 @@ class Replay(plugin.Plugin):
         self._seconds = {check.id: check.seconds for check in results.values()}
         unfinished = [checks[-1] for checks in made.order if checks and _unfinished(results.get(checks[-1]), stated)]
         # Before the first check there may be nothing at all.
-        early = [preflight.NAME] if not stated.complete and not any(made.order) else []
+        early = [PREFLIGHT] if not stated.complete and not any(made.order) else []
         self.record = Record(stated, [*unfinished, *early])
 
     def clean(self, text: str) -> str:

@@ -6,6 +6,8 @@ be searched. `curl` lines are never wrapped or cut, so that they can be copied.
 
 from __future__ import annotations
 
+from statistics import median
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -76,9 +78,17 @@ def hint(run: Run) -> str | None:
     waited = sum(answered)
     near = waited < _NEAR * len(answered)
     limited = any(exchange.status in (429, 503) or exchange.trouble == Trouble.DROPPED for exchange in run.exchanges)
-    if processes == 1 and run.seconds > _LONG and waited > run.seconds / 2 and not limited and not near:
+    if processes == 1 and run.seconds > _LONG and waited > run.seconds / 2 and not (limited or near or _in_line(run)):
         return "Most of that went into waiting for one answer after the other; with -n 4, four checks wait at a time."
     return None
+
+
+def _in_line(run: Run) -> bool:
+    """Whether the service answered requests that came at once one after the other."""
+    answered = [exchange for exchange in run.exchanges if exchange.status is not None]
+    together = [exchange.seconds for exchange in answered if exchange.crowded]
+    alone = [exchange.seconds for exchange in answered if not exchange.crowded]
+    return bool(together and alone) and median(together) > 2 * median(alone)
 
 
 def github_annotations(run: Run) -> list[str]:

@@ -20,6 +20,8 @@ RECORDED_BODY, BEGINNING = 1024 * 1024, 4096
 #: of each further one.
 RECORDED_IN_ALL = 100_000_000
 Headers = tuple[tuple[str, str], ...]
+#: What stands in the place of a check for what is sent before the first one.
+PREFLIGHT = "preflight"
 
 
 class Operation(StrEnum):

@@ -713,3 +713,26 @@ def _wants(service: Service, satisfied: Callable[[Request], bool]) -> None:
             else None
         ),
     )
+
+
+@fault("CANCEL-1")
+def loses_a_cancel_to_another_order(service: Service) -> None:
+    """Keeps one version for all orders, and answers 404 to a cancel of a pending order during which another order was
+    cancelled."""
+    inner = service.cancel
+    lock = threading.Lock()
+    cancelled: list[int] = []
+
+    def cancel(order_id: int) -> Outcome:
+        order = service.store.get(order_id)
+        seen = len(cancelled)
+        time.sleep(0.005)
+        with lock:
+            if order and amend.pending(order) and set(cancelled[seen:]) - {order_id}:
+                return ABSENT
+            outcome = inner(order_id)
+            if outcome is Outcome.CANCELLED:
+                cancelled.append(order_id)
+            return outcome
+
+    service.cancel = cancel

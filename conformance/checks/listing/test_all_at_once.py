@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import filterfalse
 
 import pytest
@@ -198,9 +199,14 @@ def compare_filtered(api: Api, observe: Observations) -> None:
             raise verify.Failed(
                 f"a listing in spite of ?{query}", shown(answer.body.decode("utf-8", "replace")), answer
             )
-        verify.nothing_left_out(steady, found, answer)
+        verify.nothing_left_out(steady, found, answer, partial(asked_anew, api, query))
     told = {status: same if len(same) < len(QUERIES) else "all" for status, same in statuses.items()}
     observe("unknown query parameters", told, answers[0])
+
+
+def asked_anew(api: Api, query: str) -> Answer:
+    """The answer to `query` with a parameter beside it that nobody has used before."""
+    return api.list(query=f"{query}&new={api.rng.getrandbits(40)}")
 
 
 def heaped(queries: Sequence[str]) -> list[str]:

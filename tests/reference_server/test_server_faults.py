@@ -66,7 +66,10 @@ def test_the_conversation_is_the_same_each_time() -> None:
 
 RACES = {name for name, fault in FAULTS.items() if fault.requirement == "CANCEL-7"}
 LOST_UPDATE = "writes-back-all-orders-as-it-read-them"
+LOST_TO_ANOTHER = "loses-a-cancel-to-another-order"
+ONE_BUFFER = "writes-long-listings-into-one-buffer"
 PAGES_BY_OFFSET = "reads-pages-by-offset"
+ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET}
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
     "joins-listings-whoever-asks",
@@ -76,7 +79,7 @@ AMONG_OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES - AMONG_OTHERS - {LOST_UPDATE, PAGES_BY_OFFSET}))
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - RACES - AMONG_OTHERS - ALONE))
 def test_a_fault_shows_itself(name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()  # some faults depend on the time: a quarter of a second passes at each look
     monkeypatch.setattr(time, "monotonic", lambda: next(clock) / 4)
@@ -121,6 +124,23 @@ def test_a_lost_update_shows_itself(faults: tuple[str, ...], lost: bool) -> None
     orders = service.store.place(6, Status.PENDING)
     assert cancel_at_once(service, orders) == [204] * 6
     assert (204 in [cancel(service, order) for order in orders]) is lost
+
+
+@pytest.mark.parametrize(("faults", "lost"), [((), False), ((LOST_TO_ANOTHER,), True)])
+def test_a_cancel_lost_to_another_shows_itself(faults: tuple[str, ...], lost: bool) -> None:
+    service = served(faults=faults)
+    orders = service.store.place(6, Status.PENDING)
+    assert (404 in cancel_at_once(service, orders)) is lost
+
+
+@pytest.mark.parametrize(("faults", "mixed"), [((), False), ((ONE_BUFFER,), True)])
+def test_a_shared_buffer_shows_itself(faults: tuple[str, ...], mixed: bool) -> None:
+    service = served(faults=faults)
+    service.store.place(600, Status.PENDING)
+    request = Request("GET", LIST, "", {"authorization": f"Bearer {KEY}"})
+    bodies = [response.body for response in at_once([partial(service.answer, request)] * 6)]
+    assert any(not body.endswith(b"]") for body in bodies) is mixed
+    assert service.answer(request).body.endswith(b"]")
 
 
 @pytest.mark.parametrize(("faults", "loses"), [((), False), ((PAGES_BY_OFFSET,), True)])

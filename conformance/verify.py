@@ -288,6 +288,10 @@ def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: S
     settled(cancelled)
     if cancelled.status == 401 or unlisted(cancelled):  # that is not how a service says that an order is not pending
         step(cancelled, 204, "AUTH-1")
+    if cancelled.status in (404, 409) and cancelled.repeat().status == 204:
+        raise Inconclusive(
+            f"order {cancelled.exchange.order_id} was cancelled only when it was asked for again", "CANCEL-1"
+        )
     if cancelled.status != 204:
         raise Failed(
             f"the order still pending, so that cancelling it with the key answers 204, since {since}",

@@ -35,7 +35,17 @@ class Sent(NamedTuple):
 class Wrong(AssertionError):
     """A walk got an answer that the model does not have."""
 
-    def __init__(self, owner: str, expected: str, received: str, walk: Walk, *, lasting: bool = False) -> None:
+    def __init__(
+        self,
+        owner: str,
+        expected: str,
+        received: str,
+        walk: Walk,
+        answer: Answer | None = None,
+        *,
+        lasting: bool = False,
+    ) -> None:
+        """`answer` is what was wrong, if that is not the last one."""
         super().__init__(f"{owner}: expected {expected}; received {received}")
         self.owner = owner
         self.kept = walk.connection is not None  # all on one connection
@@ -44,11 +54,12 @@ class Wrong(AssertionError):
         self.received = received
         self.steps = tuple(walk.steps)
         self.trail = tuple(walk.trail)
+        self._answer = answer
 
     @property
     def shown_by(self) -> list[Answer]:
-        """The answers to the steps, of which the last one is wrong."""
-        return [sent.answer for sent in self.trail if not sent.aside]
+        """The answers to the steps, of which the last one is wrong: of those that came at once, it may be any."""
+        return sorted((sent.answer for sent in self.trail if not sent.aside), key=lambda answer: answer is self._answer)
 
 
 class Walk:
@@ -171,7 +182,7 @@ class Walk:
         expected = f"{row.expected} for {self._named(name)}, which is {state}"
         if state in LISTED:
             owner = self._blame(name, answer, before, expected)
-        raise Wrong(owner, expected, answer.exchange.received, self)
+        raise Wrong(owner, expected, answer.exchange.received, self, answer)
 
     def _lost(self, name: str, before: Sequence[Step], listing: Answer) -> None:
         """An order is not in the listing: a cancel tells a listing that hides it from an order that is gone."""
@@ -188,7 +199,7 @@ class Walk:
         row = CANCELLING[state]
         if answer.status != 204 and self._again(name, before, *row.statuses):
             received = f"{answer.exchange.received}, and {row.expected} when asked again"
-            raise Wrong(row.owner, expected, received, self)
+            raise Wrong(row.owner, expected, received, self, answer)
         owner = model.cause(before, name, state)
         if owner != row.owner:
             fresh = self._fresh(state, before)

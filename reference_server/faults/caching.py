@@ -28,7 +28,7 @@ def writes_long_listings_into_one_buffer(service: Service) -> None:
         with lock:
             writing[0] += 1
             mixed[0] = writing[0] > 1
-        time.sleep(0.005)
+        time.sleep(0.02)
         with lock:
             writing[0] -= 1
             if mixed[0]:

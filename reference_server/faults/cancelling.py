@@ -726,7 +726,7 @@ def loses_a_cancel_to_another_order(service: Service) -> None:
     def cancel(order_id: int) -> Outcome:
         order = service.store.get(order_id)
         seen = len(cancelled)
-        time.sleep(0.005)
+        time.sleep(0.02)
         with lock:
             if order and amend.pending(order) and set(cancelled[seen:]) - {order_id}:
                 return ABSENT

@@ -1,0 +1,26 @@
+"""What a log hears of a run while it lasts."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from conformance import running
+from conformance.check import all_checks
+
+
+@pytest.mark.parametrize(("silence", "heard"), [(20.0, ["PET: {n} passed"]), (-1.0, ["PET: 1 of {n} checks done"])])
+def test_a_log_hears_of_what_takes_long(
+    silence: float, heard: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checks = [check for check in all_checks() if check.requirement.startswith("PET")]
+    monkeypatch.setattr(running, "SILENCE", silence)
+    watch = running._Watch(["staging"], checks)
+    for check in checks:
+        told = {"check": check.id, "target": "staging", "status": "passed"}
+        watch.pytest_runtest_logreport(cast(pytest.TestReport, SimpleNamespace(conformance=told)))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[: len(heard)] == [line.format(n=len(checks)) for line in heard]
+    assert lines[-1] == f"PET: {len(checks)} passed"

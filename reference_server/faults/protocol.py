@@ -54,6 +54,19 @@ def fails_to_cancel_where_there_are_no_orders(service: Service) -> None:
 
 
 @fault("HTTP-1")
+def reads_ids_into_32_bits(service: Service) -> None:
+    """Reads ids into 32 bits, and answers 400 to a cancel whose id does not fit, whatever has it."""
+
+    def answer(request: Request) -> Response | None:
+        if not amend.is_cancel(request):
+            return None
+        order_id = service.read_id(request.path.rpartition("/")[2])
+        return _error(service, 400) if order_id is not None and not -(2**31) <= order_id < 2**31 else None
+
+    amend.instead(service, answer)
+
+
+@fault("HTTP-1")
 def answers_a_cancel_with_200(service: Service) -> None:
     """Answers 200 with a JSON object instead of 204 to every third successful cancel."""
     _other_success(service, lambda: service.json(200, {"message": "cancelled"}))

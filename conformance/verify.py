@@ -119,11 +119,13 @@ def status(answer: Answer, *expected: int, since: str) -> None:
 def not_sporadic(answer: Answer, *expected: int) -> None:
     """Raise Inconclusive if a status that the operation does not list was a whim: asked again, the service answers as
     expected. HTTP-1 fails for it then, and no other requirement does."""
-    odd = unlisted(answer) or (answer.status or 0) >= 500  # whatever else is open about the request
-    if odd and any(answer.repeat().status in expected for _ in range(2)):
-        raise Inconclusive(
-            f"{answer.exchange.line} answered {answer.exchange.received}, and {expected[0]} when asked again", "HTTP-1"
-        )
+    if not unlisted(answer) and (answer.status or 0) < 500:  # whatever else is open about the request
+        return
+    for _ in range(2):
+        again = answer.repeat().status
+        if again in expected:
+            said = f"{answer.exchange.line} answered {answer.exchange.received}, and {again} when asked again"
+            raise Inconclusive(said, "HTTP-1")
 
 
 def unlisted(answer: Answer) -> bool:

@@ -160,4 +160,5 @@ def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> Non
     # What got no answer, from a firewall perhaps, proves neither way, and comes last.
     for kind, answer in sorted(answers.items(), key=lambda item: item[1].status is None):
         if not verify.settled(answer).client_error:
+            verify.not_sporadic(answer, *range(400, 500))
             raise verify.Failed(f"a client error for a malformed id ({kind})", verify.describe(answer), answer)

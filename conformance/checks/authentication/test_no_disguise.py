@@ -33,7 +33,7 @@ HARMLESS_FIELDS = (
     ("User-Agent", "ELB-HealthChecker/2.0"), ("Origin", "http://localhost"), ("Referer", "http://localhost/"),
     ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
 )  # fmt: skip
-#: The same in a query, with paths that are open to all as a rule.
+#: What vouches for clients in a query, and paths that are open to all as a rule, wherever in a URL they are looked for.
 VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true&from=/health&next=/login&style=.css"
 #: How the names of files end that may be had by anyone as a rule, or that tell a router what to answer with.
 ENDINGS = (".json", ".css")

@@ -43,8 +43,9 @@ def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
     """Requirement and reason for each requirement that must not pass after this answer."""
     listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
-    # What is no key is none, whatever else is open about the request.
+    # What is no key is none, whatever else is open about the request; and no other cancel makes the key invalid.
     judged = answer.request.allowed is Allowed.LISTED or credential.allows is not Allowed.LISTED
+    judged |= answer.request.allowed is Allowed.ANY_4XX and bool(answer.order) and answer.status == 401
     if answer.status not in listed or not judged:
         return
     row = _credentials(answer)

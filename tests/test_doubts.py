@@ -84,6 +84,13 @@ def test_repeated_and_malformed_cancels_are_open() -> None:
         assert said(answered(request, 401, b"{}")) == []
 
 
+def test_the_key_is_valid_for_an_order_to_which_nothing_was_done_though_others_were_cancelled() -> None:
+    answer = answered(cancel(5, allowed=Allowed.ANY_4XX), 401, b"{}")
+    for order, doubted in (("pending", ["AUTH-1"]), ("", [])):
+        answer.order = order
+        assert said(answer) == doubted
+
+
 def test_an_order_that_a_listing_lacks() -> None:
     answer = answered(LIST, 200, b"[]")
     answer.lacking = (7,)

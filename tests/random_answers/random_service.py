@@ -154,7 +154,8 @@ class RandomService:
                 "live": frozenset(self._handed) - self._spoiled - self._touched,
                 "empty": not len(self.service.store),
             }
-            token = f"{request.method} {request.path}?{request.query} {request.headers.get('authorization')}"
+            fields = sorted((name, value) for name, value in request.headers.items() if name != "host")
+            token = f"{request.method} {request.path}?{request.query} {fields}"
             self._asked[token] += 1
             rng = random.Random(f"{self.seed} {token} {self._asked[token]}")
             if order is not None:

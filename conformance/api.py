@@ -28,6 +28,9 @@ BROWSER = (
 #: What libraries for scripts in browsers accept unless told otherwise.
 SCRIPT = (("Accept", "application/json, text/plain, */*"),)
 
+#: How browsers send forms.
+FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
+
 #: What clients of other interfaces accept. Nothing in it is JSON: a service may say so (406), but send nothing else.
 NAMES_OTHERS = (("Accept", "application/xml, text/xml;q=0.9, text/csv;q=0.8"),)
 
@@ -63,6 +66,8 @@ class Api:
         """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is. To a
         query, which the operation does not have, any status is open."""
         credential = credential or self.key
+        if credential.form:
+            headers, body = (*headers, *FORM), credential.form.encode()
         if credential.allows is not Allowed.LISTED:
             allowed = credential.allows
         allowed = Allowed.OPEN if query else allowed

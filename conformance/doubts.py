@@ -65,7 +65,7 @@ def _credentials(answer: Answer) -> str | None:
         return "AUTH-1" if answer.status == 401 else None
     if answer.status == 401:
         return None
-    if credential.query or credential.malformed:
+    if credential.undefined or credential.malformed:
         return "AUTH-4"
     if not credential.headers:
         return "AUTH-2"

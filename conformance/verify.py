@@ -149,17 +149,18 @@ def step(answer: Answer, expected: int, owner: str) -> None:
 def refusal(answer: Answer) -> bool:
     """Whether a request was refused for its credential: 401; or 400 where that is malformed (RFC 6750 section 3.1), 400
     or what says "too long" (413, 414, 431: RFC 9110 section 15.5, RFC 6585 section 5), or a connection closed, where it
-    makes the request long, any client error where it is in the query, for which the operation defines no parameter.
-    What only a cancel with the key is answered is none. Raises like `settled`."""
+    makes the request long, any client error where it is in the query or the body, for which the operation defines
+    nothing, or there, too, a connection closed. What only a cancel with the key is answered is none. Raises like
+    `settled`."""
     who = answer.request.credential
-    if who.long and answer.exchange.trouble == Trouble.BROKEN:
+    if (who.long or who.form) and answer.exchange.trouble == Trouble.BROKEN:
         return True
     settled(answer)
     undone = answer.client_error and answer.status not in STATUSES.get(answer.request.operation, ())
     return (
         answer.status == 401
         or (answer.status in (400, *TOO_LONG) and (who.malformed or who.long))
-        or (undone and bool(who.query))
+        or (undone and who.undefined)
     )
 
 
@@ -174,7 +175,7 @@ def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = Non
         more = f"; and {len(told) - 4} more" if len(told) > 4 else ""
         of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
         credential = wrong[0].request.credential
-        wanted = "401 or another client error" if credential.query else "401 or 400"
+        wanted = "401 or another client error" if credential.undefined else "401 or 400"
         wanted = "401" if credential.allows is Allowed.LISTED else wanted
         steps = wrong[:4] if after is None else [after, wrong[0]]
         in_turn = after is not None

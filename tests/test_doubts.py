@@ -20,6 +20,7 @@ from conformance.verdict import Status
 WRONG = credentials.near_misses(KEY)[0]
 BARE = credentials.misplaced(KEY)[0]
 IN_QUERY = credentials.in_query(KEY)[0]
+IN_FORM = credentials.in_form(KEY)[0]
 DOUBLED = credentials.malformed(KEY)[1]
 SMALL = credentials.schemes(KEY)[0]
 
@@ -52,7 +53,7 @@ def test_who_asked_decides_whether_a_listing_may_be_given(who: Credential, statu
     assert said(answered(listing(who), status, b"[]")) == ([row] if row else [])
 
 
-@pytest.mark.parametrize("who", [IN_QUERY, DOUBLED])
+@pytest.mark.parametrize("who", [IN_QUERY, IN_FORM, DOUBLED])
 def test_a_key_beside_its_place_opens_nothing(who: Credential) -> None:
     assert said(answered(listing(who, Allowed.OPEN), 200, b"[]")) == ["AUTH-4"]
     assert said(answered(listing(who, Allowed.OPEN), 400, b"{}")) == []

@@ -281,6 +281,17 @@ def in_query(key: str) -> list[Credential]:
     ]
 
 
+def in_form(key: str) -> list[Credential]:
+    """The right key in a form that is sent as the body (AUTH-4), as RFC 6750 section 2.2 once had it for requests whose
+    body has a meaning; a service may refuse the body itself."""
+    quoted = quote(key, safe="")
+    several = "&".join(f"{name}={quoted}" for name in PARAMETERS if name != "access_token")
+    return [
+        Credential("the key in the form field access_token", form=f"access_token={quoted}", plain=quoted == key),
+        Credential("the key in form fields of several names", form=several, plain=quoted == key),
+    ]
+
+
 def malformed(key: str) -> list[Credential]:
     """Bearer credentials that are empty or not well-formed; 400 is as good as 401 (RFC 6750 section 3.1)."""
 

@@ -32,18 +32,22 @@ def curl(exchange: Exchange, key: str) -> str:
     credential = " ".join(words)
     words = [f"-H {_in_single_quotes(field_)}" for field_ in _unusual(exchange)]
     if exchange.request_body is not None:
-        words.append(f"--data-binary {_in_single_quotes(exchange.request_body)}")
-    url = _in_single_quotes(exchange.url)
-    if exchange.key_in_url and KEY_LABEL in exchange.url:
-        parts = (re.sub(r'["\\`$]', r"\\\g<0>", part) for part in exchange.url.split(KEY_LABEL))
-        url = _with_key(f'"{"$KEY".join(parts)}"', key)
-    return " ".join([_with_key(credential, key), *words, url])
+        words.append(f"--data-binary {_quoted(exchange.request_body, exchange, key)}")
+    return " ".join([_with_key(credential, key), *words, _quoted(exchange.url, exchange, key)])
 
 
 def on_one_connection(lines: Sequence[str]) -> str:
     """One command line that sends what each of these `curl` lines does, in turn on a connection that is kept."""
     setting = max((line.partition("curl ")[0] for line in lines), key=len)  # of the key, where one needs that
     return f"{setting}curl {' --next '.join(line.partition('curl ')[2] for line in lines)}"
+
+
+def _quoted(text: str, exchange: Exchange, key: str) -> str:
+    """`text`, the URL or the body of `exchange`, for the shell, which fills in the key where it stands as it is."""
+    if not (exchange.key_plain and KEY_LABEL in text):
+        return _in_single_quotes(text)
+    parts = (re.sub(r'["\\`$]', r"\\\g<0>", part) for part in text.split(KEY_LABEL))
+    return _with_key(f'"{"$KEY".join(parts)}"', key)
 
 
 def _with_key(text: str, key: str) -> str:

@@ -54,12 +54,13 @@ class Credential:
     """What a request shows for authentication: header fields and a label that is safe to print.
 
     For a `curl` line, where that is possible, `shell` writes the value of the header fields in terms of `$KEY`, and
-    `shell_user` user and password of Basic; `plain` says that the key stands in the query as it is.
+    `shell_user` user and password of Basic; `plain` says that the key stands in the query or the form as it is.
     """
 
     label: str
     headers: Headers = ()
     query: str = ""
+    form: str = ""  # the body of the request
     valid: bool = False
     malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
     bulky: bool = False  # makes the request long: limits of size are not shown (section 8)
@@ -73,9 +74,14 @@ class Credential:
         return self.bulky or (not self.valid and sum(len(value) for _, value in self.headers) > LONG)
 
     @property
+    def undefined(self) -> bool:
+        """Whether it stands where the operation defines nothing, so that any client error may be for that."""
+        return bool(self.query or self.form)
+
+    @property
     def allows(self) -> Allowed:
         """Which answers a request with it leaves open, since more may be wrong about it than that it is no key."""
-        if self.query or self.malformed:
+        if self.undefined or self.malformed:
             return Allowed.OPEN
         return Allowed.ANY_4XX if self.long else Allowed.LISTED
 
@@ -158,7 +164,7 @@ class Exchange:
     request_body: str | None = None
     shell_headers: list[str] = field(default_factory=list)
     shell_user: str = ""  # for `curl -u`, in place of the header fields
-    key_in_url: bool = False  # whether the label of the key in `url` stands for nothing but the key as it is
+    key_plain: bool = False  # whether its label in `url` or `request_body` stands for nothing but the key as it is
     started: float = 0.0  # seconds since the epoch
     seconds: float = 0.0
     via: str = "client"  # or "wire": over a raw connection, which may carry several
@@ -241,7 +247,7 @@ class Recorder:
                 for name, value in credential.headers
             ],
             shell_user=credential.shell_user,
-            key_in_url=credential.plain,
+            key_plain=credential.plain,
             started=time.time(),
             via=via,
             check=self.check,

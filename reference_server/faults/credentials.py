@@ -23,7 +23,11 @@ def _stranger(request: Request) -> bool:
 
 def _parameter(request: Request, *names: str) -> list[bytes]:
     """The values of these query parameters."""
-    pairs = [pair.partition("=") for pair in request.query.split("&")]
+    return _values(request.query, *names)
+
+
+def _values(form: str, *names: str) -> list[bytes]:
+    pairs = [pair.partition("=") for pair in form.split("&")]
     return [value.encode("latin-1") for name, _, value in pairs if name.lower() in names]
 
 
@@ -553,6 +557,18 @@ def accepts_the_key_in_the_query(service: Service) -> None:
 def accepts_the_key_as_access_token_parameter(service: Service) -> None:
     """Takes the key as the query parameter access_token, as RFC 6750 once allowed."""
     amend.accept(service, lambda request: service.key in _parameter(request, "access_token"))
+
+
+@fault("AUTH-4")
+def accepts_the_key_as_access_token_in_a_form(service: Service) -> None:
+    """Takes the key as the field access_token of a form in the body, as RFC 6750 once allowed."""
+    amend.accept(service, lambda request: service.key in _values(request.body.decode("latin-1"), "access_token"))
+
+
+@fault("AUTH-4")
+def accepts_the_key_as_api_key_in_a_form(service: Service) -> None:
+    """Takes the key as the field api_key of a form in the body."""
+    amend.accept(service, lambda request: service.key in _values(request.body.decode("latin-1"), "api_key"))
 
 
 @fault("AUTH-4")

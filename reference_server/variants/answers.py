@@ -314,6 +314,15 @@ def looks_at_the_query_before_the_key(service: Service) -> None:
 
 
 @variant()
+def looks_at_a_body_before_the_key(service: Service) -> None:
+    """Answers 415 to any request with a body, whoever asks."""
+    inner = service.respond
+    service.respond = lambda request: (
+        _error(service, 415, "UNSUPPORTED_MEDIA_TYPE", "No body.") if request.body else inner(request)
+    )
+
+
+@variant()
 def takes_a_trailing_slash(service: Service) -> None:
     """Answers paths that end with a slash as if they did not."""
     inner = service.dispatch

@@ -154,10 +154,11 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
         *credentials.near_misses(key),
         *credentials.misplaced(key),
         *credentials.in_query(key),
+        *credentials.in_form(key),
     ]
     sent += [*credentials.malformed(key), *credentials.schemes(key)]
     for credential in sent:
-        request = Request("GET", "/store/orders", credential, body=key.encode())
+        request = Request("GET", "/store/orders", credential, body=(credential.form or key).encode())
         url = f"http://h/v1/store/orders?{request.full_query}"
         exchange = kept.begin(request, url, credential.headers, "client")
         exchange.detail = exchange.reason = f"refused {key}"
@@ -357,11 +358,13 @@ def fields_of(words: list[str]) -> set[str]:
 
 def every_credential(key: str) -> list[Credential]:
     made = [*credentials.invalid_keys(key, random.Random(1)), *credentials.misplaced(key), *credentials.malformed(key)]
-    return [*made, *credentials.in_query(key), *credentials.schemes(key), credentials.valid(key)]
+    made += [*credentials.in_query(key), *credentials.in_form(key)]
+    return [*made, *credentials.schemes(key), credentials.valid(key)]
 
 
 def asked_with(credential: Credential, key: str = KEY) -> Exchange:
-    request = Request("GET", "/store/orders", credential, query="a=$b")  # which a shell must leave alone
+    body = credential.form.encode() or None
+    request = Request("GET", "/store/orders", credential, query="a=$b", body=body)  # which a shell must leave alone
     sent = (*USUAL, *credential.headers)
     return recorder(key).begin(request, f"http://h/store/orders?{request.full_query}", sent, "client")
 
@@ -394,6 +397,7 @@ def test_curl_lines_send_what_was_sent(key: str, where: str, tmp_path: Path) -> 
         else:
             assert fields_of(words) == {f"{name}: {value}" for name, value in credential.headers}, credential.label
             assert words[-1] == url
+            assert not credential.form or words[words.index("--data-binary") + 1] == credential.form
     if key == KEY:
         assert set(labelled) <= set(UNSPELLED)
 
@@ -404,6 +408,8 @@ def test_a_curl_line_with_the_key_in_the_query() -> None:
     assert curl(plain, "K") == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=${K}\""""
     assert curl(plain, "$(cat k)") == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=$(cat k)\""""
     assert curl(odd, "K") == "curl -sS -i 'http://h/store/orders?a=$b&api_key=<key>'"
+    form = asked_with(credentials.in_form("sk-Plain_0123")[0], "sk-Plain_0123")
+    assert curl(form, "K") == """curl -sS -i --data-binary "access_token=${K}" 'http://h/store/orders?a=$b'"""
 
 
 class Forgetful(dict[str, str]):

@@ -224,5 +224,6 @@ def key_elsewhere_refused(api: Api, order: int, key: str, target: Target, *, few
     step = 5 if few else 1
     answers = cancels(api, [order], credentials.misplaced(key, proxied=target.proxy is not None)[::step])
     verify.refused(answers, since="there is no bearer token in Authorization")
-    answers = cancels(api, [order], [*credentials.in_query(key), *credentials.malformed(key)][::step])
+    battery = [*credentials.in_query(key), *credentials.malformed(key), *credentials.in_form(key)]
+    answers = cancels(api, [order], battery[::step])
     verify.refused(answers, since="there is no well-formed bearer token in Authorization")

@@ -20,7 +20,8 @@ def main(har: str, key: str) -> int:
     for entry in entries:
         asked = entry["request"]
         headers = [(field["name"], field["value"].replace("<the key>", key)) for field in asked["headers"]]
-        response = transport.handle_request(httpx.Request(asked["method"], asked["url"], headers=headers))
+        body = asked["postData"]["text"] if "postData" in asked else None
+        response = transport.handle_request(httpx.Request(asked["method"], asked["url"], headers=headers, content=body))
         response.read()
         response.close()
         answered += 1

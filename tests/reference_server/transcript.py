@@ -60,15 +60,16 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         authorization: str | None = key,
         connection: int | None = None,
         query: str = "",
+        body: str = "",
         **headers: str,
     ) -> tuple[str, bytes]:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if authorization is not None:
             given["authorization"] = authorization
-        request = Request(method, path, query, given, b"", connection or next(numbers))
+        request = Request(method, path, query, given, body.encode(), connection or next(numbers))
         response = service.answer(request)
         data = re.sub(rb"Date: [^\r]*", b"Date: -", service.write(request, response))
-        return f"{method} {path} {query} {given}", data + b"(closed)" * response.close
+        return f"{method} {path} {query} {given} {body}", data + b"(closed)" * response.close
 
     def cancel(order_id: object, authorization: str | None = key, **more: str) -> tuple[str, bytes]:
         return say("DELETE", f"{LIST}/{order_id}", authorization, **more)
@@ -135,6 +136,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield say("GET", LIST, None, **headers)
     for name in ("api_key", "access_token"):
         yield say("GET", LIST, None, query=f"{name}={KEY}")
+        yield cancel(999, None, body=f"{name}={KEY}")
     yield from [say("GET", LIST, credentials, connection=5) for credentials in (key, None, "Bearer wrong", key)]
     yield from [say("GET", LIST, "Bearer wrong") for _ in range(25)]
     yield say("GET", LIST)

@@ -170,6 +170,14 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
         assert not holds(written, key)
 
 
+def test_the_length_of_a_form_with_the_key_is_not_recorded() -> None:
+    (form, _), sent = credentials.in_form(KEY), (("Host", "h"), ("Content-Length", "31"))
+    request = Request("DELETE", "/store/orders/7", form, body=form.form.encode())
+    exchange = recorder(KEY).begin(request, "http://h/store/orders/7", sent, "client")
+    assert exchange.request_headers == [("Host", "h")]
+    assert exchange.request_body == "access_token=<key>"
+
+
 # --- exchanges
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from rich.console import Console
 from rich.text import Text
 
 from conformance import preflight, settings
@@ -22,6 +21,7 @@ from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
 from conformance.target import Mode, Target
+from conformance.terminal import Console
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Guard

@@ -19,9 +19,9 @@ ROWS = {
     "AUTH-2": "there is no Authorization header",
     "AUTH-3": "the key is invalid",
     "AUTH-4": "there is no bearer token in Authorization",
-    "LIST-3": "nothing was done to it since it was placed",
-    "CANCEL-1": "the order was placed as pending, and nothing was done to it since",
-    "CANCEL-3": "the order was placed as shipped, and nothing was done to it since",
+    "LIST-3": "this run was given it, and had done nothing to it",
+    "CANCEL-1": "this run was given the order as pending, and had done nothing to it",
+    "CANCEL-3": "this run was given the order as shipped, and had done nothing to it",
     "CANCEL-5": "no such order exists",
 }
 #: What may be wrong instead: where one of these failed, the doubt is likely to be its consequence.

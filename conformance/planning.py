@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
-
 from conformance import settings, universal, waivers
 from conformance.check import Check, all_checks, exclusion, exclusions, scaled
 from conformance.configuration import adjusted, resolve
 from conformance.contract import catalogue
 from conformance.target import REFERENCE, Mode, Secret, States, Target
+from conformance.terminal import Console
 
 #: The reference as `--plan` sees it: nothing is started, so there is no address yet.
 _REFERENCE = Target(

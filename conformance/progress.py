@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from conformance.terminal import Console
 
 _CONSOLE = Console(stderr=True, highlight=False)
 #: How many lines tell how far the work is, where there is no terminal.

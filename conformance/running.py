@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rich.console import Console
 
 from conformance import ahead, plugin, preflight, settings, waivers
 from conformance.check import Check, all_checks, exclusions
@@ -30,6 +29,7 @@ from conformance.reporting.text import plural
 from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, ConfigError, Target
+from conformance.terminal import Console
 from conformance.verdict import Exit, Status
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from rich.console import Console
 
 from conformance import matrix, plugin, progress, running, settings, universal
 from conformance.check import all_checks
@@ -32,6 +31,7 @@ from conformance.reporting.run import Run
 from conformance.session import Session
 from conformance.settings import Settings
 from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
+from conformance.terminal import Console
 from conformance.verdict import EVERY_EXCHANGE, Status
 from reference_server.api import Service
 from reference_server.faults import FAULTS

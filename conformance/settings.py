@@ -76,7 +76,8 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     skip = _ids("--skip", values.get("skip"))
     selected = only - skip
     if not selected:
-        raise ConfigError("--only and --skip together leave no requirement: nothing would be checked")
+        flags = "--only and --skip together leave" if values.get("only") else "--skip leaves"
+        raise ConfigError(f"{flags} no requirement: nothing would be checked")
     for flag in OPTIONS:
         if values.get(flag[2:].replace("-", "_")) == "":  # else the run would do without: be of another target, say
             raise ConfigError(f"{flag} is empty; give it a value, or leave it out (is a variable not set?)")

@@ -361,6 +361,21 @@ def test_a_reader_that_leaves() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(("command", "status"), [("run --only BASE", 0), ("run --plan", 0), ("doctor", 2)])
+def test_a_reader_that_leaves_changes_no_exit_status(command: str, status: int, tmp_path: Path) -> None:
+    """`… run | head -1` in a pipeline that takes the status of each of its commands."""
+    far = '[targets.far]\nbase_url = "http://127.0.0.1:9/v1"\napi_key_env = "FAR_KEY"\n'
+    (tmp_path / "targets.toml").write_text(far, encoding="utf-8")
+    words = f"{command} far" if status else command
+    line = f"'{sys.executable}' -m conformance {words} | true; exit ${{PIPESTATUS[0]}}"
+    environment = {**os.environ, "FAR_KEY": "sk-anything"}
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+
+
 CLOSED = [
     (("requirements",), 0),
     (("explain", "LIST-1"), 0),

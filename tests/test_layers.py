@@ -37,7 +37,8 @@ ALLOWED: dict[str, set[str]] = {
     "collect": {"check", "contract", "doubts", "reporting", "settings", "target", "transport", "universal", "verdict"},
     "reference": {"target"},
     "matrix": {"contract"},
-    "progress": set(),
+    "progress": {"terminal"},
+    "terminal": set(),
     "templates": {"target"},
 }
 #: Third parties that have one place.

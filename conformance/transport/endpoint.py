@@ -111,6 +111,7 @@ class Endpoint:
         self._silent_until: defaultdict[str, float] = defaultdict(float)  # when the last that counts was given up
         self.gone: dict[str, str] = {}  # by operation that was silent, why the run stops asking for it
         self._answered = False  # whether there was ever an answer
+        self.versions: set[str] = set()  # the versions of HTTP that it answered in
 
     @cached_property
     def proxy(self) -> str:
@@ -190,6 +191,7 @@ class Endpoint:
         if exchange.trouble not in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
             self._silent[operation] = 0
             self._answered = True
+            self.versions.add(exchange.http_version)
         elif exchange.started >= self._silent_until[operation]:
             lasting = RESTART if exchange.trouble == Trouble.UNREACHABLE else exchange.seconds
             self._silent_until[operation] = exchange.started + lasting

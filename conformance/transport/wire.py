@@ -389,7 +389,7 @@ class Connection:
 
     def _trouble(self, error: OSError | h11.RemoteProtocolError | Miscoded) -> None:
         exchange = self._answer.exchange
-        if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):
+        if self._unspoken(error):
             exchange.trouble, exchange.detail = Trouble.UNSPOKEN, "the service speaks no HTTP/1.1"
         elif isinstance(error, TimeoutError):
             exchange.trouble = Trouble.TIMEOUT
@@ -407,6 +407,15 @@ class Connection:
             exchange.trouble = broken(exchange, heard=self._heard)
             exchange.detail = in_plain_words(error) or type(error).__name__
         exchange.status = None
+
+    def _unspoken(self, error: Exception) -> bool:
+        """Whether the service speaks HTTP/2 only. It says so in the handshake (RFC 7301 section 3.2); or it agrees to
+        no protocol there and gives up the connection, and never answered in another version."""
+        if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):
+            return True
+        agreed = not isinstance(self._socket, ssl.SSLSocket) or self._socket.selected_alpn_protocol() is not None
+        given_up = self._fresh and not isinstance(error, TimeoutError)
+        return not agreed and given_up and self._endpoint.versions - {""} == {"HTTP/2"}
 
 
 def outgoing(endpoint: Endpoint, request: Request, headers: Headers) -> bytes:

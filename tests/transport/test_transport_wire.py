@@ -445,6 +445,20 @@ def test_a_service_that_speaks_http_2_only(monkeypatch: pytest.MonkeyPatch) -> N
                 settled(answer)
 
 
+@pytest.mark.parametrize(
+    ("answered", "trouble"), [("HTTP/2", Trouble.UNSPOKEN), ("HTTP/1.1", Trouble.BROKEN), ("", Trouble.BROKEN)]
+)
+def test_a_service_that_agrees_to_no_protocol_and_leaves(
+    answered: str, trouble: Trouble, server_context: ssl.SSLContext, certificate: Path
+) -> None:
+    """That it speaks HTTP/2 only is known from what it answered before."""
+    server_context.set_alpn_protocols(["h2"])
+    with serving(b"", server_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
+        opened.endpoint.versions.add(answered)
+        with opened.wire.connect() as connection:
+            assert connection.exchange(LIST).exchange.trouble == trouble
+
+
 def test_a_proxy_that_keeps_silent_is_left() -> None:
     """The connection to it is closed at once: an unclosed one is a warning, and so an error here."""
     with (

@@ -6,7 +6,10 @@ Each function puts something around the part that is there, so that several chan
 from __future__ import annotations
 
 import itertools
+import time
+from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from .api import Credentials, JsonObject, Service
 from .messages import Request, Response
@@ -153,6 +156,21 @@ def after_cancel(service: Service, change: Callable[[int, Outcome], Outcome | No
         return change(order_id, outcome) or outcome
 
     service.cancel = cancel
+
+
+def later(service: Service, seconds: float) -> Callable[[Callable[[], object]], None]:
+    """Gives what puts an act off by so many seconds, to the first request after that."""
+    due: deque[tuple[float, Callable[[], object]]] = deque()
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        with suppress(IndexError):  # another request may have taken it
+            while due and due[0][0] < time.monotonic():
+                due.popleft()[1]()
+        return inner(request)
+
+    service.respond = respond
+    return lambda act: due.append((time.monotonic() + seconds, act))
 
 
 def before_cancel(service: Service, decide: Callable[[int, Order | None], Outcome | None]) -> None:

@@ -417,6 +417,13 @@ def cancels_refused_orders(service: Service) -> None:
 
 
 @fault("CANCEL-4")
+def cancels_refused_orders_a_moment_later(service: Service) -> None:
+    """Answers 409 and a fifth of a second later cancels the shipped order anyway."""
+    later = amend.later(service, 0.2)
+    _after_refusal(service, lambda order: later(lambda: service.store.remove([order.id])))
+
+
+@fault("CANCEL-4")
 def reopens_refused_orders(service: Service) -> None:
     """Answers 409 and makes the shipped order pending, so that the next cancel succeeds."""
     _after_refusal(service, lambda order: service.store.change(order.id, status=Status.PENDING))

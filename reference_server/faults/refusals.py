@@ -53,6 +53,21 @@ def cancels_without_a_key_although_it_answers_401(service: Service) -> None:
 
 
 @fault("AUTH-5")
+def cancels_without_a_key_a_moment_later(service: Service) -> None:
+    """Answers 401 to a cancel without a key, and a fifth of a second later cancels the order anyway."""
+    later = amend.later(service, 0.2)
+    inner = service.refuse
+
+    def refuse(request: Request, found: Credentials) -> Response:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        if order and found is MISSING:
+            later(lambda: service.store.cancel(order.id))
+        return inner(request, found)
+
+    service.refuse = refuse
+
+
+@fault("AUTH-5")
 def ships_what_strangers_want_cancelled(service: Service) -> None:
     """Answers 401 to a cancel without a valid key, after which the order counts as shipped."""
     _acts_when(service, MISSING, INVALID, act="ship")

@@ -19,6 +19,7 @@ _ALPHABETS = (
     string.ascii_lowercase + string.digits,
     string.ascii_uppercase + string.digits,
     string.digits + "-.",
+    string.ascii_letters + string.digits + "-_",
     string.digits + "_",
     string.ascii_letters,
     string.ascii_lowercase,

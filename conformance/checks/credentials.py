@@ -93,6 +93,16 @@ NEAR_MISSES = (
     NearMiss("another key of the same length", _cut(0)),
     NearMiss("the key without its prefix", lambda key: _parts(key)[1][1:], "${KEY#*[-_]}"),
     NearMiss("the key with its prefix in the other case", lambda key: _parts(key)[0].swapcase() + _parts(key)[1]),
+    NearMiss(
+        "the key without its hyphens and underscores",
+        lambda key: re.sub("[-_]", "", key),
+        '$(printf %s "$KEY" | tr -d _-)',
+    ),
+    NearMiss(
+        "the key with hyphens and underscores exchanged",
+        lambda key: key.translate(str.maketrans("-_", "_-")),
+        '$(printf %s "$KEY" | tr -- _- -_)',
+    ),
     NearMiss("a name, a colon and the key", lambda key: "x:" + key, "x:${KEY}"),
     NearMiss(
         "the SHA-256 of the key",

@@ -390,6 +390,18 @@ def accepts_any_key_on_cancelling(service: Service) -> None:
 
 
 @fault("AUTH-3")
+def drops_the_hyphens_and_underscores_of_keys(service: Service) -> None:
+    """Compares keys without hyphens and underscores."""
+    amend.accept_keys(service, lambda given, key: given.translate(None, b"-_") == key.translate(None, b"-_"))
+
+
+@fault("AUTH-3")
+def takes_hyphens_of_keys_for_underscores(service: Service) -> None:
+    """Compares keys as if a hyphen were an underscore."""
+    amend.accept_keys(service, lambda given, key: given.replace(b"-", b"_") == key.replace(b"-", b"_"))
+
+
+@fault("AUTH-3")
 def accepts_a_longer_key(service: Service) -> None:
     """Takes whatever begins with the key."""
     amend.accept_keys(service, lambda given, key: given.startswith(key))

@@ -348,6 +348,12 @@ def _number(text: str, otherwise: int) -> int:
 
 
 @fault("LIST-6")
+def goes_on_after_an_id(service: Service) -> None:
+    """Lists only orders whose id is above the one that after says."""
+    _filters(service, ("after",), lambda value, orders: [o for o in orders if not value.isdigit() or o.id > int(value)])
+
+
+@fault("LIST-6")
 def filters_by_status(service: Service) -> None:
     """Lists only orders of the status in the query."""
     _filters(service, ("status",), lambda value, orders: [o for o in orders if o.status.value == value])

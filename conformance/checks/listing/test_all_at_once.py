@@ -46,6 +46,8 @@ QUERIES = (
     "min_quantity=999999999", "quantity_min=999999999", "maxQuantity=-1", "shipped_before=1900-01-01", "before_id=-1",
     # Limits where some services ignore lower ones, and another spelling of true.
     "limit=5", "limit=10", "complete=1",
+    # What comes after the last, where a number is that of an order and not a place.
+    "after=9223372036854775806", "cursor=9223372036854775806",
 )  # fmt: skip
 #: Those that are most often obeyed, tried by themselves: some services obey them only where no unknown one is beside.
 ALONE = (

@@ -19,8 +19,8 @@ _ALPHABETS = (
     string.ascii_lowercase + string.digits,
     string.ascii_uppercase + string.digits,
     string.digits + "-.",
-    string.ascii_letters + string.digits + "-_",
     string.digits + "_",
+    string.digits,
     string.ascii_letters,
     string.ascii_lowercase,
     string.ascii_uppercase,
@@ -66,8 +66,12 @@ def _candidates() -> Iterator[str]:
 
 
 def _forms() -> Iterator[str]:
-    """Beside each candidate one that is no token: its service cannot mind those that are none."""
-    return (form for key in _candidates() if key for form in (key, f"{key[:-1]}|"))
+    """Beside each candidate those with a hyphen at the beginning, within or at the end, and beside each of these one
+    that is no token: its service cannot mind those that are none."""
+    for key in filter(None, _candidates()):
+        parted = (key.replace(key[0], "-"), key.replace(key[len(key) // 2], "-"), f"-{key[1:]}", f"{key[:-1]}-")
+        for form in dict.fromkeys((key, *parted)):
+            yield from (form, f"{form[:-1]}|")
 
 
 #: What was found so far, by the kinds, and the candidates that are left.

@@ -59,7 +59,7 @@ def cancelled(api: Api, orders: Orders) -> Course:
 COURSES: dict[str, Callable[[Api, Orders], Course]] = {
     "cancelling.refused_cancel_has_no_effect_later": refused_without_key,
     "cancelling.refused_order_is_shipped_later": refused_as_shipped,
-    "cancelling.cancelled_order_is_cancelled_later": cancelled,
+    "cancelling.order_is_not_cancelled_a_moment_later": cancelled,
 }
 
 
@@ -114,6 +114,6 @@ def test_refused_order_is_shipped_later(follow: Callable[[], None]) -> None:
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=1)
 @pytest.mark.xdist_group("a moment later")
-def test_cancelled_order_is_cancelled_later(follow: Callable[[], None]) -> None:
+def test_order_is_not_cancelled_a_moment_later(follow: Callable[[], None]) -> None:
     """Cancels an order, and again a moment later: no success."""
     follow()

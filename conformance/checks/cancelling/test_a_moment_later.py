@@ -78,19 +78,21 @@ def follow(
     def run() -> None:
         if already_met:
             return
-        own = COURSES[check_id](api, orders)
-        next(own)
-        beside: dict[str, Course] = {}
-        for other, course in COURSES.items():
-            if other != check_id and target.places_orders:  # a list may have too few
+        begun: dict[str, Course] = {}
+        for each, course in COURSES.items():  # in their order: after a cancel none is placed, which may get its id
+            if each == check_id:
+                begun[each] = course(api, orders)
+                next(begun[each])
+            elif target.places_orders:  # a list may have too few
                 with suppress(verify.Failed, Skipped):
-                    under_way = course(api, orders)
-                    next(under_way)
-                    beside[other] = under_way
+                    beside = course(api, orders)
+                    next(beside)
+                    begun[each] = beside
         moment(MOMENT)
-        for other, under_way in beside.items():
+        own = begun.pop(check_id)
+        for other, beside in begun.items():
             with suppress(verify.Failed, Skipped):
-                next(under_way, None)
+                next(beside, None)
                 met.add(other)
         next(own, None)
 

@@ -64,7 +64,7 @@ class Api:
         body: bytes | None = None,
     ) -> Request:
         """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is. To a
-        query, which the operation does not have, any status is open."""
+        query, which the operation does not have, any status is open. A credential that is a form is the body."""
         credential = credential or self.key
         if credential.form:
             headers, body = (*headers, *FORM), credential.form.encode()

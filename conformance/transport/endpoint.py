@@ -191,7 +191,7 @@ class Endpoint:
         if exchange.trouble not in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
             self._silent[operation] = 0
             self._answered = True
-            self.versions.add(exchange.http_version)
+            self.versions |= {exchange.http_version} - {""}
         elif exchange.started >= self._silent_until[operation]:
             lasting = RESTART if exchange.trouble == Trouble.UNREACHABLE else exchange.seconds
             self._silent_until[operation] = exchange.started + lasting

@@ -60,7 +60,7 @@ class Credential:
     label: str
     headers: Headers = ()
     query: str = ""
-    form: str = ""  # the body of the request
+    form: str = ""  # the body of the request, which is a cancel
     valid: bool = False
     malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
     bulky: bool = False  # makes the request long: limits of size are not shown (section 8)

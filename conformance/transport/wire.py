@@ -415,7 +415,7 @@ class Connection:
             return True
         agreed = not isinstance(self._socket, ssl.SSLSocket) or self._socket.selected_alpn_protocol() is not None
         given_up = self._fresh and not isinstance(error, TimeoutError)
-        return not agreed and given_up and self._endpoint.versions - {""} == {"HTTP/2"}
+        return not agreed and given_up and self._endpoint.versions == {"HTTP/2"}
 
 
 def outgoing(endpoint: Endpoint, request: Request, headers: Headers) -> bytes:

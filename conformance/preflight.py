@@ -29,7 +29,7 @@ TRIES = 3
 FAR = 0.05
 #: Where the service is far away: how many checks are under way at once; or how many independent requests, where one
 #: process runs all checks.
-SIDE_BY_SIDE = 20
+SIDE_BY_SIDE = 24
 #: How many listings tell how long one takes where that varies.
 ALONE = 5
 #: Seconds by which a busy machine may delay that many requests.

@@ -290,7 +290,7 @@ def limited(service: Any, burst: float, rate: float) -> None:
 def test_a_limit_that_only_many_checks_at_once_meet_fails_nobody(tmp_path: Path) -> None:
     """A rate limit is not shown in the contract."""
     service = build(KEY.encode(), faults=[], variants=[])
-    limited(service, burst=20.0, rate=60.0)
+    limited(service, burst=preflight.SIDE_BY_SIDE, rate=60.0)
     with Running(service, states_port=0) as server:
         address = Address(server.base_url, server.states_url, KEY)
         found = run(tmp_path / "many", address, "--only", "HTTP,AUTH-2,CANCEL-7,ERR")

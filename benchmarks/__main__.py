@@ -93,14 +93,14 @@ def line(name: str, figure: Figure) -> str:
 
 def table(known: dict[str, dict[str, object]]) -> str:
     """The figures as Markdown."""
-    rows = ["| figure | measured | aim | details |", "|---|---|---|---|"]
+    rows = ["| name | figure | measured | aim | details |", "|---|---|---|---|---|"]
     for name in MEASURES:
         if name in known:
             each = known[name]
             details = each["details"]
             assert isinstance(details, dict)
             told = "; ".join(f"{key}: {value}" for key, value in details.items())
-            rows.append(f"| {each['says']} | {each['value']} | {each['aim'] or ''} | {told} |")
+            rows.append(f"| {name} | {each['says']} | {each['value']} | {each['aim'] or ''} | {told} |")
     return "\n".join(rows) + "\n"
 
 

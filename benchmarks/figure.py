@@ -26,7 +26,6 @@ LIMIT = 900.0
 class Figure:
     """One figure: a ratio (or a count where nothing can be compared), the most it should be, and what it came from."""
 
-    name: str
     says: str
     value: float
     aim: float | None = None

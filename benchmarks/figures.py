@@ -37,7 +37,6 @@ def overhead(quick: bool) -> Figure:
         )
     details = {"requests": results["run"]["requests"]}
     return Figure(
-        "overhead",
         "standard run, from shell to exit, over a bare loop sending the same requests",
         ratio,
         1.5,
@@ -55,7 +54,6 @@ def large_listing(quick: bool) -> Figure:
     details["time with one broken element"] = _listing(sizes[-1], "broken", rounds=3)["time"]
     details["time with a field of its own in each"] = _listing(sizes[-1], "extended", rounds=3)["time"]
     return Figure(
-        "large listing",
         f"{sizes[-1]:,} orders verified, over json.loads of the same bytes",
         largest["time"],
         1.6,
@@ -84,7 +82,7 @@ def distance(quick: bool) -> Figure:
         near = seconds(lambda: suite(address, folder / "near", "--seed", "1"))
         took = [seconds(lambda: suite(remote, folder, "--seed", seed)) for seed in seeds]  # noqa: B023 - called at once
     details = {"near": round(near, 1), "median": round(statistics.median(took), 1), "seeds": len(seeds)}
-    return Figure("distance", "seconds of a standard run at 100 ms, the slowest", round(max(took), 1), 10, details)
+    return Figure("seconds of a standard run at 100 ms, the slowest", round(max(took), 1), 10, details)
 
 
 def workers(quick: bool) -> Figure:
@@ -102,9 +100,7 @@ def workers(quick: bool) -> Figure:
     speedup = {f"speed-up of -n {count}": round(times[1] / took, 2) for count, took in times.items() if count > 1}
     most = max(times)
     lost = round(times[most] / times[1], 2)
-    return Figure(
-        "workers", f"time of -n {most} over -n 1 at 20 ms", lost, None, {**details, **speedup, "identical": same}
-    )
+    return Figure(f"time of -n {most} over -n 1 at 20 ms", lost, None, {**details, **speedup, "identical": same})
 
 
 def reference_server(quick: bool) -> Figure:
@@ -117,7 +113,7 @@ def reference_server(quick: bool) -> Figure:
             lambda: _converse(ours, ask.encode(), b"404"), lambda: _converse(port, ask.encode(), b"204"), rounds
         )
     rates = {"requests a second": round(REQUESTS / times[0]), "of the bare handler": round(REQUESTS / times[1])}
-    return Figure("reference server", "time for a cancel, over a bare handler of http.server", ratio, None, rates)
+    return Figure("time for a cancel, over a bare handler of http.server", ratio, None, rates)
 
 
 def _converse(port: int, ask: bytes, status: bytes) -> None:
@@ -181,4 +177,4 @@ def selftest(quick: bool) -> Figure:
         matrix = json.loads((folder / "matrix.json").read_text(encoding="utf-8"))
     cases = len(matrix["cases"])
     details = {"cases": cases, "seconds": round(took, 1), "processors": os.cpu_count()}
-    return Figure("selftest", "seconds for each fault and variant", round(took / cases, 3), None, details)
+    return Figure("seconds for each fault and variant", round(took / cases, 3), None, details)

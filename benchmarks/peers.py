@@ -206,7 +206,6 @@ def peers(quick: bool) -> Figure:
         )
     best = max(count for tool, count in right.items() if tool != "this suite")
     return Figure(
-        "peers",
         "faults found and variants left alone by the best peer, over those here",
         round(best / right["this suite"], 3),
         1,

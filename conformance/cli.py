@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from conformance import __version__
 from conformance.ending import ENDING
-from conformance.settings import OPTIONS
+from conformance.settings import OPTIONS, name_of
 from conformance.target import ConfigError
 from conformance.verdict import Exit
 
@@ -169,10 +169,11 @@ def parser() -> Parser:
     run = command("run", "judge one or more targets", _run, RUN_HELP)
     run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
     run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
-    workers = "checks at a time; auto: one per processor (default: 1). Both take 20 where the service is far away"
+    workers = "checks at a time; auto: one per processor (default: 1). Where the service is far away, more in any case"
     run.add_argument("-n", dest="workers", metavar="N|auto", help=workers)
     for flag, arguments in OPTIONS.items():
-        run.add_argument(flag, **{**arguments, **({"default": "reports"} if flag == "--report-dir" else {})})
+        run.add_argument(flag, **arguments)
+    run.set_defaults(report_dir="reports")
 
     served = "serve the reference implementation, an executable example of the contract"
     serve = command("serve", served, _serve, SERVE_HELP)
@@ -331,7 +332,7 @@ def _heed_no_more() -> None:
 
 
 def _values(options: argparse.Namespace) -> dict[str, Any]:
-    names = [flag[2:].replace("-", "_") for flag in OPTIONS]
+    names = [name_of(flag) for flag in OPTIONS]
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 

@@ -24,9 +24,12 @@ from conformance.target import (
     DEFAULT_KEY_VARIABLE,
     DEFAULT_MAX_BODY,
     DEFAULT_TIMEOUT,
+    MAX_BODY,
     MAX_BODY_RANGE,
+    MAX_TIMEOUT,
     MEGABYTE,
     REFERENCE,
+    TIMEOUT_RANGE,
     UNNAMED,
     ConfigError,
     Mode,
@@ -156,10 +159,10 @@ def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, opt
         raise reader.error("bulk_orders", f"is {bulk_orders}; a number from 0 (leaves the check out) to 1000000")
     states = _states(reader, options)
     timeout = reader.take("timeout", (int, float), default=DEFAULT_TIMEOUT)
-    if not 0 < timeout <= 3600:
-        raise reader.error("timeout", f"is {timeout}; a number of seconds above 0, up to 3600")
+    if not 0 < timeout <= MAX_TIMEOUT:
+        raise reader.error("timeout", f"is {timeout}; {TIMEOUT_RANGE}")
     max_body = reader.take("max_body", int, default=DEFAULT_MAX_BODY // MEGABYTE)
-    if not 1 <= max_body <= 4096:
+    if not 1 <= max_body <= MAX_BODY:
         raise reader.error("max_body", f"is {max_body}; {MAX_BODY_RANGE}")
     ca_bundle = reader.take("ca_bundle", str)
     client_cert = reader.take("client_cert", str)

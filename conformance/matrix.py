@@ -90,6 +90,15 @@ class Matrix:
         return [judged for judged in self.judged if not judged.case.requirement]
 
     @property
+    def tally(self) -> tuple[str, str]:
+        """How many faults were caught, and how many variants left alone, of how many."""
+        caught, left_alone = (sum(judged.good for judged in found) for found in (self.faults, self.variants))
+        return (
+            f"{caught} of {len(self.faults)} faults caught",
+            f"{left_alone} of {len(self.variants)} correct variants left alone",
+        )
+
+    @property
     def missed(self) -> list[Judged]:
         """Faults that were not caught, and variants that were not left alone."""
         return [judged for judged in self.judged if not judged.good]
@@ -143,9 +152,8 @@ def complaint(judged: Judged) -> str:
 def text(matrix: Matrix) -> str:
     """The matrix in short, for the console: what was counted, and what is not as it should be."""
     lines = [
-        f"{len(matrix.faults) - sum(not j.good for j in matrix.faults)} of {len(matrix.faults)} faults caught, "
-        f"{sum(j.good for j in matrix.variants)} of {len(matrix.variants)} correct variants left alone, "
-        f"{matrix.further:.2f} further required requirements failed per fault, {matrix.seconds:.0f} s",
+        f"{', '.join(matrix.tally)}, {matrix.further:.2f} further required requirements failed per fault, "
+        f"{matrix.seconds:.0f} s",
     ]
     beside = [judged for judged in matrix.faults if judged.further]
     if beside:
@@ -191,13 +199,11 @@ def as_json(matrix: Matrix) -> str:
 
 def markdown(matrix: Matrix) -> str:
     """The matrix as Markdown, for the documentation. Without times, so that it changes only when a result does."""
-    caught = sum(judged.good for judged in matrix.faults)
     lines = [
         "# Detection matrix",
         "",
-        f"{caught} of {len(matrix.faults)} faults caught; {sum(j.good for j in matrix.variants)} of "
-        f"{len(matrix.variants)} correct variants left alone; {matrix.further:.2f} further required requirements "
-        "failed per fault. Written by `store-orders-conformance selftest`.",
+        f"{'; '.join(matrix.tally)}; {matrix.further:.2f} further required requirements failed per fault. Written by "
+        "`store-orders-conformance selftest`.",
         "",
         "| fault | what it does | breaks | failed beside it |",
         "|---|---|---|---|",

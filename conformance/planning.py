@@ -66,7 +66,7 @@ def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check]) -
         )
     needs = [scaled(check.needs, target) for check in running]
     return (
-        f"Orders wanted from the state provider: {sum(n.pending for n in needs)} pending and "
+        f"Orders wanted from the state provider: at most {sum(n.pending for n in needs)} pending and "
         f"{sum(n.shipped for n in needs)} shipped, in small portions that are given back; chosen ids for "
         f"{sum(n.chosen_ids for n in needs)} checks; an empty store for {sum(n.empty_store for n in needs)}."
     )

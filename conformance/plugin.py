@@ -80,7 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     for flag, arguments in settings.OPTIONS.items():
         # pytest itself and its plugins have options called --strict, --timeout and --base-url.
-        group.addoption(f"--conformance-{flag[2:]}", dest=DEST + flag[2:].replace("-", "_"), **arguments)
+        group.addoption(f"--conformance-{flag[2:]}", dest=DEST + settings.name_of(flag), **arguments)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -441,10 +441,13 @@ class Plugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
         """xdist has lost the worker that ran `crashitem`. Its check has a result all the same."""
-        match = re.fullmatch(r".*test_(\w+)\.py::test_(\w+)\[(.*)\](@.*)?", crashitem)
         self.crashed = True
-        if match is not None and match[3] in self.collections:
-            report.conformance = Report.crashed(f"{match[1]}.{match[2]}", match[3], report.node.gateway.id).to_json()
+        match = re.fullmatch(r".*::test_(\w+)\[(.*)\](@.*)?", crashitem)
+        if match is None or match[2] not in self.collections:
+            return
+        for check in all_checks():
+            if check.id.partition(".")[2] == match[1]:
+                report.conformance = Report.crashed(check.id, match[2], report.node.gateway.id).to_json()
 
     @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:

@@ -119,18 +119,19 @@ def side_by_side(session: Session) -> int:
         several = _several_at_once(seen, together)
         if several is not None:
             break
-    # What answers one at a time, and slowly, would be too late for some of any requests that are sent together.
-    session.client.concurrency.one_by_one = any(exchange.trouble == Trouble.TIMEOUT for exchange in together)
-    if not several and not session.client.concurrency.one_by_one and sum(map(_is_far, together)) > len(together) / 2:
+    if any(exchange.trouble == Trouble.TIMEOUT for exchange in together):
+        # What answers one at a time, and slowly, would be too late for some of any requests that are sent together.
+        session.client.concurrency.one_by_one = True
+        with suppress(ServiceGone):
+            for _ in range(GIVE_UP_AFTER):
+                if client.send(asked).status is not None:
+                    break  # till then it is still at those that nobody waits for any more
+    elif not several and sum(map(_is_far, together)) > len(together) / 2:
         mark = len(session.recorder.exchanges)
         with suppress(ServiceGone):
             for _ in range(ALONE):
                 client.send(asked)
         several = _no_later_than_alone(session.recorder.since(mark), together)
-    with suppress(ServiceGone):
-        for _ in range(GIVE_UP_AFTER if session.client.concurrency.one_by_one else 0):
-            if client.send(asked).status is not None:
-                break  # till then it is still at those that nobody waits for any more
     client.close()
     if not several:
         return 1

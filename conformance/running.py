@@ -116,7 +116,7 @@ def pytest_arguments_for(names: list[str], values: dict[str, Any], workers: str 
     for name in names:
         options += ["--target", name]
     for flag, described in settings.OPTIONS.items():
-        value = values.get(flag[2:].replace("-", "_"))
+        value = values.get(settings.name_of(flag))
         ours = f"--conformance-{flag[2:]}"
         if described.get("action") == "store_true":
             options += [ours] if value else []

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.configuration import Options
 from conformance.contract import catalogue
-from conformance.target import MAX_BODY_RANGE, ConfigError
+from conformance.target import MAX_BODY, MAX_BODY_RANGE, MAX_TIMEOUT, TIMEOUT_RANGE, ConfigError
 
 BUDGETS = ("quick", "standard", "thorough")
 
@@ -69,6 +69,11 @@ class Settings:
     report_dir: Path | None
 
 
+def name_of(flag: str) -> str:
+    """The name by which argparse has the value of an option: `max_body` for `--max-body`."""
+    return flag.removeprefix("--").replace("-", "_")
+
+
 def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     """The settings that `values` (by option name, as argparse has them) amount to. Raises ConfigError."""
     everything = frozenset(catalogue.load().requirements)
@@ -79,13 +84,13 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
         flags = "--only and --skip together leave" if values.get("only") else "--skip leaves"
         raise ConfigError(f"{flags} no requirement: nothing would be checked")
     for flag in OPTIONS:
-        if values.get(flag[2:].replace("-", "_")) == "":  # else the run would do without: be of another target, say
+        if values.get(name_of(flag)) == "":  # else the run would do without: be of another target, say
             raise ConfigError(f"{flag} is empty; give it a value, or leave it out (is a variable not set?)")
     timeout = values.get("timeout")
-    if timeout is not None and not 0 < timeout <= 3600:
-        raise ConfigError(f"--timeout {timeout:g}: a number of seconds above 0, up to 3600")
+    if timeout is not None and not 0 < timeout <= MAX_TIMEOUT:
+        raise ConfigError(f"--timeout {timeout:g}: {TIMEOUT_RANGE}")
     max_body = values.get("max_body")
-    if max_body is not None and not 1 <= max_body <= 4096:
+    if max_body is not None and not 1 <= max_body <= MAX_BODY:
         raise ConfigError(f"--max-body {max_body}: {MAX_BODY_RANGE}")
     seed = values.get("seed")
     if seed is not None and not 0 <= seed < 2**63:

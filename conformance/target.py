@@ -17,8 +17,10 @@ DEFAULT_TIMEOUT = 10.0
 MEGABYTE = 1_000_000
 #: Bytes of a body, as received and once decompressed: room for some 150,000 orders.
 DEFAULT_MAX_BODY = 20 * MEGABYTE
-#: What the option says of the values that it takes.
-MAX_BODY_RANGE = "a whole number of megabytes from 1 to 4096"
+#: Most seconds, and most megabytes of a body, that a target may ask for.
+MAX_TIMEOUT, MAX_BODY = 3600, 4096
+TIMEOUT_RANGE = f"a number of seconds above 0, up to {MAX_TIMEOUT}"
+MAX_BODY_RANGE = f"a whole number of megabytes from 1 to {MAX_BODY}"
 
 
 class ConfigError(Exception):

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from statistics import median
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -391,7 +392,7 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
 def _spread(values: list[float]) -> dict[str, float]:
     ordered = sorted(values)
     return {
-        "median": round(ordered[len(ordered) // 2], 4),
+        "median": round(median(ordered), 4),
         "p95": round(ordered[int(len(ordered) * 0.95)], 4),
         "max": round(ordered[-1], 4),
     }

@@ -147,11 +147,14 @@ def step(answer: Answer, expected: int, owner: str) -> None:
 
 
 def refusal(answer: Answer) -> bool:
-    """Whether a request was refused for its credential: 401; or 400 where that is malformed (RFC 6750 section 3.1), 400
-    or what says "too long" (413, 414, 431: RFC 9110 section 15.5, RFC 6585 section 5), or a connection closed, where it
-    makes the request long, any client error where it is in the query or the body, for which the operation defines
-    nothing, or there, too, a connection closed. What only a cancel with the key is answered is none. Raises like
-    `settled`."""
+    """Whether a request was refused for its credential, which is any of these. Raises like `settled`.
+
+    any credential              401
+    one malformed, or long      400, 413, 414 and 431, too (RFC 6750 section 3.1; RFC 9110 section 15.5; RFC 6585
+                                section 5)
+    in the query or the body    any 4xx that the operation does not list, too, since it defines nothing there
+    long, or in the body        a connection closed before the answer, too
+    """
     who = answer.request.credential
     if (who.long or who.form) and answer.exchange.trouble == Trouble.BROKEN:
         return True
@@ -272,11 +275,11 @@ def nothing_left_out(
     if lacking:
         other = anew().listing if anew is not None else None
         kept = other is not None and not left_out(steady, other)
+        others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         why = "; with a new parameter beside it all are there, so this may be an older listing" if kept else ""
         raise Failed(
             f"all orders in spite of ?{answer.request.query}, since filtering and pagination are not supported",
-            f"{found.size}, without order {min(lacking)} and {len(lacking) - 1} others that were "
-            f"listed before and after{why}",
+            f"{found.size}, without order {min(lacking)}{others}, listed before and after{why}",
             answer,
         )
 

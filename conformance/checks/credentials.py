@@ -168,14 +168,14 @@ def near_misses(key: str) -> list[Credential]:
     """Invalid keys close to `key`, each different from it and from the others. Malformed are those that are no token,
     unless the key is none either: its service cannot mind. What may be read as the key itself is none of them: base64
     with its padding, or with one character left over, where the key is a JSON web token."""
-    made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
+    made = _made(key)
     same = {key}
     if is_jwt(key):
         whole = len(key.rpartition(".")[2]) % 4 == 0  # as with RSA of 3072 bits: decoders drop what is too little for 8
         same |= {f"{key}=", f"{key}x"} if whole else {f"{key}="}
     return [
         bearer(token, miss.label, miss.shell, malformed=is_token(key) and not is_token(token), bulky=miss.bulky)
-        for token, miss in reversed(made.items())
+        for token, miss in made.items()
         if token and token not in same
     ]
 
@@ -356,5 +356,10 @@ def header_names(key: str) -> list[Credential]:
 
 def secrets(key: str) -> dict[str, str]:
     """Everything made from `key` that must show nowhere, with the label that stands for it."""
-    found = {miss.change(key): f"<{miss.label}>" for miss in NEAR_MISSES}
-    return {value: label for value, label in found.items() if value and value != key}
+    return {value: f"<{miss.label}>" for value, miss in _made(key).items() if value and value != key}
+
+
+def _made(key: str) -> dict[str, NearMiss]:
+    """What the near misses make of `key`. Where several make the same, it is the first's, in the place of the last."""
+    made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
+    return dict(reversed(made.items()))

@@ -256,7 +256,7 @@ class Made:
 
 
 def _text(value: object) -> str:
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def topic_of(segment: str) -> str:

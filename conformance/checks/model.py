@@ -16,7 +16,7 @@ Pure: steps and statuses in, requirement ids out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -63,20 +63,16 @@ class Row:
     """What cancelling an order in some state is answered, the state after it, and the requirement that says so."""
 
     statuses: frozenset[int]
+    expected: str  # the statuses, in words
     after: State
     owner: str
 
-    @property
-    def expected(self) -> str:
-        """The statuses in words."""
-        return str(*self.statuses) if len(self.statuses) == 1 else "no success, but a 4xx"
-
 
 CANCELLING = {
-    State.PENDING: Row(frozenset({204}), State.CANCELLED, "CANCEL-1"),
-    State.SHIPPED: Row(frozenset({409}), State.SHIPPED, "CANCEL-3"),
-    State.CANCELLED: Row(frozenset(range(400, 500)), State.CANCELLED, "CANCEL-6"),
-    State.ABSENT: Row(frozenset({404}), State.ABSENT, "CANCEL-5"),
+    State.PENDING: Row(frozenset({204}), "204", State.CANCELLED, "CANCEL-1"),
+    State.SHIPPED: Row(frozenset({409}), "409", State.SHIPPED, "CANCEL-3"),
+    State.CANCELLED: Row(frozenset(range(400, 500)), "no success, but a 4xx", State.CANCELLED, "CANCEL-6"),
+    State.ABSENT: Row(frozenset({404}), "404", State.ABSENT, "CANCEL-5"),
 }
 LISTED = frozenset({State.PENDING, State.SHIPPED})
 
@@ -104,9 +100,9 @@ def cause(before: Sequence[Step], order: str, state: State) -> str:
     return CANCELLING[state].owner
 
 
-def refusal_of_the_key(before: Sequence[Step]) -> str:
-    """The requirement that is broken by a 401 to the valid key."""
-    return "AUTH-6" if any(step.kind is Kind.KEYLESS for step in before) else "AUTH-1"
+def refusal_of_the_key(before: Collection[Kind]) -> str:
+    """The requirement that is broken by a 401 to the valid key, after steps of these kinds."""
+    return "AUTH-6" if Kind.KEYLESS in before else "AUTH-1"
 
 
 def _steps(text: str) -> tuple[Step, ...]:

@@ -92,13 +92,14 @@ class Search:
             self._one_by_one()
         else:
             suspect = self._side_by_side([*model.TOURS, *self._made_up, *self._over_one_connection])
-            lasting = isinstance(suspect, Wrong) and suspect.lasting
-            if suspect is not None and not lasting:
+            if isinstance(suspect, Wrong) and suspect.lasting:
+                self.wrong = suspect
+            elif suspect is not None:  # it may be that walks were in each other's way
                 self.judged.clear()
                 self._absent = []
                 self._one_by_one()
-            if self.wrong is None and isinstance(suspect, Wrong):
-                self.wrong = suspect
+                if self.wrong is None and isinstance(suspect, Wrong):
+                    self.wrong = suspect
         if self.wrong is not None and not self.wrong.lasting:
             self._left = 0 if self._static else self._budget.shortening
             model.shortened(self.wrong.steps, partial(self.walk, kept=self.wrong.kept))
@@ -211,8 +212,8 @@ class Search:
         try:
             self._send_together([(walk, step)])
         except Wrong as wrong:
-            if self.wrong is None or wrong.lasting:
-                self._left = 0 if self._static or wrong.lasting else self._budget.shortening
+            if wrong.lasting:
+                self._left = 0
             if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
                 self.wrong = wrong
             return wrong

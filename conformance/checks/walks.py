@@ -258,7 +258,7 @@ class Walk:
             if answer.request.credential.valid:
                 if answer.status == 401:
                     self._key_refused(label, before, answer)
-                self.judged |= {"AUTH-1", model.refusal_of_the_key(before)}
+                self.judged |= {"AUTH-1", model.refusal_of_the_key({step.kind for step in before})}
             if verify.unlisted(answer):
                 raise verify.Inconclusive(
                     f"{answer.exchange.line} answered {answer.exchange.received}, which its operation does not list",
@@ -271,10 +271,9 @@ class Walk:
         self.trail.append(Sent(f"{label} again", again, aside=True))
         self.trail.append(Sent("list, to see whether the key is refused there too", elsewhere, aside=True))
         lasting = again.status == elsewhere.status == 401
-        elsewhere_keyless = lasting and Kind.KEYLESS in self._kinds
-        spent = (*((Step(Kind.KEYLESS, (model.ABSENT_NAME,)),) if elsewhere_keyless else ()), *before)
+        kinds = {step.kind for step in before} | (self._kinds if lasting else set())
         steady = again.status == 401 or self.connection is not None  # repeated over another one
-        owner = model.refusal_of_the_key(spent) if steady else "AUTH-1"
+        owner = model.refusal_of_the_key(kinds) if steady else "AUTH-1"
         raise Wrong(owner, "the valid key accepted", verify.describe(answer), self, lasting=lasting)
 
     def conclude(self) -> list[Answer]:

@@ -116,7 +116,7 @@ Row = TypeVar("Row", Requirement, Observation, Undecidable)
 def parse(text: bytes) -> Catalogue:
     """The catalogue in `text`, a TOML document of [[requirement]], [[observation]] and [[undecidable]] tables.
 
-    Raises CatalogueError naming the row and what is wrong with it.
+    Raises CatalogueError naming the row and what is wrong with it, and TOMLDecodeError for what is no TOML.
     """
     document = tomllib.loads(text.decode())
     unknown = document.keys() - {"requirement", "observation", "undecidable"}
@@ -149,9 +149,10 @@ def _row(kind: type[Row], table: dict[str, Any]) -> Row:
     label = table.get("id") or table.get("topic") or table.get("statement") or table
     names = {field.name for field in fields(kind)}
     needed = {field.name for field in fields(kind) if field.default is MISSING}
-    if not needed <= table.keys() <= names:
-        odd = sorted((needed - table.keys()) | (table.keys() - names))
-        raise CatalogueError(f"{label}: unknown or missing key {odd[0]!r}")
+    if missing := sorted(needed - table.keys()):
+        raise CatalogueError(f"{label}: lacks the key {missing[0]!r}")
+    if unknown := sorted(table.keys() - names):
+        raise CatalogueError(f"{label}: unknown key {unknown[0]!r}; the keys are {', '.join(sorted(names))}")
     if kind is Requirement:
         table = {**table, "needs": tuple(table["needs"]), "rests_on": tuple(table.get("rests_on", ()))}
         if not re.fullmatch(r"[A-Z]+-[1-9][0-9]*", table["id"]):

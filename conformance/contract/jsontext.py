@@ -128,7 +128,8 @@ def values(value: object) -> Iterator[object]:
 
 
 def type_name(value: object) -> str:
-    """What JSON calls the type of `value`: null, boolean, number, string, array or object."""
+    """What JSON calls the type of `value`: null, boolean, number, string, array or object; `integer` for a number that
+    was written as one."""
     if value is None:
         return "null"
     if isinstance(value, bool):

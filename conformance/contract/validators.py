@@ -16,13 +16,12 @@ from conformance.contract.jsontext import INT64, Number, integer, type_name
 def shown(value: object, limit: int = 80) -> str:
     """`value` as a message quotes it, cut to `limit` characters: a number as it was written, bytes as the text that
     they are, else a Python literal."""
-    words = {True: "true", False: "false"}
     if isinstance(value, bytes):
         text = repr(value[:limit].decode("utf-8", "backslashreplace"))
         return text if len(value) <= limit else f"{text[:limit]}… ({len(value)} bytes)"
     if isinstance(value, str) and len(value) > limit:  # spelt out no further than needed: it may be megabytes
         return f"{value[:limit]!r}"[:limit] + f"… ({len(value)} characters)"
-    text = words[value] if isinstance(value, bool) else value.text if isinstance(value, Number) else repr(value)
+    text = str(value).lower() if isinstance(value, bool) else value.text if isinstance(value, Number) else repr(value)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 

@@ -11,7 +11,6 @@ The messages to the state provider are evidence too: they stand in `_messages`, 
 from __future__ import annotations
 
 import base64
-import io
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -79,13 +78,12 @@ def render(run: Run) -> str:
 
 def lines(run: Run) -> Iterator[str]:
     """The same line by line: there may be a hundred megabytes of it."""
-    written = io.StringIO()
-    creator = harfile.Creator("store-orders-conformance", run.suite_version)
-    with harfile.HarFile.open(written, creator=creator, comment=f"{run.target}: {run.base_url}"):
-        pass
-    log = json.loads(written.getvalue())["log"]
-    del log["entries"]
-    log["_messages"] = list(run.messages)
+    log = {
+        "version": "1.2",
+        "creator": {"name": "store-orders-conformance", "version": run.suite_version},
+        "comment": f"{run.target}: {run.base_url}",
+        "_messages": list(run.messages),
+    }
     yield f'{{"log": {_line(log)[:-1]}, "entries": [\n'
     first: dict[str, int] = {}  # long bodies, and which exchange shows each
     for place, exchange in enumerate(run.exchanges, 1):
@@ -104,9 +102,11 @@ def _line(data: dict[str, Any]) -> str:
 
 def _entry(exchange: Exchange, first: dict[str, int]) -> dict[str, Any]:
     milliseconds = round(exchange.seconds * 1000, 3)
-    response = _response(exchange, first).asdict()
-    if (shown_by := first.get(exchange.body, exchange.number)) != exchange.number:
-        response["content"]["_body_of"] = shown_by
+    shown_by = first.setdefault(exchange.body, exchange.number) if len(exchange.body) >= _LONG else exchange.number
+    again = shown_by if shown_by != exchange.number else None
+    response = _response(exchange, again).asdict()
+    if again is not None:
+        response["content"]["_body_of"] = again
     return {
         "startedDateTime": datetime.fromtimestamp(exchange.started, UTC).isoformat(),
         "time": milliseconds,
@@ -160,26 +160,24 @@ def _request(exchange: Exchange) -> harfile.Request:
     )
 
 
-def _response(exchange: Exchange, first: dict[str, int]) -> harfile.Response:
+def _response(exchange: Exchange, again: int | None) -> harfile.Response:
+    """The answer; without its body where that of the exchange `again` is the same."""
     return harfile.Response(
         status=exchange.status or 0,
         statusText=exchange.reason,
         httpVersion=exchange.http_version,
         headers=_records(exchange.headers),
-        content=_content(exchange, first),
+        content=_content(exchange, again),
         redirectURL=_field(exchange.headers, "location"),
         comment=exchange.received if exchange.status is None else None,
     )
 
 
-def _content(exchange: Exchange, first: dict[str, int]) -> harfile.Content:
+def _content(exchange: Exchange, again: int | None) -> harfile.Content:
     body: str | None = exchange.body
     encoding = note = None
-    if (
-        len(exchange.body) >= _LONG
-        and (shown_by := first.setdefault(exchange.body, exchange.number)) != exchange.number
-    ):
-        body, note = None, f"the same body as in exchange {shown_by}"
+    if again is not None:
+        body, note = None, f"the same body as in exchange {again}"
     elif not exchange.body.isascii():
         try:
             exchange.body.encode()

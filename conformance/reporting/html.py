@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from math import log10
+from math import ceil, floor, log10
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
@@ -300,8 +300,8 @@ def _plot(run: Run) -> Plot | None:
         return None
     answered = answered[:: max(1, len(answered) // _POINTS)]
     exponents = [log10(max(1000 * exchange.seconds, 0.1)) for exchange in answered]
-    low = min(0, int(min(exponents) // 1))
-    top = max(low + 1, int(-(-max(exponents) // 1)))
+    low = min(0, floor(min(exponents)))
+    top = max(low + 1, ceil(max(exponents)))
 
     def across(milliseconds: float) -> float:
         return round(24 + 590 * (log10(max(milliseconds, 10**low)) - low) / (top - low), 1)

@@ -53,7 +53,7 @@ def code(text: str) -> str:
     shown = visible(text)
     if not shown.strip():
         return "*empty*"
-    ticks = _longer_than_any("`", shown)
+    ticks = _backticks(shown)
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
 
@@ -66,7 +66,7 @@ def prose(text: str) -> str:
 
 def fence(text: str, language: str) -> list[str]:
     """`text` as a fenced block that it cannot end."""
-    ticks = _longer_than_any("`", text, at_least=3)
+    ticks = _backticks(text, at_least=3)
     return [f"{ticks}{language}", visible(text, keep="\n"), ticks]
 
 
@@ -75,9 +75,9 @@ def _escaped(text: str) -> str:
     return text.replace("@", "@<!-- -->").replace("://", ":<!-- -->//")
 
 
-def _longer_than_any(character: str, text: str, at_least: int = 1) -> str:
-    runs = [len(match) for match in re.findall(f"{re.escape(character)}+", text)]
-    return character * max([at_least, *(length + 1 for length in runs)])
+def _backticks(text: str, at_least: int = 1) -> str:
+    """More backticks than `text` has in a row."""
+    return "`" * max([at_least, *(len(run) + 1 for run in re.findall("`+", text))])
 
 
 def _heading(result: RequirementResult) -> str:

@@ -1,4 +1,4 @@
-"""The state-provider protocol: over HTTP, as a command, or as static lists.
+"""The state-provider protocol: over HTTP, or as a command.
 
 The interface of the service has no way to place an order, so the orders come from the target's owner. One message sets
 a state up and answers with the ids of its orders, another tears it down; modelled on Pact's provider states.

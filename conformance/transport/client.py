@@ -73,7 +73,8 @@ class Client:
                     attempts += threads.map(partial(self._attempts, crowded=True), rest)
             else:
                 tried = self._threads.map(partial(self._attempts, crowded=True), rest[: self.concurrency.at_most])
-                settled = [self._alone(tries) if tries else tries for tries in list(tried)]
+                together = list(tried)  # all of them, before any is sent again alone
+                settled = [self._alone(tries) for tries in together]
                 self.concurrency.narrow(answer.exchange for tries in settled for answer in tries)
                 attempts += settled
         self.keep(*(answer for tries in attempts for answer in tries))
@@ -121,6 +122,7 @@ class Client:
         """Have so many independent requests in flight at once."""
         self._threads.shutdown()
         self._threads = ThreadPoolExecutor(together, thread_name_prefix="send")
+        self.concurrency.together = together
 
     def close(self) -> None:
         """Close what is open."""
@@ -148,9 +150,9 @@ class Client:
     def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
         """`tries`, and where the last of a request was one too many at once, those of the same request without others.
         From then on they are sent one by one. A cancel with the key is not sent again: it may have been done."""
-        last = tries[-1]
-        if not too_many(last.exchange):
+        if not tries or not too_many(tries[-1].exchange):
             return tries
+        last = tries[-1]
         self.concurrency.one_by_one = True
         if last.request.method != "GET" and last.request.credential.valid:
             return tries

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from conformance.transport.evidence import Exchange
 
-#: Independent requests in flight at once.
+#: Independent requests in flight at once, unless there are to be more.
 TOGETHER = 8
 #: While a service answers within so many seconds, independent requests are sent one by one: handing them to threads
 #: and back would take longer than waiting for the answer.
@@ -24,7 +24,8 @@ class Concurrency:
         self.one_by_one = False  # whether it is never to be sent several
         self.near = False  # whether its last answer came at once
         self._largest = 0  # bytes of its largest body
-        self.at_most: int | None = None  # how many independent ones may leave together, once a limit has shown
+        self.together = TOGETHER  # how many independent ones may be in flight
+        self.at_most: int | None = None  # how many of those may leave together, once a limit has shown
 
     def alone(self, count: int, *, at_once: bool) -> bool:
         """Whether the first of `count` requests goes alone: in whatever way takes least time, or, where it matters that
@@ -45,4 +46,4 @@ class Concurrency:
         """Have half as many leave together where one of these was answered 429, in the end one: the limit may be on
         those at once, and whoever meets it is told to wait for seconds."""
         if any(exchange.status == 429 for exchange in together):
-            self.at_most = max(1, (self.at_most or TOGETHER) // 2)
+            self.at_most = max(1, (self.at_most or self.together) // 2)

@@ -109,7 +109,7 @@ class Endpoint:
         self._silent: Counter[str] = Counter()
         self._silent_in_all: Counter[str] = Counter()
         self._silent_until: defaultdict[str, float] = defaultdict(float)  # when the last that counts was given up
-        self.gone: dict[str, str] = {}  # by operation that was silent, why the run stops asking for it
+        self.gone: dict[str, str] = {}  # by operation that was silent, what is said once the run stops asking for it
         self._answered = False  # whether there was ever an answer
         self.versions: set[str] = set()  # the versions of HTTP that it answered in
 

@@ -232,18 +232,15 @@ class Connection:
             self.close()
         self._fresh = self._socket is None
         self._released = self._heard = False
-        patient = self._deadline
+        connected_by = self._deadline if within is None else min(self._deadline, time.monotonic() + within)
         try:
             if self._socket is None:
-                if within is not None:
-                    self._deadline = min(patient, time.monotonic() + within)
-                self._socket = self._connect()
-            self._deadline = patient
-            self._socket.settimeout(self._left())
+                self._socket = self._connect(connected_by)
+            self._socket.settimeout(_left(self._deadline))
             self._socket.sendall(message[:-2])
         except OSError as error:
             self._trouble(error)
-            if self._socket is None and self._deadline < patient and isinstance(error, TimeoutError):
+            if connected_by < self._deadline and isinstance(error, TimeoutError) and time.monotonic() < self._deadline:
                 self._answer.exchange.trouble = Trouble.WAITING
                 self._answer.exchange.detail = f"no connection within {within:g} s, while others wait for their end"
 
@@ -265,7 +262,7 @@ class Connection:
         try:
             if not self._fresh and not self._is_open():
                 raise ConnectionResetError("the connection was closed before the end of the request")
-            self._socket.settimeout(self._left())
+            self._socket.settimeout(_left(self._deadline))
             self._socket.sendall(self._held)
             self._released = True
         except OSError as error:
@@ -301,29 +298,23 @@ class Connection:
             raise RuntimeError("prepare a request first")
         return self._pending
 
-    def _left(self) -> float:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        return left
-
-    def _connect(self) -> socket.socket:
+    def _connect(self, deadline: float) -> socket.socket:
         endpoint = self._endpoint
         if endpoint.target.proxy:
-            connected = self._tunnel(endpoint.target.proxy)
+            connected = self._tunnel(endpoint.target.proxy, deadline)
         else:
-            connected = socket.create_connection((endpoint.host, endpoint.port), self._left())
+            connected = socket.create_connection((endpoint.host, endpoint.port), _left(deadline))
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if endpoint.scheme == "https":
             return endpoint.raw_ssl_context.wrap_socket(connected, server_hostname=endpoint.host)
         return connected
 
-    def _tunnel(self, proxy: str) -> socket.socket:
+    def _tunnel(self, proxy: str, deadline: float) -> socket.socket:
         """A connection to the service through a forward proxy (RFC 9110 section 9.3.6). Raises OSError."""
         parts = urlsplit(proxy)
         there = host_and_port(self._endpoint.host, self._endpoint.port)
         try:
-            connected = socket.create_connection((parts.hostname or "", port_of(parts)), self._left())
+            connected = socket.create_connection((parts.hostname or "", port_of(parts)), _left(deadline))
         except TimeoutError:
             raise
         except OSError as error:
@@ -332,7 +323,7 @@ class Connection:
         try:
             connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
             while b"\r\n\r\n" not in head and len(head) < 65536:
-                connected.settimeout(self._left())
+                connected.settimeout(_left(deadline))
                 received = connected.recv(1)  # no byte more than the head: what follows is the service's
                 if not received:
                     break
@@ -368,7 +359,7 @@ class Connection:
             return b""
         data, self._ahead = self._ahead, b""
         if not data:
-            self._socket.settimeout(self._left())
+            self._socket.settimeout(_left(self._deadline))
             data = self._socket.recv(65536)
         self._heard = self._heard or bool(data)
         return data
@@ -378,7 +369,7 @@ class Connection:
         rest, self._ahead = self._ahead, b""
         try:
             while self._socket is not None and len(rest) < 4096:
-                self._socket.settimeout(min(QUIET, self._left()))
+                self._socket.settimeout(min(QUIET, _left(self._deadline)))
                 chunk = self._socket.recv(4096)
                 if not chunk:
                     break
@@ -416,6 +407,14 @@ class Connection:
         agreed = not isinstance(self._socket, ssl.SSLSocket) or self._socket.selected_alpn_protocol() is not None
         given_up = self._fresh and not isinstance(error, TimeoutError)
         return not agreed and given_up and self._endpoint.versions == {"HTTP/2"}
+
+
+def _left(deadline: float) -> float:
+    """The seconds till then. Raises TimeoutError where there are none."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
 
 
 def outgoing(endpoint: Endpoint, request: Request, headers: Headers) -> bytes:

@@ -75,12 +75,11 @@ def test_who_takes_no_further_connection_is_sent_whole_requests(monkeypatch: pyt
     connect = wire.Connection._connect
     made: list[wire.Connection] = []
 
-    def third_waits(connection: wire.Connection) -> Any:
+    def third_waits(connection: wire.Connection, deadline: float) -> Any:
         made.append(connection)
         if len(made) == 3:
-            connection._deadline -= 60
             raise TimeoutError
-        return connect(connection)
+        return connect(connection, deadline)
 
     monkeypatch.setattr(wire.Connection, "_connect", third_waits)
     with serving(NOT_FOUND) as service, session(service.base_url) as opened:

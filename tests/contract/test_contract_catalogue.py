@@ -51,9 +51,9 @@ def test_a_row_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (table(severity='"high"'), "AUTH-1: unknown or missing key 'severity'"),
-        (table(why=None), "AUTH-1: unknown or missing key 'why'"),
-        (table(needs=None), "AUTH-1: unknown or missing key 'needs'"),
+        (table(severity='"high"'), "AUTH-1: unknown key 'severity'; the keys are"),
+        (table(why=None), "AUTH-1: lacks the key 'why'"),
+        (table(needs=None), "AUTH-1: lacks the key 'needs'"),
         (table(level='"optional"'), "AUTH-1: unknown level 'optional'"),
         (table(level='"Required"'), "AUTH-1: unknown level 'Required'"),
         (table(needs='["a miracle"]'), "AUTH-1: a need is one of absent ids, pending orders,"),
@@ -69,9 +69,9 @@ def test_a_row_is_read() -> None:
             "AUTH-1: rests on itself in the end",
         ),
         (table("requirements"), "unknown table 'requirements'"),
-        ('[[observation]]\ntopic = "a"\nsection = "1"\n', "a: unknown or missing key 'title'"),
+        ('[[observation]]\ntopic = "a"\nsection = "1"\n', "a: lacks the key 'title'"),
         ('[[observation]]\ntopic = "a"\nsection = "1"\ntitle = "t"\n' * 2, "a: appears twice"),
-        ('[[undecidable]]\nsection = "1"\nstatement = "s"\n', "s: unknown or missing key 'reason'"),
+        ('[[undecidable]]\nsection = "1"\nstatement = "s"\n', "s: lacks the key 'reason'"),
     ],
 )
 def test_loading_is_strict(text: str, said: str) -> None:

@@ -19,9 +19,9 @@ from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
 
-#: Refusals in a row after which the valid key must still be good.
-MANY = 20
-#: How many of them must be refused before one that is accepted can be blamed on the refusals.
+#: Refusals in a row after which the valid key must still be good: with a wrong key, and then without one.
+WRONG, KEYLESS = 20, 10
+#: How many of each must be refused before one that is accepted can be blamed on the refusals.
 FEW = 8
 #: How often something is tried again that may fail only now and then.
 TRIES = 4
@@ -136,7 +136,7 @@ def test_refusals_do_not_add_up(api: Api) -> None:
         )
     verify.step(before[0], 200, "LIST-1")
     wrong = credentials.bearer("not-the-key", "the word 'not-the-key'", "not-the-key")
-    for who, more in ((wrong, MANY - FEW), (NOBODY, MANY // 2 - FEW)):
+    for who, more in ((wrong, WRONG - FEW), (NOBODY, KEYLESS - FEW)):
         for answer in filterfalse(turned_away, api.send_all([api.ask_list(who)] * FEW, at_once=True)):
             verify.step(answer, 401, "AUTH-2 or AUTH-3")
         for answer in api.send_all([api.ask_list(who)] * more):
@@ -145,5 +145,5 @@ def test_refusals_do_not_add_up(api: Api) -> None:
     if verify.settled(answer).status != 200:
         verify.not_sporadic(answer, 200)
         raise verify.Failed(
-            "the valid key accepted as before", f"{verify.describe(answer)} after {MANY + MANY // 2} refusals", answer
+            "the valid key accepted as before", f"{verify.describe(answer)} after {WRONG + KEYLESS} refusals", answer
         )

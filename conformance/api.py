@@ -176,6 +176,11 @@ class Orders:
         self._leases = leases
         self._api = api
 
+    @property
+    def has_shipped(self) -> str:
+        """Why a shipped order is to be refused, for the message where it was not."""
+        return self._leases.has_shipped
+
     def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
         """That many pending and shipped orders; with `looked_for` they are first looked for in the listing."""
         try:

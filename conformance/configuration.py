@@ -111,7 +111,7 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
         if not path.exists():
             return {}, None
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); check the path given with --config") from None
     except UnicodeDecodeError:
@@ -272,7 +272,7 @@ def _printing(file: str) -> str:
 
 def _key_in_file(reader: Table, file: str) -> str:
     try:
-        value = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        value = Path(file).expanduser().read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise reader.error("api_key_file", f"{file} cannot be read ({error}); check the path") from None
     if not value:

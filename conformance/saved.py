@@ -10,6 +10,7 @@ from conformance.files import replace
 from conformance.reporting import comparison, har, results
 from conformance.reporting.run import Run
 from conformance.target import ConfigError
+from conformance.terminal import tell
 from conformance.writing import write
 
 
@@ -45,7 +46,7 @@ def compare(paths: list[Path], folder: Path | None) -> int:
         more = comparison.matrix(runs)
         text = comparison.matrix_text(more)
         markdown, html = comparison.matrix_markdown(more), comparison.matrix_html(more)
-    print(text)
+    tell(text)
     if folder is not None:
         _write(folder, {"comparison.md": markdown, "comparison.html": html})
     return 1 if regressed else 0
@@ -67,7 +68,7 @@ def report(path: Path, folder: Path | None) -> int:
         write(run, target, named)
     except OSError as error:
         raise ConfigError(f"{target}: cannot be written to ({error.strerror})") from None
-    print(f"Reports: {target}")
+    tell(f"Reports: {target}")
     return 0
 
 
@@ -84,4 +85,4 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
             replace(folder / name, text.encode())
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written to ({error.strerror})") from None
-    print(f"Written to {folder}")
+    tell(f"Written to {folder}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from typing import IO
 
 from rich import console
 
@@ -14,6 +16,18 @@ class Console(console.Console):
     def on_broken_pipe(self) -> None:
         """Print no more, here or elsewhere to the same stream."""
         self.quiet = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.file.fileno())
-        os.close(nowhere)
+        _silence(self.file)
+
+
+def tell(text: str) -> None:
+    """Print a line on standard output as it is; nothing once its reader has left, as `Console` does."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _silence(sys.stdout)
+
+
+def _silence(stream: IO[str]) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

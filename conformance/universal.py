@@ -355,8 +355,11 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     error_fields: set[str] = set()
     seconds: defaultdict[str, list[float]] = defaultdict(list)
     limited: list[int] = []
+    closed: list[int] = []
     read: set[tuple[int, str]] = set()
     for exchange in exchanges:
+        if exchange.trouble == Trouble.DROPPED:
+            closed.append(exchange.number)
         if exchange.status is None:
             continue
         versions[exchange.http_version] += 1
@@ -378,6 +381,9 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
             error_fields.update(body)
         elif exchange.status == 200 and isinstance(body, list):
             order_fields.update(*(order for order in body if isinstance(order, dict)))
+    limits = {"answers with 429 or 503": len(limited)}
+    if closed:
+        limits["closed without an answer among other requests"] = len(closed)
     return {
         "HTTP version": (dict(versions), []),
         "compression": (dict(codings), []),
@@ -385,7 +391,7 @@ def facts(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
         "further Order fields": (sorted(order_fields.difference(ORDER_FIELDS)), []),
         "further Error fields": (sorted(error_fields.difference(ERROR_FIELDS)), []),
         "response times": ({name: _spread(found) for name, found in sorted(seconds.items())}, []),
-        "rate limiting": ({"answers with 429 or 503": len(limited)}, limited[:10]),
+        "rate limiting": (limits, [*limited[:10], *closed[:10]]),
     }
 
 

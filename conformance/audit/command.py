@@ -20,6 +20,7 @@ from conformance.reporting import har, outline, results
 from conformance.reporting.run import Circumstances, Run
 from conformance.reporting.text import plural, visible
 from conformance.target import ConfigError
+from conformance.terminal import tell
 from conformance.transport.evidence import Exchange
 from conformance.writing import WRITERS
 
@@ -159,14 +160,14 @@ def _say(stated: Run, problems: list[str]) -> None:
     if not problems:
         checks = plural(sum(map(len, stated.circumstances.order)) if stated.circumstances else 0, "check")
         recorded = plural(len(stated.exchanges), "recorded exchange")
-        print(f"{visible(stated.target)}: {outline.headline(stated)}")
-        print(f"Borne out: {checks} run again on {recorded} come to every status and figure of results.json.")
+        tell(f"{visible(stated.target)}: {outline.headline(stated)}")
+        tell(f"Borne out: {checks} run again on {recorded} come to every status and figure of results.json.")
         return
-    print(f"{visible(stated.target)}: stated as {outline.headline(stated)}")
+    tell(f"{visible(stated.target)}: stated as {outline.headline(stated)}")
     first = f" (the first {_MOST} of them here; one exchange that is missing puts all later ones out of step)"
     told = f"{plural(len(problems), 'difference')} between what is stated and what is on record"
-    print(f"Not borne out by the evidence: {told}{first if problems[_MOST:] else ''}:")
+    tell(f"Not borne out by the evidence: {told}{first if problems[_MOST:] else ''}:")
     for problem in problems[:_MOST]:
-        print(f"- {visible(problem)}")
+        tell(f"- {visible(problem)}")
     if problems[_MOST:]:
-        print(f"- and {plural(len(problems) - _MOST, 'more difference')}")
+        tell(f"- and {plural(len(problems) - _MOST, 'more difference')}")

@@ -103,6 +103,8 @@ NEAR_MISSES = (
         lambda key: key.translate(str.maketrans("-_", "_-")),
         '$(printf %s "$KEY" | tr -- _- -_)',
     ),
+    NearMiss("a zero and the key", lambda key: f"0{key}", "0${KEY}"),
+    NearMiss("the key and '.0'", lambda key: f"{key}.0", "${KEY}.0"),
     NearMiss("a name, a colon and the key", lambda key: "x:" + key, "x:${KEY}"),
     NearMiss(
         "the SHA-256 of the key",

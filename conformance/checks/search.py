@@ -148,7 +148,8 @@ class Search:
             single.set_off(self._api.ask_list())  # what it sees now, it should not go on seeing
         early: list[Sent] = []
         try:
-            self._absent = self._absent or self._api.absent(count)
+            # Ids of their own for each walk: what one of them left in a cache is nothing that another has done.
+            self._absent = self._api.absent(count, anew=not self._absent)
         finally:
             if single is not None:
                 with suppress(Severed):

@@ -1,4 +1,4 @@
-"""CANCEL-6, CANCEL-7, AUTH-6, LIST-3: several requests at once (specification, sections 3, 4.1 and 5)."""
+"""CANCEL-3, CANCEL-6, CANCEL-7, AUTH-6, LIST-3: several requests at once (specification, sections 3, 4.1 and 5)."""
 
 from __future__ import annotations
 
@@ -63,6 +63,26 @@ def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
         wire.keep(answer)
     wire.pass_turns(len(asked))
     return answers
+
+
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=2)
+def test_shipped_order_is_refused_however_many_ask(api: Api, wire: Wire, orders: Orders) -> None:
+    """Cancels a shipped order on several connections at once, released together by a barrier, after another one twice
+    in turn: no success."""
+    order, control = orders.take(shipped=2, looked_for=False).shipped
+    for owner in ("CANCEL-3", "CANCEL-4"):
+        verify.step(api.cancel(control), 409, owner)
+    answers = [*filterfalse(turned_away, cancel_at_once(api, wire, [order] * AT_ONCE))]
+    if successes := [answer for answer in answers if answer.succeeded]:
+        raise verify.Failed(
+            f"none of {AT_ONCE} simultaneous cancels of a shipped order succeeding, as cancels in turn do not",
+            statuses(answers),
+            *successes[:2],
+        )
+    for answer in answers:
+        verify.step(answer, 409, "CANCEL-3")
+    if not answers:
+        raise verify.Inconclusive(f"each of {AT_ONCE} simultaneous cancels was turned away; {verify.FEWER}", "HTTP-1")
 
 
 @requirement("CANCEL-7", mode=Mode.FULL, pending=ROUNDS + 2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 
@@ -68,16 +69,37 @@ def is_rfc3339(text: str) -> bool:
 
 def instant(text: str) -> datetime | str:
     """The moment that a date-time names, which may be written in several ways: equal to that of another text if both
-    name the same. Without an offset it is a local time; what Python cannot read is returned as it is."""
-    try:
-        return datetime.fromisoformat(text.upper())
-    except ValueError:
-        return text
+    name the same. Without an offset it is a local time; what no `datetime` can hold, the year 0, is returned as it
+    is."""
+    text = text.upper()
+    match = _EXTENDED.fullmatch(text) or _BASIC.fullmatch(text)
+    with suppress(ValueError, OverflowError):
+        if match is None:
+            return datetime.fromisoformat(text)
+        if _exists(match.groupdict()):
+            return _reckoned(match.groupdict())
+    return text
+
+
+def _reckoned(parts: dict[str, str | None]) -> datetime:
+    """The moment of a date-time that exists, by its parts: Python reads no ordinal date, hour 24 or leap second, and
+    fractions of hours and minutes as if they were of seconds."""
+    part = {name: int(text) for name, text in parts.items() if text is not None and name not in ("offset", "fraction")}
+    if "week" in part:
+        day = date.fromisocalendar(part["year"], part["week"], part["weekday"])
+    else:
+        day = date(part["year"], part.get("month", 1), part.get("day", 1))
+        day += timedelta(days=part.get("ordinal", 1) - 1)
+    passed = timedelta(hours=part["hour"], minutes=part.get("minute", 0), seconds=part.get("second", 0))
+    unit = "seconds" if "second" in part else "minutes" if "minute" in part else "hours"
+    passed += timedelta(**{unit: float(f"0.{parts['fraction'] or 0}")})
+    zone = parts["offset"] and datetime.fromisoformat(f"2000-01-01T00:00{parts['offset']}").tzinfo
+    return datetime(day.year, day.month, day.day, tzinfo=zone or None) + passed
 
 
 def close(one: object, other: object) -> bool:
     """Whether two values are the same, or name moments that are at most a MINUTE apart."""
-    if not (isinstance(one, str) and isinstance(other, str)):
+    if one == other or not (isinstance(one, str) and isinstance(other, str)):
         return one == other
     moments = instant(one), instant(other)
     try:

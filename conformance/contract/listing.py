@@ -317,5 +317,12 @@ def changes(now: Any, before: Any) -> str:
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     both = [name for name in FIELDS.values() if name in one and name in other]
-    same = {"shipDate": dates.close}
-    return [name for name in both if not same.get(name, operator.eq)(one[name], other[name])]
+    same: dict[str, Callable[[Any, Any], bool]] = {"shipDate": dates.close}
+    return [name for name in both if not same.get(name, _equal)(one[name], other[name])]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same, integers however they are written (LIST-11): not as floats, which are inexact
+    beyond 2^53."""
+    one, other = (value.integral or value if isinstance(value, Number) else value for value in (one, other))
+    return bool(one == other)

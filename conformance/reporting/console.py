@@ -71,16 +71,34 @@ def summary(run: Run, console: Console) -> None:
 
 def hint(run: Run) -> str | None:
     """What to do otherwise in the next run, as this one went."""
+    waited = _waited(run)
+    if run.seconds > _LONG and waited > run.seconds / 2:
+        return (
+            f"For {waited:.0f} s of that the run waited as the service asked it to (429, or 503 with Retry-After); "
+            "with --rate-limit it keeps below a limit that you know."
+        )
     processes = sum(bool(checks) for checks in run.circumstances.order) if run.circumstances else 0
     if processes > 1 and run.verdict is Verdict.NON_CONFORMANT:
         return "Checks ran side by side; if one may have spoilt what another worked on, -n 1 tells causes apart."
     answered = [exchange.seconds for exchange in run.exchanges if exchange.status is not None]
-    waited = sum(answered)
-    near = waited < _NEAR * len(answered)
+    spent = sum(answered)
+    near = spent < _NEAR * len(answered)
     limited = any(exchange.status in (429, 503) or exchange.trouble == Trouble.DROPPED for exchange in run.exchanges)
-    if processes == 1 and run.seconds > _LONG and waited > run.seconds / 2 and not (limited or near or _in_line(run)):
+    if processes == 1 and run.seconds > _LONG and spent > run.seconds / 2 and not (limited or near or _in_line(run)):
         return "Most of that went into waiting for one answer after the other; with -n 4, four checks wait at a time."
     return None
+
+
+def _waited(run: Run) -> float:
+    """The seconds in which nothing was sent, since the service had asked for that."""
+    total = until = 0.0
+    for exchange in sorted(run.exchanges, key=lambda exchange: exchange.started + exchange.seconds):
+        if exchange.waited and exchange.status is not None:
+            asked = exchange.started + exchange.seconds
+            ends = max(until, asked + exchange.waited)
+            total += ends - max(until, asked)
+            until = ends
+    return total
 
 
 def _in_line(run: Run) -> bool:

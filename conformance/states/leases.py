@@ -48,6 +48,12 @@ class Leases:
             return "of the static lists, whose ids serve one run each,"
         return "handed out by the state provider,"
 
+    @property
+    def has_shipped(self) -> str:
+        """Why a shipped order is to be refused; and who says so, where that is a list written by hand."""
+        by_hand = "" if self._provider else ", by the list in the configuration (is it right?)"
+        return f"the order has already shipped{by_hand}"
+
     def take(self, state: State, count: int) -> list[int]:
         """`count` orders in `state`. Raises ProviderError."""
         if count == 0:

@@ -396,6 +396,25 @@ def finds_no_shipped_order_0(service: Service) -> None:
     amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id == 0)
 
 
+@fault("CANCEL-3")
+def cancels_shipped_orders_for_two_at_once(service: Service) -> None:
+    """Notes who looks at a shipped order, and cancels it for whoever comes while another is being refused."""
+    refusing: set[int] = set()
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or not amend.shipped(order):
+            return None
+        if order_id in refusing:
+            service.store.remove([order_id])
+            return CANCELLED
+        refusing.add(order_id)
+        time.sleep(0.02)
+        refusing.discard(order_id)
+        return REFUSED
+
+    amend.before_cancel(service, decide)
+
+
 # --- CANCEL-4: a refused order stays as it was ---
 
 

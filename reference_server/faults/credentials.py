@@ -239,6 +239,14 @@ def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def guards_paths_without_a_space(service: Service) -> None:
+    """Asks for no key where a space ends the path: it is stripped after the key was looked for."""
+    inner = service.dispatch
+    service.dispatch = lambda request: inner(request._replace(path=request.path.removesuffix("%20")))
+    amend.accept(service, lambda request: _stranger(request) and request.path.endswith("%20"))
+
+
+@fault("AUTH-2")
 def guards_paths_without_parameters(service: Service) -> None:
     """Asks for no key where a parameter of the path follows a semicolon: it is cut off after the key was looked for."""
     inner = service.dispatch
@@ -393,6 +401,12 @@ def accepts_any_key_on_cancelling(service: Service) -> None:
 def drops_the_hyphens_and_underscores_of_keys(service: Service) -> None:
     """Compares keys without hyphens and underscores."""
     amend.accept_keys(service, lambda given, key: given.translate(None, b"-_") == key.translate(None, b"-_"))
+
+
+@fault("AUTH-3")
+def drops_the_zeros_before_keys(service: Service) -> None:
+    """Compares keys as numbers are: zeros before them make no difference."""
+    amend.accept_keys(service, lambda given, key: given.lstrip(b"0") == key.lstrip(b"0"))
 
 
 @fault("AUTH-3")

@@ -184,6 +184,22 @@ def lists_as_before_to_clients_that_take_nothing_compressed(service: Service) ->
     amend.listing(service, change)
 
 
+@fault("LIST-3")
+def leaves_out_shipped_orders_that_are_being_refused(service: Service) -> None:
+    """Lists no order that somebody is trying to cancel just then, not even one that has shipped: it skips what is
+    locked."""
+    locked: set[int] = set()
+
+    def decide(order_id: int, order: Order | None) -> None:
+        if order and order.status is Status.SHIPPED:
+            locked.add(order_id)
+            time.sleep(0.02)
+            locked.discard(order_id)
+
+    amend.before_cancel(service, decide)
+    _leaves_out(service, lambda order: order.id in locked)
+
+
 # --- LIST-4: unique ids ---
 
 
@@ -345,6 +361,12 @@ def _filters(service: Service, names: tuple[str, ...], keep: Callable[[str, list
 
 def _number(text: str, otherwise: int) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+
+
+@fault("LIST-6")
+def obeys_the_tenant(service: Service) -> None:
+    """Lists no order where the query names a tenant, none of which it has."""
+    _filters(service, ("tenant", "tenantId", "storeId"), lambda value, orders: [])
 
 
 @fault("LIST-6")
@@ -656,6 +678,21 @@ def ships_what_was_listed_twice(service: Service) -> None:
     def change(orders: list[Order]) -> None:
         for order in seen(orders):
             service.store.change(order.id, status=Status.SHIPPED)
+
+    _after_listing(service, change)
+
+
+@fault("LIST-9")
+def completes_what_was_listed_a_moment_later(service: Service) -> None:
+    """Marks orders as complete, or as not complete, a fifth of a second after they were listed."""
+    later = amend.later(service, 0.2)
+
+    def change(orders: list[Order]) -> None:
+        def mark() -> None:
+            for order in orders:
+                service.store.change(order.id, complete=not order.complete)
+
+        later(mark)
 
     _after_listing(service, change)
 

@@ -172,6 +172,18 @@ def cancels_the_tenth_next_order_too(service: Service) -> None:
 
 
 @fault("CANCEL-8")
+def cancels_the_next_order_a_moment_later(service: Service) -> None:
+    """Cancels the order with the next higher id as well, a fifth of a second later."""
+    later = amend.later(service, 0.2)
+
+    def after(order_id: int, outcome: Outcome) -> None:
+        if outcome is CANCELLED:
+            later(lambda: service.store.cancel(order_id + 1))
+
+    amend.after_cancel(service, after)
+
+
+@fault("CANCEL-8")
 def cancels_all_orders_of_the_pet(service: Service) -> None:
     """Cancels every pending order of the same pet."""
     _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.pending(other))

@@ -217,3 +217,23 @@ def test_a_moment_is_the_same_however_it_is_written() -> None:
     assert len({instant(text) for text in (*same, same[0].lower())}) == 1
     others = ("2026-03-01T12:00:01Z", "2026-03-01T12:00:00", "2026-03-01T12:00:00+01:00", "soon", "")
     assert len({instant(text) for text in (same[0], *others)}) == 1 + len(others)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("2026-05-06T10:30:00Z", "2026-126T10:30:00Z", "2026126T1030Z", "2026-W19-3T10.5Z", "2026-05-06T10:30Z"),
+        ("2026-05-06T10:30:15Z", "2026-05-06T10:30.25Z", "20260506T1030,25Z", "2026-126T12:30:15+02"),
+        ("2026-05-07T00:00:00Z", "2026-05-06T24:00:00Z", "2026-126T24Z", "20260506T240000+0000"),
+        ("2017-01-01T00:00:00Z", "2016-12-31T23:59:60Z", "2017-01-01T00:59:60+01:00"),
+        ("2026-05-06T10:30:00", "2026-126T10.5"),
+    ],
+)
+def test_forms_of_iso8601_that_name_one_moment(texts: tuple[str, ...]) -> None:
+    assert all(map(is_iso8601, texts))
+    assert len({instant(text) for text in texts}) == 1
+
+
+def test_a_year_that_python_does_not_know_is_taken_as_it_is_written() -> None:
+    assert instant("0000-01-01T00:00:00Z") == "0000-01-01T00:00:00Z"
+    assert instant("2026-366T00:00Z") == "2026-366T00:00Z"

@@ -209,6 +209,9 @@ def test_alike_is_what_agrees_in_the_fields_of_the_contract() -> None:
         {"complete": True},
     ):
         assert not alike(order, {**order, **changed})
+    large = listing('[{"id": 9007199258379235}]').by_id
+    for text, same in (("9007199258379235e0", True), ("9007199258379235.0", True), ("9007199258379236e0", False)):
+        assert alike(*large.values(), *listing(f'[{{"id": {text}}}]').by_id.values()) is same
     for name in order:  # none is required
         assert alike(order, {key: value for key, value in order.items() if key != name})
 

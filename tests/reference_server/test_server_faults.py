@@ -69,7 +69,9 @@ LOST_UPDATE = "writes-back-all-orders-as-it-read-them"
 LOST_TO_ANOTHER = "loses-a-cancel-to-another-order"
 ONE_BUFFER = "writes-long-listings-into-one-buffer"
 PAGES_BY_OFFSET = "reads-pages-by-offset"
-ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET}
+SHIPPED_FOR_TWO = "cancels-shipped-orders-for-two-at-once"
+SKIPS_LOCKED = "leaves-out-shipped-orders-that-are-being-refused"
+ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET, SHIPPED_FOR_TWO, SKIPS_LOCKED}
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
     "joins-listings-whoever-asks",
@@ -131,6 +133,24 @@ def test_a_cancel_lost_to_another_shows_itself(faults: tuple[str, ...], lost: bo
     service = served(faults=faults)
     orders = service.store.place(6, Status.PENDING)
     assert (404 in cancel_at_once(service, orders)) is lost
+
+
+@pytest.mark.parametrize(("faults", "cancelled"), [((), False), ((SHIPPED_FOR_TWO,), True)])
+def test_a_shipped_order_cancelled_for_two_shows_itself(faults: tuple[str, ...], cancelled: bool) -> None:
+    service = served(faults=faults)
+    (order,) = service.store.place(1, Status.SHIPPED)
+    assert cancel(service, order) == 409
+    assert (204 in cancel_at_once(service, [order] * 6)) is cancelled
+
+
+@pytest.mark.parametrize(("faults", "lacking"), [((), False), ((SKIPS_LOCKED,), True)])
+def test_an_order_that_is_being_refused_shows_itself(faults: tuple[str, ...], lacking: bool) -> None:
+    service = served(faults=faults)
+    (order,) = service.store.place(1, Status.SHIPPED)
+    look = partial(right, service, KEY, order)
+    assert look()
+    seen = [at_once([partial(cancel, service, order), *[look] * 4])[1:] for _ in range(10)]
+    assert all(map(all, seen)) is not lacking
 
 
 @pytest.mark.parametrize(("faults", "mixed"), [((), False), ((ONE_BUFFER,), True)])

@@ -35,8 +35,9 @@ HARMLESS_FIELDS = (
 )  # fmt: skip
 #: What vouches for clients in a query, and paths that are open to all as a rule, wherever in a URL they are looked for.
 VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true&from=/health&next=/login&style=.css"
-#: How the names of files end that may be had by anyone as a rule, or that tell a router what to answer with.
-ENDINGS = (".json", ".css")
+#: How the names of files end that may be had by anyone as a rule, or that tell a router what to answer with; and what
+#: some cut off at the end of a path.
+ENDINGS = (".json", ".css", "%20", ".")
 
 
 @requirement("AUTH-2")
@@ -58,7 +59,7 @@ def shows_nobody(api: Api) -> None:
     """Ask for the listing in every disguise, and demand that no order is shown."""
     known = api.listing().ids
     plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
-    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders"]
+    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "//store/orders"]
     paths += [f"/store/orders{ending}" for ending in ENDINGS]
     paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
     disguises = [replace(plain, path=path) for path in paths]

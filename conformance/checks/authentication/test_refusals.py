@@ -43,7 +43,7 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
                     "AUTH-2, AUTH-3 or AUTH-4",
                 )
     between = api.list()
-    control, *ended = api.send_all(map(api.ask_cancel, (control_order, *tried)))
+    *ended, control = api.send_all(map(api.ask_cancel, (*tried, control_order)))
     for end, answers in zip(ended, refusals, strict=True):
         labels = ", ".join(answer.exchange.credential for answer in answers[:3])
         verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers[:1])

@@ -23,7 +23,7 @@ def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answ
     """Cancel a shipped order and demand 409."""
     answer = api.send(api.ask_cancel(order, headers=headers))
     not_made_up(api, orders, order, answer)
-    verify.status(answer, 409, since="the order has already shipped")
+    verify.status(answer, 409, since=orders.has_shipped)
     return answer
 
 

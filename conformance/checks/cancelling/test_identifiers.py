@@ -132,7 +132,7 @@ def cancel_kinds(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
 
 def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answer]]) -> None:
     """Demand that each of `orders` outlived the cancels of its aliases."""
-    control, *ended = api.send_all(api.ask_cancel(order) for order in (control_order, *orders))
+    *ended, control = api.send_all(api.ask_cancel(order) for order in (*orders, control_order))
     for order, end, answers in zip(orders, ended, tried, strict=True):
         hit = [answer for answer in answers if answer.succeeded] or answers[:1]
         aliases = ", ".join(brief(str(answer.exchange.order_id)) for answer in answers)

@@ -106,7 +106,7 @@ def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
     """Cancel shipped orders and demand 409."""
     for order, answer in zip(shipped, api.send_all(map(api.ask_cancel, shipped)), strict=True):
         not_made_up(api, orders, order, answer)
-        verify.status(answer, 409, since="the order has already shipped")
+        verify.status(answer, 409, since=orders.has_shipped)
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=1)

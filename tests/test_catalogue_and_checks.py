@@ -58,6 +58,12 @@ def test_check_ids_are_unique_and_frozen() -> None:
     assert found == SNAPSHOT.read_text(encoding="utf-8")
 
 
+def test_a_check_is_known_by_its_last_name() -> None:
+    """All that is known of one whose worker was lost is where it stands in which file."""
+    names = [check.id.partition(".")[2] for check in CHECKS]
+    assert len(set(names)) == len(names)
+
+
 def test_checks_are_in_the_order_of_the_catalogue() -> None:
     order = list(ROWS)
     assert [check.requirement for check in CHECKS] == sorted((check.requirement for check in CHECKS), key=order.index)

@@ -106,6 +106,13 @@ def test_a_key_from_a_file(tmp_path: Path) -> None:
     assert one(table(api_key_env=None, api_key_file='"key"')).key.reveal() == KEY
 
 
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    """As editors on Windows write it."""
+    (tmp_path / "key").write_text(f"{KEY}\r\n", encoding="utf-8-sig")
+    text = "\ufeff" + table(api_key_env=None, api_key_file='"key"')
+    assert one(text).key.reveal() == KEY
+
+
 def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").touch()
     text = table(mode='"guarded"', rate_limit='"1/s"', timeout="3", proxy='"http://a:1"', states="pending = [1]")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import command
 
 from conformance.checks.cancelling.test_others import kin
 from conformance.checks.many import inner
 from conformance.contract.listing import Listing
+from reference_server.orders import Status
+from reference_server.running import Running, build
 
 DAY, OTHER_DAY = "2026-11-21T07:00:00Z", "2026-11-22T07:00:00Z"
 
@@ -42,3 +46,13 @@ def test_who_is_not_listed_has_no_kin() -> None:
 )
 def test_inner_orders_are_neither_first_nor_last(count: int, found: list[int]) -> None:
     assert inner(list(range(count))) == found
+
+
+def test_no_order_among_many_is_cancelled_again_as_if_for_the_first_time(tmp_path: Path) -> None:
+    """With 48 orders there, one that is cancelled at the border of a page is next to the first that was placed."""
+    service = build(b"key-of-many-orders", faults=[], variants=["answers-410-to-a-repeated-cancel"])
+    service.store.place(40, Status.PENDING)
+    with Running(service, states_port=0) as server:
+        where = ("--base-url", server.base_url, "--states-url", str(server.states_url), "--api-key-env", "KEY_OF_MANY")
+        done = command(tmp_path, "run", *where, "--only", "LIST-5,HTTP-1", KEY_OF_MANY="key-of-many-orders")
+    assert done.status == 0, done.said

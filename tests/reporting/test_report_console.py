@@ -75,6 +75,16 @@ def test_a_hint_where_another_number_of_processes_would_help() -> None:
     assert console.hint(conformant()) is None  # of a time when runs did not say in which processes
 
 
+def test_a_hint_where_the_service_asked_the_run_to_wait() -> None:
+    """Several that were told so at the same time waited together."""
+    one = (("a", "b"),)
+    told = [replace(exchange(0, status=429, seconds=0.0), started=at, waited=15.0) for at in (100.0, 101.0, 130.0)]
+    hint = console.hint(replace(went(conformant(), *one), exchanges=tuple(told)))
+    assert hint is not None
+    assert hint.startswith("For 31 s of that the run waited")
+    assert console.hint(replace(went(conformant(), *one), exchanges=tuple(told[1:2]))) is None
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_curl_lines_are_whole(terminal: bool) -> None:
     lines = printed(failing(), terminal=terminal).splitlines()

@@ -214,6 +214,11 @@ def test_each_static_id_is_used_once() -> None:
             held.take(state, 1)
 
 
+def test_who_says_that_an_order_has_shipped() -> None:
+    """A list that is wrong is no fault of the service."""
+    assert "by the list in the configuration" in leases(None, (), (9,))[0].has_shipped
+
+
 def test_static_lists_can_only_be_taken_from() -> None:
     held, guard = leases(None)
     with pytest.raises(CannotDo):

@@ -24,6 +24,12 @@ OWN_PROCESS = "main"
 #: Why a check did not come to its end.
 UNFINISHED = "not finished: the run was cut short"
 CRASHED = "not finished: the worker that ran this check ended unexpectedly"
+#: Said of the checks that the command's own process ran after others had run them.
+RUN_AGAIN = (
+    "the store gave the id of an order that was cancelled to a new one, so that two checks worked on the same order; "
+    "those in which anything went wrong were run again, while no other was, and what they sent before that is not in "
+    "the results (-n 1 runs all of them so): {}"
+)
 #: What makes requests up: another version of it makes up others.
 TOOLS = ("hypothesis", "schemathesis")
 
@@ -47,6 +53,12 @@ class Report:
     messages: list[dict[str, Any]] = field(default_factory=list)
     observations: list[tuple[str, Any, list[int]]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def unfavourable(self) -> bool:
+        """Whether anything in it speaks against the service, or leaves a requirement undecided."""
+        undecided = any(exchange["undecided"] for exchange in self.exchanges)
+        return undecided or self.status in (Status.FAILED, Status.INCONCLUSIVE)
 
     def cut_short(self, reason: str = UNFINISHED) -> None:
         """Note that the check did not come to its end: whatever it had found is not its result."""
@@ -142,6 +154,9 @@ def build(
                 results.append(_with_curl(folded, exchanges, collection.target))
     for topic, (value, numbers) in universal.facts(exchanges).items():
         facts.setdefault(topic, []).append(Observed(topic, value, tuple(numbers)))
+    again, *side_by_side = collection.order
+    if again and side_by_side:
+        warnings.append(RUN_AGAIN.format(", ".join(again)))
     requirements = fold(rows.values(), results, waivers)
     warnings += [
         f"the waiver for {requirement} is no longer needed: it passed"

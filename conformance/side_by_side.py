@@ -11,6 +11,7 @@ plain pytest has those.) A unit is one item, or all those of one `xdist_group`, 
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import multiprocessing
 import os
@@ -28,8 +29,10 @@ from typing import Any, cast
 import pytest
 
 from conformance import plugin
+from conformance.collect import Report
 from conformance.ending import ENDING
 from conformance.states.leases import undisturbed
+from conformance.states.provider import given_meanwhile
 
 #: Seconds in which a process that was told to end gives back its orders.
 GRACE = 90.0
@@ -53,6 +56,8 @@ class SideBySide:
         self._numbers = itertools.count(1)
         self._ending = False
         self._units: list[list[pytest.Item]] = []
+        self._in_company: set[str] = set()  # the node ids of items in units of several
+        self._kept_back: dict[str, tuple[Report, list[pytest.TestReport]]] = {}  # by node id
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -68,6 +73,7 @@ class SideBySide:
             return None
         own.share(Path(tempfile.mkdtemp(prefix="conformance-")))
         self._units = _units(session.items)
+        self._in_company = {item.nodeid for unit in self._units if len(unit) > 1 for item in unit}
         self._queue, numbers = os.pipe()
         os.write(numbers, b"".join(number.to_bytes(2, "big") for number in range(len(self._units))))
         os.close(numbers)
@@ -75,10 +81,14 @@ class SideBySide:
             for _ in range(min(count, len(self._units))):
                 self._start(session, own)
             self._collect(session, own)
+            self._settle(session, own)
         except KeyboardInterrupt:
             self._end(session, own)
+            self._settle(session, own, over=True)
             raise
         finally:
+            for process in self._processes.values():  # that nobody would listen to any more
+                process.process.kill()
             os.close(self._queue)
         return True
 
@@ -117,7 +127,7 @@ class SideBySide:
                     self._lost(session, own, pipe)
                     continue
                 if kind == "begun":
-                    process.item, process.done = told, False
+                    process.item, process.done, process.reports = told, False, []
                 elif kind == "broken":
                     own.crashed = True
                     sys.stderr.write(f"the suite itself failed; please report this:\n{told}\n")
@@ -125,10 +135,47 @@ class SideBySide:
                     own.collect(told)
                 elif kind == "report":
                     report = session.config.hook.pytest_report_from_serializable(config=session.config, data=told)
-                    session.config.hook.pytest_runtest_logreport(report=report)
+                    process.reports.append(report)
                     process.done = report.when == "teardown"
+                    if process.done:
+                        self._done(session, process.reports)
                 else:
                     self._let_go(pipe)
+
+    def _done(self, session: pytest.Session, reports: list[pytest.TestReport]) -> None:
+        """Pass on what an item reported; later, when it is known what other checks were given meanwhile, if anything
+        in it speaks against the service, or others of its unit may."""
+        told = getattr(reports[-1], "conformance", None)
+        report = Report.from_json(json.loads(told)) if told is not None else None
+        if report is not None and (report.unfavourable or reports[-1].nodeid in self._in_company):
+            self._kept_back[reports[-1].nodeid] = (report, reports)
+        else:
+            _pass_on(session, reports)
+
+    def _settle(self, session: pytest.Session, own: plugin.Plugin, *, over: bool = False) -> None:
+        """Pass on what was kept back. Where a check of a unit had an order in common with another check, by accident,
+        what the unit found may be the other's doing: it is run again instead, while no other is. Where the run is
+        `over`, it has not come to its end."""
+        for report, _ in self._kept_back.values():
+            own.collect(report)
+        shared = {
+            name: given_meanwhile(message for report in collection.reports.values() for message in report.messages)
+            for name, collection in own.collections.items()
+        }
+        again: list[tuple[pytest.Item, Report]] = []
+        for unit in self._units:
+            kept = [(item, *self._kept_back.pop(item.nodeid)) for item in unit if item.nodeid in self._kept_back]
+            doubtful = any(report.unfavourable for _, report, _ in kept)
+            if doubtful and shared[plugin.target_of(unit[0])].intersection(map(_id_of, unit)):
+                again += ((item, report) for item, report, _ in kept)
+            else:
+                for _, _, reports in kept:
+                    _pass_on(session, reports)
+        for _, report in again:
+            report.cut_short()
+        items = [] if over else [item for item, _ in again]
+        for item, following in itertools.zip_longest(items, items[1:]):
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
     def _lost(self, session: pytest.Session, own: plugin.Plugin, pipe: Connection) -> None:
         lost = self._let_go(pipe)
@@ -151,8 +198,6 @@ class SideBySide:
             if process.process.pid is not None and process.process.is_alive():
                 os.kill(process.process.pid, signal.SIGINT)
         self._collect(session, own, until=time.monotonic() + GRACE)
-        for process in self._processes.values():
-            process.process.kill()
 
     # --- the others
 
@@ -198,14 +243,25 @@ class SideBySide:
             yield self._units[int.from_bytes(number, "big")]
 
 
+def _id_of(item: pytest.Item) -> str:
+    check = plugin.check_of(item)
+    return check.id if check else ""
+
+
+def _pass_on(session: pytest.Session, reports: list[pytest.TestReport]) -> None:
+    for report in reports:
+        session.config.hook.pytest_runtest_logreport(report=report)
+
+
 class _Process:
-    """One of the processes, with the item that it has begun last, and whether it is done with it."""
+    """One of the processes, with the item that it has begun last, whether it is done with it, and the reports of it."""
 
     def __init__(self, process: ForkProcess, name: str) -> None:
         self.process = process
         self.name = name
         self.item = ""
         self.done = False
+        self.reports: list[pytest.TestReport] = []
 
 
 class _Sender:

@@ -19,10 +19,11 @@ from patience import PATIENCE
 
 from conformance import preflight
 from conformance.check import all_checks
+from conformance.collect import RUN_AGAIN
 from conformance.contract.jsontext import INT64
 from conformance.direct import DirectSession
 from conformance.reference import Address
-from conformance.states.provider import CannotDo, Provider, ProviderError
+from conformance.states.provider import CannotDo, Provider, ProviderError, given_meanwhile
 from conformance.target import Mode, Secret, States, Target
 from reference_server.api import Service
 from reference_server.messages import Response
@@ -67,6 +68,27 @@ class Pool(OrderStore):
         returned = list(ids)
         super().remove(returned)
         self.free = [*(number for number in returned if 1000 <= number < 1400), *self.free]
+
+
+class Later(OrderStore):
+    """Gives the ids of orders that are gone again, but the latest three: no look at a few orders finds that out."""
+
+    def __init__(self, orders: Iterable[Order] = ()) -> None:
+        super().__init__(orders)
+        self.gone: list[int] = []
+
+    def cancel(self, order_id: int) -> Any:
+        with self._lock:
+            outcome = super().cancel(order_id)
+            if self.get(order_id) is None and order_id not in self.gone:
+                self.gone.append(order_id)
+            return outcome
+
+    def place(self, count: int, status: Status) -> list[int]:
+        with self._lock:
+            free = [number for number in self.gone[:-3] if self.get(number) is None][:count]
+            self.gone = [number for number in self.gone if number not in free]
+            return [*self.place_ids(free, status), *super().place(count - len(free), status)]
 
 
 class Following(OrderStore):
@@ -331,6 +353,49 @@ def test_checks_of_a_store_that_gives_ids_again_run_one_at_a_time(
     assert result["warnings"] == [preflight.USED_AGAIN]
     assert result["counts"]["required"]["failed"] == 0
     assert not set(excluded(result)) & CHOOSING
+
+
+def test_checks_that_were_given_the_same_order_are_run_again(tmp_path: Path) -> None:
+    """Which of them that makes go wrong is by chance; the verdict and its audit are not."""
+    with served(Later, pause=0.03) as (address, _):
+        result = run(tmp_path, address, "-n", "6", "--only", "CANCEL")
+    assert processes(result) > 2
+    har = json.loads((tmp_path / "reports" / "target" / "evidence.har").read_text(encoding="ascii"))
+    assert given_meanwhile(message for message in har["log"]["_messages"] if message["check"] != "preflight")
+    own, *_ = result["circumstances"]["order"]
+    assert result["warnings"] == [RUN_AGAIN.format(", ".join(own))] * bool(own)
+
+
+def message(check: str, started: float, ended: float, *ids: int, action: str = "setup") -> dict[str, Any]:
+    told = {"check": check, "started": started, "ended": ended, "action": action, "params": {"orderIds": list(ids)}}
+    return {**told, "answer": {"orderIds": list(ids)}}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ((1, 5), (3, 9), {"one", "two"}),  # given while it was held
+        ((3, 9), (1, 5), {"one", "two"}),
+        ((1, 5), (6, 9), set()),  # after it was returned
+        ((1, None), (6, 9), {"one", "two"}),  # it never was
+    ],
+)
+def test_who_was_given_what_others_held(
+    first: tuple[int, int | None], second: tuple[int, int | None], found: set[str]
+) -> None:
+    messages = []
+    for check, order, (since, until) in (("one", 7, first), ("two", 7, second), ("three", 8, first)):
+        messages.append(message(check, since, since + 0.1, order))
+        if until is not None:
+            messages.append(message(check, until - 0.1, until, order, action="teardown"))
+    assert given_meanwhile(messages) == found
+    assert given_meanwhile(told for told in messages if told["check"] != "two") == set()
+
+
+def test_what_a_provider_fails_to_name_was_given_to_nobody() -> None:
+    for answer in ({}, {"orderIds": None}, {"orderIds": "7"}):
+        asked = [{**message(check, 1, 2), "answer": answer} for check in ("one", "two")]
+        assert given_meanwhile(asked) == set()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

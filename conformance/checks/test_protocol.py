@@ -140,12 +140,14 @@ def test_transport_is_secure(target: Target) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether `host` is this machine, by name or address."""
-    if host == "localhost" or host.endswith(".localhost"):
+    name = host.rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 # --- PET: the deprecated lookup

@@ -10,13 +10,16 @@ Whatever a provider does wrong is a ProviderError that quotes its answer: a faul
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import signal
 import ssl
 import subprocess
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -105,7 +108,7 @@ class HttpProvider:
     def __init__(self, states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_default_context) -> None:
         if not states.url:
             raise ValueError("an HTTP provider has a url")
-        self._url = states.url
+        self._shown = states.url.partition("?")[0]  # some keep a key in the query
         self._caller = JsonCaller(states.url, states.token.reveal() if states.token else None, TIMEOUT, tls)
 
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -113,11 +116,11 @@ class HttpProvider:
             status, body = self._caller.post(message)
         except TimeoutError as error:
             raise ProviderLate(
-                f"the state provider at {self._url} gave no answer to {_brief(message)} within {TIMEOUT:g} s: {error}"
+                f"the state provider at {self._shown} gave no answer to {_brief(message)} within {TIMEOUT:g} s: {error}"
             ) from None
         except OSError as error:
             raise ProviderError(
-                f"the state provider at {self._url} gave no answer to {_brief(message)}: {error}"
+                f"the state provider at {self._shown} gave no answer to {_brief(message)}: {error}"
             ) from None
         if status == CANNOT_STATUS:
             raise CannotDo(f"the state provider says that it cannot do this (501): {_brief(message)}")
@@ -173,20 +176,22 @@ class CommandProvider:
 class Recorded:
     """A provider whose messages go on record, each with the answer to it, or why there was none."""
 
-    def __init__(self, provider: Provider, keep: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, provider: Provider, keep: Callable[[dict[str, Any], float], None]) -> None:
+        """`keep` is given each message with what came of it, and when it was sent, in seconds since the epoch."""
         self._provider = provider
         self._keep = keep
 
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        started = time.time()
         try:
             answer = self._provider.call(message)
         except ProviderError as error:
-            self._keep({**message, "failed": str(error)})
+            self._keep({**message, "failed": str(error)}, started)
             raise
         except CannotDo as refusal:
-            self._keep({**message, "cannot": str(refusal)})
+            self._keep({**message, "cannot": str(refusal)}, started)
             raise
-        self._keep({**message, "answer": answer})
+        self._keep({**message, "answer": answer}, started)
         return answer
 
     def close(self) -> None:
@@ -229,6 +234,31 @@ def teardown(provider: Provider, state: State, ids: list[int]) -> None:
         provider.call(message)
     except CannotDo as error:
         raise ProviderError(str(error)) from None
+
+
+def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
+    """The checks that held an order while another check was given one with the same id, and those others, as the
+    `messages` on record have it. That takes a store which gives the ids of cancelled orders to new ones; what one of
+    the checks does to its order is done to the other's."""
+    spans: dict[str, dict[str, list[float]]] = {}  # for each order and check, from when to when it was held
+    for message in messages:
+        check = message["check"]
+        if message["action"] == "setup":
+            ids = message.get("answer", {}).get("orderIds")
+            for order in ids if isinstance(ids, list) else ():
+                span = spans.setdefault(str(order), {}).setdefault(check, [message["started"], math.inf])
+                span[1] = math.inf
+        else:
+            for order in message["params"]["orderIds"]:
+                if check in spans.get(str(order), {}):
+                    spans[str(order)][check][1] = message["ended"]
+    return {
+        check
+        for holders in spans.values()
+        for (one, first), (other, second) in itertools.combinations(holders.items(), 2)
+        if first[0] <= second[1] and second[0] <= first[1]
+        for check in (one, other)
+    }
 
 
 def _object(body: bytes, message: dict[str, Any]) -> dict[str, Any]:

@@ -293,9 +293,11 @@ class Recorder:
             exchange.undecided[row] = clean(reason)
         self.exchanges.append(exchange)
 
-    def message(self, message: dict[str, Any]) -> None:
-        """Keep a message to the state provider with what came of it, cleaned."""
-        self.messages.append({"check": self.check, **self._cleaned(message)})
+    def message(self, message: dict[str, Any], started: float) -> None:
+        """Keep a message to the state provider, sent at `started`, with what came of it just now, cleaned. Both times
+        are in seconds since the epoch."""
+        times = {"started": started, "ended": max(started, time.time())}
+        self.messages.append({"check": self.check, **times, **self._cleaned(message)})
 
     def _cleaned(self, value: Any) -> Any:
         """Plain data without secrets."""

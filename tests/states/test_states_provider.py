@@ -195,7 +195,8 @@ def test_statuses(status: str) -> None:
 
 
 def test_nobody_listens_there() -> None:
-    made = HttpProvider(States(url="http://127.0.0.1:9/_states"))
+    """Some keep a key in the query of the URL, which is not shown."""
+    made = HttpProvider(States(url="http://127.0.0.1:9/_states?code=of-the-provider"))
     with pytest.raises(
         ProviderError, match=r"the state provider at http://127\.0\.0\.1:9/_states gave no answer to .*refused"
     ):

@@ -235,4 +235,4 @@ class Observations:
         """Note `value`, plain data, under a topic of the catalogue, with the answers that show it."""
         if topic not in self._topics:
             raise KeyError(topic)
-        self.facts.append((topic, value, [id(answer.exchange) for answer in answers]))
+        self.facts.append((topic, value, [answer.exchange.number for answer in answers]))

@@ -43,20 +43,10 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
     if check.needs.chosen_ids and name in plugin.shared.counts_on:
         raise verify.Excluded(preflight.COUNTS_ON)
     session.recorder.check = check.id
-    mark = len(session.recorder.exchanges)
     report = plugin.reports[request.node.nodeid]
     yield report
-    exchanges = session.recorder.since(mark)
-    place = {id(exchange): number for number, exchange in enumerate(exchanges)}
+    exchanges, report.messages = session.recorder.take()
     report.exchanges = [exchange.to_json() for exchange in exchanges]
-    report.observations = [
-        (topic, value, [place[i] for i in shown if i in place]) for topic, value, shown in report.observations
-    ]
-    if report.failure is not None and report.failure["exchange"] is not None:
-        report.failure["exchange"] = place.get(report.failure["exchange"])
-    report.messages = session.recorder.messages[:]
-    session.recorder.messages.clear()
-    del session.recorder.exchanges[mark:]
 
 
 @pytest.fixture

@@ -229,9 +229,7 @@ class Plugin:
                 counted = preflight.side_by_side(session)
                 self.side_by_side = min(self.side_by_side, counted) if len(self.collections) > 1 else counted
         finally:
-            collection.preflight = session.recorder.exchanges[:]
-            collection.messages = session.recorder.messages[:]
-            session.recorder.messages.clear()
+            collection.preflight, collection.messages = session.recorder.take()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -392,12 +390,13 @@ class Plugin:
                 "curl": None,
             }
             if error.answers:
-                shown = error.answers[-1 if error.last else 0].exchange
                 variable = self.session(target_of(item)).target.key_variable
                 spelled = error.answers if error.last else error.answers[:SHOWN]
                 lines = [curl(answer.exchange, variable) for answer in spelled]
                 report.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
-                report.failure["exchange"] = id(shown)
+                shown = error.answers[-1 if error.last else 0].exchange
+                if shown.check == report.check:  # the model's checks share a search, and with it what one of them met
+                    report.failure["exchange"] = shown.number
         elif isinstance(error, verify.Excluded):
             report.status, report.message = Status.EXCLUDED, str(error)
         elif isinstance(error, verify.Inconclusive | ServiceGone | Refused):

@@ -149,9 +149,9 @@ class Trouble(StrEnum):
 class Exchange:
     """One request and what came back, without secrets; the unit of evidence.
 
-    `number` is its place in the run, given when the run's exchanges are brought together. `status` is None where there
-    was no complete answer, and `trouble` with `detail` says why. `body` is what was received, with what is no UTF-8 as
-    Python's `surrogateescape` has it, so that the bytes can be told from it.
+    `number` is its place among those of its check, and in the run once these are brought together. `status` is None
+    where there was no complete answer, and `trouble` with `detail` says why. `body` is what was received, with what is
+    no UTF-8 as Python's `surrogateescape` has it, so that the bytes can be told from it.
     """
 
     method: str
@@ -291,7 +291,14 @@ class Recorder:
             exchange.findings[row] = problem and clean(problem)
         for row, reason in exchange.undecided.items():
             exchange.undecided[row] = clean(reason)
+        exchange.number = len(self.exchanges)
         self.exchanges.append(exchange)
+
+    def take(self) -> tuple[list[Exchange], list[dict[str, Any]]]:
+        """The exchanges and the messages kept so far, which are no longer kept here."""
+        taken = self.exchanges, self.messages
+        self.exchanges, self.messages = [], []
+        return taken
 
     def message(self, message: dict[str, Any], started: float) -> None:
         """Keep a message to the state provider, sent at `started`, with what came of it just now, cleaned. Both times

@@ -200,13 +200,13 @@ def _together(run: Run) -> list[outline.Group]:
 
 
 def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], variable: str) -> Finding:
-    evidence = {id(found.check): found for found in outline.evidence(run, result)}
+    evidence = {found.check: found for found in outline.evidence(run, result)}
     by_number = {exchange.number: exchange for exchange in run.exchanges}
     cases = []
     for check in result.checks:
         if check.status not in (Status.FAILED, Status.INCONCLUSIVE):
             continue
-        found = evidence.get(id(check))
+        found = evidence.get(check)
         telling = found.number if found else None
         numbers = sorted({*check.exchanges, *([] if telling is None else [telling])})
         shown, left_out = [], []

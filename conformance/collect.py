@@ -12,6 +12,7 @@ from typing import Any
 from conformance import __version__, doubts, universal
 from conformance.check import Check
 from conformance.contract import catalogue
+from conformance.reported import OWN_PROCESS, Report
 from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.settings import Settings
 from conformance.target import Target
@@ -19,11 +20,6 @@ from conformance.transport.curl import curl
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, unneeded_waivers, verdict
 
-#: The process of the command itself; workers have names of their own.
-OWN_PROCESS = "main"
-#: Why a check did not come to its end.
-UNFINISHED = "not finished: the run was cut short"
-CRASHED = "not finished: the worker that ran this check ended unexpectedly"
 #: Said of the checks that the command's own process ran after others had run them.
 RUN_AGAIN = (
     "the store gave the id of an order that was cancelled to a new one, so that two checks worked on the same order; "
@@ -32,55 +28,6 @@ RUN_AGAIN = (
 )
 #: What makes requests up: another version of it makes up others.
 TOOLS = ("hypothesis", "schemathesis")
-
-
-@dataclass
-class Report:
-    """What one check reported of a target, with its exchanges; numbers in it count within the check. `process` ran it,
-    as the one numbered `place`."""
-
-    check: str
-    target: str
-    status: Status
-    process: str = OWN_PROCESS
-    place: int = 0
-    message: str = ""
-    seconds: float = 0.0
-    failure: dict[str, Any] | None = None
-    owners: list[str] = field(default_factory=list)
-    certain: bool = False
-    exchanges: list[dict[str, Any]] = field(default_factory=list)
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    observations: list[tuple[str, Any, list[int]]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def unfavourable(self) -> bool:
-        """Whether anything in it speaks against the service, or leaves a requirement undecided."""
-        undecided = any(exchange["undecided"] for exchange in self.exchanges)
-        return undecided or self.status in (Status.FAILED, Status.INCONCLUSIVE)
-
-    def cut_short(self, reason: str = UNFINISHED) -> None:
-        """Note that the check did not come to its end: whatever it had found is not its result."""
-        self.status, self.message, self.failure = Status.INCONCLUSIVE, reason, None
-        self.owners, self.certain = [], False
-
-    @classmethod
-    def crashed(cls, check: str, target: str, process: str) -> Report:
-        """Of a check whose process was lost while it ran: there is nothing but that."""
-        lost = cls(check, target, Status.INCONCLUSIVE, process=process, place=sys.maxsize)
-        lost.cut_short(CRASHED)
-        lost.warnings = [f"check {check}: {CRASHED}"]
-        return lost
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data, to cross from a worker to the run that collects it."""
-        return {**self.__dict__, "status": self.status.value}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Report:
-        """Back from `to_json`."""
-        return cls(**{**data, "status": Status(data["status"])})
 
 
 @dataclass

@@ -11,8 +11,8 @@ import pytest
 
 from conformance import preflight, verify
 from conformance.api import Api, Observations, Orders
-from conformance.collect import Report
 from conformance.plugin import check_of, plugin_of, target_of
+from conformance.reported import Report
 from conformance.session import Session
 from conformance.target import Target
 from conformance.transport.answer import Answer

@@ -32,18 +32,17 @@ from _pytest._code.code import TerminalRepr
 
 from conformance import collect, preflight, settings, verify, waivers
 from conformance.check import Check, all_checks, of_function
-from conformance.collect import OWN_PROCESS, Collection, Report
+from conformance.collect import Collection
 from conformance.configuration import adjusted, resolve
 from conformance.ending import ENDING
 from conformance.reference import Address, ReferenceServer
+from conformance.reported import OWN_PROCESS, Report
 from conformance.reporting.run import Run
 from conformance.session import Session, redactor_of
 from conformance.settings import Settings
 from conformance.states.leases import return_left
 from conformance.target import REFERENCE, ConfigError, Target
-from conformance.transport.curl import curl, on_one_connection
-from conformance.transport.endpoint import Endpoint, ServiceGone
-from conformance.transport.guard import Refused
+from conformance.transport.endpoint import Endpoint
 from conformance.verdict import Exit, Outcome, Status, Waiver
 
 if TYPE_CHECKING:
@@ -58,8 +57,6 @@ STOP = "stop"
 #: How many independent requests of one check are in flight where several processes share the checks: a round of the
 #: model's walks has up to two for each walk.
 IN_FLIGHT = 32
-#: How many of the answers that show a failure have their request spelled out as a curl line, unless they are steps.
-SHOWN = 4
 
 
 @dataclass
@@ -361,9 +358,9 @@ class Plugin:
             return outcome
         report.seconds = round(report.seconds + call.duration, 6)
         if call.excinfo is not None:
-            self._classify(report, call.excinfo.value, item)
+            self.classify(report, call.excinfo.value)
             if isinstance(call.excinfo.value, verify.Failed):
-                outcome.longrepr = f"{report.message}\n{report.failure and report.failure['curl']}"
+                outcome.longrepr = f"{report.message}\n{report.failure and report.failure.get('curl')}"
         # Tracebacks quote values, and what was captured may hold anything.
         if isinstance(outcome.longrepr, TerminalRepr):
             outcome.longrepr = self.clean(str(outcome.longrepr))
@@ -378,37 +375,11 @@ class Plugin:
             del self.reports[item.nodeid]
         return outcome
 
-    def _classify(self, report: Report, error: BaseException, item: pytest.Item) -> None:
-        if isinstance(error, verify.Failed):
-            report.status = Status.FAILED
-            report.certain = error.certain
-            report.message = str(error)
-            report.failure = {
-                "expected": self.clean(error.expected),
-                "received": self.clean(error.received),
-                "exchange": None,
-                "curl": None,
-            }
-            if error.answers:
-                variable = self.session(target_of(item)).target.key_variable
-                spelled = error.answers if error.last else error.answers[:SHOWN]
-                lines = [curl(answer.exchange, variable) for answer in spelled]
-                report.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
-                shown = error.answers[-1 if error.last else 0].exchange
-                if shown.check == report.check:  # the model's checks share a search, and with it what one of them met
-                    report.failure["exchange"] = shown.number
-        elif isinstance(error, verify.Excluded):
-            report.status, report.message = Status.EXCLUDED, str(error)
-        elif isinstance(error, verify.Inconclusive | ServiceGone | Refused):
-            report.status, report.message = Status.INCONCLUSIVE, str(error)
-            report.owners = list(getattr(error, "owners", ()))
-        else:
-            kind = type(error).__name__
-            said = f"the suite itself failed here, which says nothing of the service: {kind}: {error}"
-            report.warnings.append(self.clean(f"check {report.check}: {said}; please report this"))
-            if report.status is not Status.FAILED:  # as it may be where giving orders back goes wrong
-                report.status, report.message = Status.INCONCLUSIVE, said
-        report.message = self.clean(report.message)
+    def classify(self, report: Report, error: BaseException) -> None:
+        """Note in the report of a check what it raised."""
+        target = self.targets[report.target]
+        assert target is not None, "no check is run before there is a target"
+        report.ended_with(error, target.key_variable, self.clean)
 
     # --- no secret in what is printed
 

@@ -16,9 +16,10 @@ from conformance import check as checks_of
 from conformance import checks as checks_package
 from conformance import collect, settings, universal
 from conformance.check import Check, Needs, all_checks, exclusion
-from conformance.collect import Collection, Report
+from conformance.collect import Collection
 from conformance.contract import catalogue
 from conformance.contract.catalogue import Level
+from conformance.reported import Report
 from conformance.target import Mode, States
 from conformance.verdict import Status
 

@@ -152,7 +152,7 @@ match os.environ.get("BREAKS"):
         from conformance.session import Session
         Session.observations = lambda self: broken(self.key)
     case "a hook":
-        from conformance.collect import Report
+        from conformance.reported import Report
         Report.to_json = lambda self: broken(self)
     case "the look before the run":
         from conformance.session import Session

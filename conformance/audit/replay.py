@@ -18,9 +18,10 @@ from conformance import collect, plugin, running
 from conformance.audit.record import Record, Unsupported
 from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
 from conformance.check import all_checks
-from conformance.collect import OWN_PROCESS, Collection, Report
+from conformance.collect import Collection
 from conformance.configuration import Options
 from conformance.plugin import Shared
+from conformance.reported import CRASHED, OWN_PROCESS, UNFINISHED, Report
 from conformance.reporting.run import Circumstances, Run
 from conformance.session import Session
 from conformance.settings import Settings
@@ -106,7 +107,7 @@ class Replay(plugin.Plugin):
             for place, check in enumerate(checks)
         }
         results = {check.id: check for row in stated.requirements for check in row.checks}
-        self._crashed = {check.id for check in results.values() if check.message == collect.CRASHED}
+        self._crashed = {check.id for check in results.values() if check.message == CRASHED}
         self._seconds = {check.id: check.seconds for check in results.values()}
         unfinished = [checks[-1] for checks in made.order if checks and _unfinished(results.get(checks[-1]), stated)]
         # Before the first check there may be nothing at all.
@@ -155,11 +156,11 @@ class Replay(plugin.Plugin):
                 made.cut_short()
         self.collections[process].add(made)
 
-    def _classify(self, report: Report, error: BaseException, item: pytest.Item) -> None:
+    def classify(self, report: Report, error: BaseException) -> None:
         if isinstance(error, Unsupported) or report.check in self.record.unfinished:
             report.status, report.message = Status.INCONCLUSIVE, str(error)
         else:
-            super()._classify(report, error, item)
+            super().classify(report, error)
 
     def wait(self, seconds: float) -> None:
         pass  # the answers are there
@@ -208,7 +209,7 @@ def _unfinished(result: CheckResult | None, stated: Run) -> bool:
     """Whether a check, the last of its process, is said not to have come to its end: in a run that was cut short, or
     because its process was lost."""
     said = result.message if result is not None else ""
-    return said == collect.CRASHED or (said == collect.UNFINISHED and not stated.complete)
+    return said == CRASHED or (said == UNFINISHED and not stated.complete)
 
 
 def _target(stated: Run, made: Circumstances, key: str) -> Target:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.collect import CRASHED
 from conformance.contract.catalogue import Level, Requirement, load
+from conformance.reported import CRASHED
 from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, verdict

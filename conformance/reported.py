@@ -1,0 +1,96 @@
+"""What one check reported of a target: plain data, which crosses from a worker to the run that collects it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance import verify
+from conformance.transport.curl import curl, on_one_connection
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.guard import Refused
+from conformance.verdict import Status
+
+#: The process of the command itself; workers have names of their own.
+OWN_PROCESS = "main"
+#: Why a check did not come to its end.
+UNFINISHED = "not finished: the run was cut short"
+CRASHED = "not finished: the worker that ran this check ended unexpectedly"
+#: How many of the answers that show a failure have their request spelled out as a curl line, unless they are steps.
+SPELLED = 4
+
+
+@dataclass
+class Report:
+    """What one check reported of a target, with its exchanges; numbers in it count within the check. `process` ran it,
+    as the one numbered `place`."""
+
+    check: str
+    target: str
+    status: Status
+    process: str = OWN_PROCESS
+    place: int = 0
+    message: str = ""
+    seconds: float = 0.0
+    failure: dict[str, Any] | None = None
+    owners: list[str] = field(default_factory=list)
+    certain: bool = False
+    exchanges: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    observations: list[tuple[str, Any, list[int]]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def unfavourable(self) -> bool:
+        """Whether anything in it speaks against the service, or leaves a requirement undecided."""
+        undecided = any(exchange["undecided"] for exchange in self.exchanges)
+        return undecided or self.status in (Status.FAILED, Status.INCONCLUSIVE)
+
+    def ended_with(self, error: BaseException, key_variable: str, clean: Callable[[str], str]) -> None:
+        """Note what came of the check that raised `error`. The key in a curl line is that of `key_variable`; `clean`
+        takes secrets out of a text."""
+        if isinstance(error, verify.Failed):
+            self.status, self.certain, self.message = Status.FAILED, error.certain, str(error)
+            self.failure = {"expected": clean(error.expected), "received": clean(error.received)}
+            if error.answers:
+                spelled = error.answers if error.last else error.answers[:SPELLED]
+                lines = [curl(answer.exchange, key_variable) for answer in spelled]
+                self.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
+                shown = error.answers[-1 if error.last else 0].exchange
+                if shown.check == self.check:  # the model's checks share a search, and with it what one of them met
+                    self.failure["exchange"] = shown.number
+        elif isinstance(error, verify.Excluded):
+            self.status, self.message = Status.EXCLUDED, str(error)
+        elif isinstance(error, verify.Inconclusive | ServiceGone | Refused):
+            self.status, self.message = Status.INCONCLUSIVE, str(error)
+            self.owners = list(getattr(error, "owners", ()))
+        else:
+            said = f"the suite itself failed here, which says nothing of the service: {type(error).__name__}: {error}"
+            self.warnings.append(clean(f"check {self.check}: {said}; please report this"))
+            if self.status is not Status.FAILED:  # as it may be where giving orders back goes wrong
+                self.status, self.message = Status.INCONCLUSIVE, said
+        self.message = clean(self.message)
+
+    def cut_short(self, reason: str = UNFINISHED) -> None:
+        """Note that the check did not come to its end: whatever it had found is not its result."""
+        self.status, self.message, self.failure = Status.INCONCLUSIVE, reason, None
+        self.owners, self.certain = [], False
+
+    @classmethod
+    def crashed(cls, check: str, target: str, process: str) -> Report:
+        """Of a check whose process was lost while it ran: there is nothing but that."""
+        lost = cls(check, target, Status.INCONCLUSIVE, process=process, place=sys.maxsize)
+        lost.cut_short(CRASHED)
+        lost.warnings = [f"check {check}: {CRASHED}"]
+        return lost
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, to cross from a worker to the run that collects it."""
+        return {**self.__dict__, "status": self.status.value}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Report:
+        """Back from `to_json`."""
+        return cls(**{**data, "status": Status(data["status"])})

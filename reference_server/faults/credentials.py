@@ -525,12 +525,6 @@ def reads_the_key_behind_a_colon(service: Service) -> None:
     amend.accept_keys(service, lambda given, key: given.partition(b":")[2] == key)
 
 
-@fault("AUTH-3")
-def compares_the_sum_of_the_key(service: Service) -> None:
-    """Takes a key whose characters are those of the key in any order."""
-    amend.accept_keys(service, lambda given, key: sorted(given) == sorted(key))
-
-
 # --- AUTH-4: the key in another place ---
 
 

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import datetime
 
 from .api import Credentials, JsonObject, Service
 from .messages import Request, Response
@@ -134,6 +135,14 @@ def orders(service: Service, change: Callable[[Order, JsonObject], JsonObject]) 
     """Changes the JSON object of each order."""
     inner = service.order_fields
     service.order_fields = lambda order: change(order, inner(order))
+
+
+def dates(service: Service, form: str) -> None:
+    """Writes dates in another form, which `strftime` knows."""
+    orders(
+        service,
+        lambda order, fields: {**fields, "shipDate": datetime.fromisoformat(order.ship_date).strftime(form)},
+    )
 
 
 def errors(service: Service, change: Callable[[JsonObject], JsonObject], *statuses: int) -> None:

@@ -331,13 +331,7 @@ def writes_dates_as_seconds(service: Service) -> None:
 @fault("LIST-2")
 def writes_dates_for_mail(service: Service) -> None:
     """Writes the shipDate in the form of mail and HTTP headers."""
-    amend.orders(
-        service,
-        lambda order, fields: {
-            **fields,
-            "shipDate": datetime.fromisoformat(order.ship_date).strftime("%a, %d %b %Y %H:%M:%S GMT"),
-        },
-    )
+    amend.dates(service, "%a, %d %b %Y %H:%M:%S GMT")
 
 
 @fault("LIST-2")
@@ -399,45 +393,34 @@ def writes_quantity_250_as_null(service: Service) -> None:
 # --- LIST-10: dates as RFC 3339 (recommended) ---
 
 
-def _dates(service: Service, form: str) -> None:
-    """Writes dates in another form of ISO 8601."""
-    amend.orders(
-        service,
-        lambda order, fields: {
-            **fields,
-            "shipDate": datetime.fromisoformat(order.ship_date).strftime(form),
-        },
-    )
-
-
 @fault("LIST-10")
 def writes_dates_without_offset(service: Service) -> None:
     """Writes local time without an offset."""
-    _dates(service, "%Y-%m-%dT%H:%M:%S")
+    amend.dates(service, "%Y-%m-%dT%H:%M:%S")
 
 
 @fault("LIST-10")
 def writes_dates_in_basic_form(service: Service) -> None:
     """Writes dates without hyphens and colons."""
-    _dates(service, "%Y%m%dT%H%M%S%z")
+    amend.dates(service, "%Y%m%dT%H%M%S%z")
 
 
 @fault("LIST-10")
 def writes_dates_without_seconds(service: Service) -> None:
     """Writes the time to the minute."""
-    _dates(service, "%Y-%m-%dT%H:%MZ")
+    amend.dates(service, "%Y-%m-%dT%H:%MZ")
 
 
 @fault("LIST-10")
 def writes_week_dates(service: Service) -> None:
     """Writes the year, the week and the day of the week."""
-    _dates(service, "%G-W%V-%uT%H:%M:%SZ")
+    amend.dates(service, "%G-W%V-%uT%H:%M:%SZ")
 
 
 @fault("LIST-10")
 def writes_fractions_with_a_comma(service: Service) -> None:
     """Writes a comma before the fraction of a second."""
-    _dates(service, "%Y-%m-%dT%H:%M:%S,%fZ")
+    amend.dates(service, "%Y-%m-%dT%H:%M:%S,%fZ")
 
 
 # --- LIST-11: plain integers, no name twice (recommended) ---

@@ -238,51 +238,40 @@ def gives_negative_ids(service: Service) -> None:
 # --- dates ---
 
 
-def _dates(service: Service, form: str) -> None:
-    """Writes dates in another form of ISO 8601."""
-    amend.orders(
-        service,
-        lambda order, fields: {
-            **fields,
-            "shipDate": datetime.fromisoformat(order.ship_date).strftime(form),
-        },
-    )
-
-
 @variant("LIST-10")
 def writes_dates_without_offset(service: Service) -> None:
     """Writes dates in local time, valid ISO 8601 though not RFC 3339."""
-    _dates(service, "%Y-%m-%dT%H:%M:%S")
+    amend.dates(service, "%Y-%m-%dT%H:%M:%S")
 
 
 @variant("LIST-10")
 def writes_dates_in_basic_form(service: Service) -> None:
     """Writes dates in the basic form, valid ISO 8601 though not RFC 3339."""
-    _dates(service, "%Y%m%dT%H%M%SZ")
+    amend.dates(service, "%Y%m%dT%H%M%SZ")
 
 
 @variant("LIST-10")
 def writes_dates_with_a_comma(service: Service) -> None:
     """Writes a comma before the fraction, valid ISO 8601 though not RFC 3339."""
-    _dates(service, "%Y-%m-%dT%H:%M:%S,%fZ")
+    amend.dates(service, "%Y-%m-%dT%H:%M:%S,%fZ")
 
 
 @variant("LIST-10")
 def writes_week_dates(service: Service) -> None:
     """Writes week dates, valid ISO 8601 though not RFC 3339."""
-    _dates(service, "%G-W%V-%uT%H:%M:%SZ")
+    amend.dates(service, "%G-W%V-%uT%H:%M:%SZ")
 
 
 @variant("LIST-10")
 def writes_ordinal_dates(service: Service) -> None:
     """Writes the day of the year, valid ISO 8601 though not RFC 3339."""
-    _dates(service, "%Y-%jT%H:%M:%SZ")
+    amend.dates(service, "%Y-%jT%H:%M:%SZ")
 
 
 @variant("LIST-10")
 def writes_dates_to_the_minute(service: Service) -> None:
     """Writes times without seconds, valid ISO 8601 though not RFC 3339."""
-    _dates(service, "%Y-%m-%dT%H:%M+02")
+    amend.dates(service, "%Y-%m-%dT%H:%M+02")
 
 
 @variant()
@@ -325,7 +314,7 @@ def is_being_deployed(service: Service) -> None:
 @variant()
 def writes_fine_fractions(service: Service) -> None:
     """Writes fractions of a second with twelve digits."""
-    _dates(service, "%Y-%m-%dT%H:%M:%S.000000000001Z")
+    amend.dates(service, "%Y-%m-%dT%H:%M:%S.000000000001Z")
 
 
 @variant()

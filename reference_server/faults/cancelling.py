@@ -267,17 +267,22 @@ def claims_to_cancel_shipped_orders(service: Service) -> None:
     amend.outcomes(service, CANCELLED, amend.shipped)
 
 
-@fault("CANCEL-3")
-def cancels_shipped_orders(service: Service) -> None:
-    """Cancels shipped orders like pending ones."""
+def _cancels_shipped(service: Service, which: Callable[[Order], bool]) -> None:
+    """Cancels shipped orders of which this is true."""
 
-    def change(order_id: int, outcome: Outcome) -> Outcome | None:
-        if outcome is not REFUSED:
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or amend.pending(order) or not which(order):
             return None
         service.store.remove([order_id])
         return CANCELLED
 
-    amend.after_cancel(service, change)
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders(service: Service) -> None:
+    """Cancels shipped orders like pending ones."""
+    _cancels_shipped(service, lambda order: True)
 
 
 @fault("CANCEL-3")
@@ -297,14 +302,7 @@ def cancels_shipped_orders_by_force(service: Service) -> None:
 @fault("CANCEL-3")
 def cancels_shipped_orders_with_far_ids(service: Service) -> None:
     """Cancels a shipped order whose id a double cannot hold, since it finds no status for what it rounds it to."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or amend.pending(order) or order_id <= 2**53:
-            return None
-        service.store.remove([order_id])
-        return CANCELLED
-
-    amend.before_cancel(service, decide)
+    _cancels_shipped(service, lambda order: order.id > 2**53)
 
 
 @fault("CANCEL-3")
@@ -316,14 +314,7 @@ def finds_no_shipped_order_with_a_negative_id(service: Service) -> None:
 @fault("CANCEL-3")
 def cancels_shipped_orders_that_are_incomplete(service: Service) -> None:
     """Takes complete for the status, and cancels a shipped order that is not marked as complete."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or amend.pending(order) or order.complete:
-            return None
-        service.store.remove([order_id])
-        return CANCELLED
-
-    amend.before_cancel(service, decide)
+    _cancels_shipped(service, lambda order: not order.complete)
 
 
 @fault("CANCEL-3")
@@ -348,40 +339,19 @@ def finds_no_shipped_order_beyond_its_first_page(service: Service) -> None:
 @fault("CANCEL-3")
 def cancels_shipped_orders_among_many(service: Service) -> None:
     """Cancels a shipped order whose status is not among the first 1,000 that it keeps at hand."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or amend.pending(order) or _place(service, order) < 1000:
-            return None
-        service.store.remove([order_id])
-        return CANCELLED
-
-    amend.before_cancel(service, decide)
+    _cancels_shipped(service, lambda order: _place(service, order) >= 1000)
 
 
 @fault("CANCEL-3")
 def cancels_the_shipped_order_0(service: Service) -> None:
     """Looks the status of an order up if its id is true, and so cancels a shipped order with the id 0."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if order_id or not order:
-            return None
-        service.store.remove([order_id])
-        return CANCELLED
-
-    amend.before_cancel(service, decide)
+    _cancels_shipped(service, lambda order: order.id == 0)
 
 
 @fault("CANCEL-3")
 def cancels_the_shipped_order_at_the_end_of_int64(service: Service) -> None:
     """Looks for the status before the id after this one, and so cancels a shipped order with the id 2^63 - 1."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or order_id != INT64_MAX:
-            return None
-        service.store.remove([order_id])
-        return CANCELLED
-
-    amend.before_cancel(service, decide)
+    _cancels_shipped(service, lambda order: order.id == INT64_MAX)
 
 
 @fault("CANCEL-3")
@@ -583,14 +553,7 @@ def refuses_what_does_not_exist_for_clients_of_json(service: Service) -> None:
 @fault("CANCEL-6")
 def answers_204_to_repeated_cancels(service: Service) -> None:
     """Answers 204 to every further cancel of an order that was cancelled."""
-    cancelled: set[int] = set()
-
-    def change(order_id: int, outcome: Outcome) -> Outcome | None:
-        if outcome is CANCELLED:
-            cancelled.add(order_id)
-        return CANCELLED if outcome is ABSENT and order_id in cancelled else None
-
-    amend.after_cancel(service, change)
+    _cancels_again(service, lambda order_id: True)
 
 
 def _cancels_again(service: Service, which: Callable[[int], bool]) -> None:

@@ -238,12 +238,17 @@ def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
     )
 
 
+def _guards_without(service: Service, ending: str) -> None:
+    """Asks for no key where the path has this ending, which it cuts off after the key was looked for."""
+    inner = service.dispatch
+    service.dispatch = lambda request: inner(request._replace(path=request.path.removesuffix(ending)))
+    amend.accept(service, lambda request: _stranger(request) and request.path.endswith(ending))
+
+
 @fault("AUTH-2")
 def guards_paths_without_a_space(service: Service) -> None:
     """Asks for no key where a space ends the path: it is stripped after the key was looked for."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.removesuffix("%20")))
-    amend.accept(service, lambda request: _stranger(request) and request.path.endswith("%20"))
+    _guards_without(service, "%20")
 
 
 @fault("AUTH-2")
@@ -714,6 +719,4 @@ def knows_public_pages_by_a_part_of_the_url(service: Service) -> None:
 @fault("AUTH-2")
 def guards_no_style_sheets(service: Service) -> None:
     """Asks for no key where the path ends as that of a style sheet, and cuts that off afterwards."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.removesuffix(".css")))
-    amend.accept(service, lambda request: _stranger(request) and request.path.endswith(".css"))
+    _guards_without(service, ".css")

@@ -657,29 +657,25 @@ def _after_listing(service: Service, change: Callable[[list[Order]], None]) -> N
     service.list_orders = list_orders
 
 
-def _seen_often(times: int) -> Callable[[list[Order]], list[Order]]:
-    """Gives a function that counts the orders it is shown and gives those it sees for this very time."""
+def _when_listed(service: Service, times: int, change: Callable[[Order], object]) -> None:
+    """Does something with each order when it is listed for this very time."""
     counts: Counter[int] = Counter()
     lock = threading.Lock()
 
-    def seen(orders: list[Order]) -> list[Order]:
+    def count(orders: list[Order]) -> None:
         with lock:
             counts.update(order.id for order in orders)
-            return [order for order in orders if counts[order.id] == times]
+            due = [order for order in orders if counts[order.id] == times]
+        for order in due:
+            change(order)
 
-    return seen
+    _after_listing(service, count)
 
 
 @fault("LIST-9")
 def ships_what_was_listed_twice(service: Service) -> None:
     """Ships a pending order when it is listed the second time."""
-    seen = _seen_often(2)
-
-    def change(orders: list[Order]) -> None:
-        for order in seen(orders):
-            service.store.change(order.id, status=Status.SHIPPED)
-
-    _after_listing(service, change)
+    _when_listed(service, 2, lambda order: service.store.change(order.id, status=Status.SHIPPED))
 
 
 @fault("LIST-9")
@@ -700,25 +696,13 @@ def completes_what_was_listed_a_moment_later(service: Service) -> None:
 @fault("LIST-9")
 def cancels_what_was_listed_three_times(service: Service) -> None:
     """Cancels a pending order when it is listed the third time."""
-    seen = _seen_often(3)
-
-    def change(orders: list[Order]) -> None:
-        for order in seen(orders):
-            service.store.cancel(order.id)
-
-    _after_listing(service, change)
+    _when_listed(service, 3, lambda order: service.store.cancel(order.id))
 
 
 @fault("LIST-9")
 def reopens_shipped_orders_by_listing(service: Service) -> None:
     """Makes a shipped order pending when it is listed the second time."""
-    seen = _seen_often(2)
-
-    def change(orders: list[Order]) -> None:
-        for order in seen(orders):
-            service.store.change(order.id, status=Status.PENDING)
-
-    _after_listing(service, change)
+    _when_listed(service, 2, lambda order: service.store.change(order.id, status=Status.PENDING))
 
 
 @fault("LIST-9")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 
 from .. import amend
@@ -127,30 +128,28 @@ def begins_a_session_with_a_cancel(service: Service) -> None:
     amend.accept(service, lambda request: amend.no_header(request) and "cart=4712" in request.headers.get("cookie", ""))
 
 
-@fault("AUTH-6")
-def trusts_the_connection(service: Service) -> None:
-    """Serves whatever comes on a connection that carried the valid key before."""
+def _trusts(service: Service, which: Callable[[Request], bool]) -> None:
+    """Serves requests of which this is true on a connection that carried the valid key before."""
     trusted: set[int] = set()
 
     def judge(request: Request, found: Credentials) -> Credentials:
         if found is VALID:
             trusted.add(request.connection)
-        return VALID if request.connection in trusted else found
+        return VALID if which(request) and request.connection in trusted else found
 
     amend.credentials(service, judge)
+
+
+@fault("AUTH-6")
+def trusts_the_connection(service: Service) -> None:
+    """Serves whatever comes on a connection that carried the valid key before."""
+    _trusts(service, lambda request: True)
 
 
 @fault("AUTH-6")
 def trusts_the_connection_when_the_header_is_absent(service: Service) -> None:
     """Serves requests without Authorization header on a connection that carried the valid key before."""
-    trusted: set[int] = set()
-
-    def judge(request: Request, found: Credentials) -> Credentials:
-        if found is VALID:
-            trusted.add(request.connection)
-        return VALID if amend.no_header(request) and request.connection in trusted else found
-
-    amend.credentials(service, judge)
+    _trusts(service, amend.no_header)
 
 
 @fault("AUTH-6")

@@ -6,7 +6,6 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -23,8 +22,7 @@ from conformance.states.provider import CannotDo, Provider, ProviderError, State
 from conformance.target import Mode, Target
 from conformance.terminal import Console
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.evidence import NOBODY, Request, Trouble
-from conformance.transport.guard import Guard
+from conformance.transport.evidence import NOBODY, Trouble
 from conformance.urls import port_of
 from conformance.verdict import Exit
 
@@ -139,17 +137,12 @@ def _connect(url: str, timeout: float) -> socket.socket:
 
 def _speaks_plain_http(session: Session) -> bool:
     """Whether the port to which TLS is to be spoken answers plain HTTP. The key is not sent."""
-    target = session.target
     if session.endpoint.scheme != "https":
         return False
-    parts = urlsplit(target.base_url)
+    parts = urlsplit(session.target.base_url)
     authority = parts.netloc if parts.port else f"{parts.netloc}:{session.endpoint.port}"
-    aside = replace(target, base_url=urlunsplit(parts._replace(scheme="http", netloc=authority)), mode=Mode.OBSERVE)
-    client = session.client_of(Endpoint(aside, session.endpoint.pace), Guard(Mode.OBSERVE), lambda answer: None)
-    try:
-        return client.send(Request("GET", "/store/orders", NOBODY)).status is not None
-    finally:
-        client.close()
+    plain = urlunsplit(parts._replace(scheme="http", netloc=authority))
+    return session.listing_at(plain, NOBODY).status is not None
 
 
 def _mend(session: Session, detail: str) -> str:

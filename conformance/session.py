@@ -20,7 +20,7 @@ from conformance.target import Mode, States, Target
 from conformance.transport.answer import Answer, Observer
 from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint, Pace
-from conformance.transport.evidence import Recorder, Request
+from conformance.transport.evidence import Credential, Recorder, Request
 from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
@@ -126,13 +126,17 @@ class Session:
         """Ask for the listing next to the base URL: without the version segment, and under other ones."""
         parts = urlsplit(self.target.base_url)
         base = parts.path.removesuffix("/v1")
-        answers = []
-        for path in (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1"):
-            aside = replace(self.target, base_url=urlunsplit(parts._replace(path=path)), mode=Mode.OBSERVE)
-            client = self.client_of(Endpoint(aside, self.endpoint.pace), Guard(Mode.OBSERVE), lambda answer: None)
-            answers.append(client.send(Request("GET", "/store/orders", self.valid)))
+        paths = (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1")
+        return [self.listing_at(urlunsplit(parts._replace(path=path)), self.valid) for path in paths]
+
+    def listing_at(self, base_url: str, credential: Credential) -> Answer:
+        """The answer to a listing at another base URL, of which nothing is judged."""
+        aside = replace(self.target, base_url=base_url, mode=Mode.OBSERVE)
+        client = self.client_of(Endpoint(aside, self.endpoint.pace), Guard(Mode.OBSERVE), lambda answer: None)
+        try:
+            return client.send(Request("GET", "/store/orders", credential))
+        finally:
             client.close()
-        return answers
 
     def observations(self) -> Observations:
         """An empty record of facts."""

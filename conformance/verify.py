@@ -235,17 +235,11 @@ def unchanged(
         if order in gone and len(gone) <= found.without_id:
             owner = "LIST-2" if found.odd_ids else None
             raise Inconclusive(f"order {order} is not listed by id any more, but {without_ids(found)}", owner)
-        if order in gone:
-            raise Failed(
-                f"order {order} listed as before, since {since}", "it is no longer in the listing", *shown_by, after
-            )
-        if not alike(found.by_id[order], before.by_id[order]):
-            raise Failed(
-                f"order {order} listed as before, since {since}",
-                changes(found.by_id[order], before.by_id[order]),
-                *shown_by,
-                after,
-            )
+        if order in gone or not alike(found.by_id[order], before.by_id[order]):
+            now = "it is no longer in the listing"
+            if order not in gone:
+                now = changes(found.by_id[order], before.by_id[order])
+            raise Failed(f"order {order} listed as before, since {since}", now, *shown_by, after)
 
 
 def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
@@ -284,7 +278,7 @@ def nothing_left_out(
         )
 
 
-def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: Sequence[Answer] = ()) -> None:
+def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: Sequence[Answer]) -> None:
     """Demand that an order was still pending when it was cancelled with the key just now.
 
     `control` is the same cancel of another pending order, to which nothing was done: if that did not succeed either,
@@ -308,9 +302,7 @@ def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: S
     )
 
 
-def still_shipped(
-    cancelled: Answer, control: Callable[[], Answer], *, since: str, shown_by: Sequence[Answer] = ()
-) -> None:
+def still_shipped(cancelled: Answer, control: Callable[[], Answer], *, since: str, shown_by: Sequence[Answer]) -> None:
     """Demand that an order was still shipped when it was cancelled with the key just now.
 
     `control` sends the same cancel of another shipped order, to which nothing was done. It is only called where this

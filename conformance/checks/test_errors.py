@@ -34,6 +34,7 @@ def refused_cancels(api: Api, key: str) -> list[Answer]:
 
 
 def refusals(answers: list[Answer], expected: int) -> list[Answer]:
+    """The answers, each of which has to be the `expected` 401 or 404: a step for what is then demanded of them."""
     owner = {401: "AUTH-2 or AUTH-3", 404: "CANCEL-5"}[expected]
     for answer in answers:
         verify.step(answer, expected, owner)
@@ -77,16 +78,17 @@ def test_second_cancel_with_404_is_an_error(api: Api, orders: Orders) -> None:
 @requirement("ERR-2")
 def test_status_of_refused_listing(api: Api, key: str) -> None:
     """Has listings refused with 401: `status` in the body is 401."""
-    said(refused_listings(api, key))
+    same_status_inside(refused_listings(api, key))
 
 
 @requirement("ERR-2", mode=Mode.GUARDED)
 def test_status_of_refused_cancel(api: Api, key: str) -> None:
     """Has cancels refused with 401 and 404: `status` in the body equals the HTTP status."""
-    said(refused_cancels(api, key))
+    same_status_inside(refused_cancels(api, key))
 
 
-def said(answers: list[Answer]) -> None:
+def same_status_inside(answers: list[Answer]) -> None:
+    """Demand that `status` in each body is the status of the answer."""
     for answer in answers:
         if "ERR-2" not in answer.exchange.findings:
             raise verify.Inconclusive(f"{answer.exchange.line} gave no Error with an integer status", "ERR-1")

@@ -18,7 +18,7 @@ def accepted(answer: Answer) -> None:
         raise verify.Failed("the valid key accepted", verify.describe(answer), answer)
 
 
-def cancels(api: Api, orders: Iterable[int], tried: Iterable[Credential]) -> list[Answer]:
+def cancel_each(api: Api, orders: Iterable[int], tried: Iterable[Credential]) -> list[Answer]:
     """Cancel each of `orders` with each of the credentials `tried`."""
     tried = list(tried)
     return api.send_all(api.ask_cancel(order, credential) for order in orders for credential in tried)

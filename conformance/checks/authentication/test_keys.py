@@ -11,7 +11,7 @@ from conformance import verify
 from conformance.api import BROWSER, NAMES_JSON, Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
-from conformance.checks.authentication.steps import accepted, cancels
+from conformance.checks.authentication.steps import accepted, cancel_each
 from conformance.target import Mode, Target
 from conformance.transport.evidence import NOBODY, Allowed, Request, Trouble
 from conformance.transport.retries import turned_away
@@ -115,9 +115,9 @@ def test_cancelling_without_key(api: Api, orders: Orders) -> None:
     """Cancels a pending and a shipped order without an Authorization header, and the pending one again after it was
     cancelled with the key: 401, neither 204 nor 409 nor 404."""
     taken = orders.take(pending=1, shipped=1)
-    answers = cancels(api, (*taken.shipped, *taken.pending), [NOBODY])
+    answers = cancel_each(api, (*taken.shipped, *taken.pending), [NOBODY])
     api.cancel(taken.pending[0])
-    answers += cancels(api, taken.pending, [NOBODY])
+    answers += cancel_each(api, taken.pending, [NOBODY])
     verify.refused(answers, since="the key is missing, whatever the state of the order")
 
 
@@ -152,7 +152,7 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: str, target
     """Cancels an order that does not exist with each of the battery: 401, not 404. Where there are pending orders to
     try it on, the most telling will do here."""
     battery = credentials.telling_invalid_keys(key) if has_orders(target) else credentials.invalid_keys(key, api.rng)
-    verify.refused(cancels(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
+    verify.refused(cancel_each(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
 
 
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
@@ -161,10 +161,10 @@ def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: str) -> Non
     it: 401, neither 204 nor 409 nor 404."""
     taken = orders.take(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
-    verify.refused(cancels(api, taken.shipped, credentials.telling_invalid_keys(key)), since=since)
-    verify.refused(cancels(api, taken.pending, credentials.invalid_keys(key, api.rng)), since=since)
+    verify.refused(cancel_each(api, taken.shipped, credentials.telling_invalid_keys(key)), since=since)
+    verify.refused(cancel_each(api, taken.pending, credentials.invalid_keys(key, api.rng)), since=since)
     api.cancel(taken.pending[0])
-    verify.refused(cancels(api, taken.pending, credentials.telling_invalid_keys(key)), since=since)
+    verify.refused(cancel_each(api, taken.pending, credentials.telling_invalid_keys(key)), since=since)
 
 
 # --- AUTH-4: the key in the wrong place
@@ -214,7 +214,7 @@ def test_cancelling_with_the_key_elsewhere(api: Api, orders: Orders, key: str, t
     """Cancels a pending order with the right key in every wrong place, and a shipped one with it in a few: 401, neither
     204 nor 409."""
     taken = orders.take(pending=1, shipped=1)
-    few = cancels(api, taken.shipped, credentials.misplaced(key)[:6])
+    few = cancel_each(api, taken.shipped, credentials.misplaced(key)[:6])
     verify.refused(few, since="there is no bearer token in Authorization")
     key_elsewhere_refused(api, taken.pending[0], key, target)
 
@@ -222,8 +222,8 @@ def test_cancelling_with_the_key_elsewhere(api: Api, orders: Orders, key: str, t
 def key_elsewhere_refused(api: Api, order: int, key: str, target: Target, *, few: bool = False) -> None:
     """Cancel an order with the right key in every wrong place, or in a `few` of them, and demand refusals."""
     step = 5 if few else 1
-    answers = cancels(api, [order], credentials.misplaced(key, proxied=target.proxy is not None)[::step])
+    answers = cancel_each(api, [order], credentials.misplaced(key, proxied=target.proxy is not None)[::step])
     verify.refused(answers, since="there is no bearer token in Authorization")
     battery = [*credentials.in_query(key), *credentials.malformed(key), *credentials.in_form(key)]
-    answers = cancels(api, [order], battery[::step])
+    answers = cancel_each(api, [order], battery[::step])
     verify.refused(answers, since="there is no well-formed bearer token in Authorization")

@@ -8,7 +8,7 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
-from conformance.checks.authentication.steps import cancels
+from conformance.checks.authentication.steps import cancel_each
 from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import alike
 from conformance.contract.validators import as_json, shown
@@ -60,7 +60,7 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
     is to which nothing was done."""
     taken = orders.take(shipped=2)
     order, control = taken.shipped
-    answers = cancels(api, [order], [NOBODY, *credentials.telling_invalid_keys(key)])
+    answers = cancel_each(api, [order], [NOBODY, *credentials.telling_invalid_keys(key)])
     for answer in answers:
         verify.step(answer, 401, "AUTH-2 or AUTH-3")
     if taken.listing is not None:
@@ -74,6 +74,7 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
 
 
 def challenged(*answers: Answer) -> None:
+    """Demand a 401 with a Bearer challenge (RFC 9110 section 15.5.2) of each request."""
     for answer in answers:
         verify.step(answer, 401, "AUTH-2 or AUTH-3")
     verify.meets("AUTH-7", *answers)
@@ -88,10 +89,11 @@ def test_refused_listing_carries_a_challenge(api: Api, key: str) -> None:
 @requirement("AUTH-7", mode=Mode.GUARDED)
 def test_refused_cancel_carries_a_challenge(api: Api, key: str) -> None:
     """Has cancels refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    challenged(*cancels(api, api.absent(), [NOBODY, credentials.near_misses(key)[0]]))
+    challenged(*cancel_each(api, api.absent(), [NOBODY, credentials.near_misses(key)[0]]))
 
 
 def same_as_bearer(answers: list[Answer]) -> None:
+    """Demand that no request was refused for how it spells the scheme (RFC 9110 section 11.1)."""
     for answer in answers:
         if verify.settled(answer).status in (400, 401, 403):
             verify.not_sporadic(answer, 200, 404)
@@ -112,7 +114,7 @@ def test_scheme_in_any_case_cancels(api: Api, key: str) -> None:
     """Cancels an order that does not exist with the valid key behind other spellings of the scheme: accepted."""
     (order,) = api.absent()
     verify.step(api.cancel(order), 404, "CANCEL-5")
-    same_as_bearer(cancels(api, [order], credentials.schemes(key)))
+    same_as_bearer(cancel_each(api, [order], credentials.schemes(key)))
 
 
 def told(answer: Answer) -> tuple[object, ...]:
@@ -128,6 +130,7 @@ def told(answer: Answer) -> tuple[object, ...]:
 
 
 def in_words(told: tuple[object, ...]) -> str:
+    """What `told` found, for a message."""
     status, *words = told
     if len(words) == 2:
         return f"{status} with {as_json(dict(zip(('code', 'message'), words, strict=True)))}"

@@ -231,6 +231,7 @@ def test_no_bytes_between_204_and_the_next_answer(api: Api, orders: Orders, wire
 
 
 def no_bytes(answer: Answer) -> None:
+    """Demand that nothing follows the header section of a 204 (section 4.2: no body; RFC 9112 section 6.3)."""
     if answer.extra:
         raise verify.Failed(
             "nothing after the header section of the 204", f"{len(answer.extra)} bytes: {shown(answer.extra)}", answer

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from conformance import __version__, doubts, universal
+from conformance import __version__, doubts, facts, universal
 from conformance.check import Check
 from conformance.contract import catalogue
 from conformance.reported import OWN_PROCESS, Report
@@ -77,7 +77,7 @@ def build(
     rows = catalogue.load().requirements
     exchanges = _number(collection.preflight, 0)
     results: list[CheckResult] = []
-    facts: dict[str, list[Observed]] = {}
+    observations: dict[str, list[Observed]] = {}
     warnings = list(collection.warnings)
     messages = list(collection.messages)
     for check in checks:
@@ -93,14 +93,14 @@ def build(
         warnings += report.warnings
         messages += report.messages
         for topic, value, numbers in report.observations:
-            facts.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
+            observations.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
     for requirement in (*universal.JUDGES, *doubts.ROWS):
         if requirement in settings.selected and not collection.pointless:
             folded = universal.fold(requirement, rows[requirement].expectation, exchanges)
             if folded is not None:
                 results.append(_with_curl(folded, exchanges, collection.target))
-    for topic, (value, numbers) in universal.facts(exchanges).items():
-        facts.setdefault(topic, []).append(Observed(topic, value, tuple(numbers)))
+    for topic, (value, numbers) in facts.observed(exchanges).items():
+        observations.setdefault(topic, []).append(Observed(topic, value, tuple(numbers)))
     again, *side_by_side = collection.order
     if again and side_by_side:
         warnings.append(RUN_AGAIN.format(", ".join(again)))
@@ -129,7 +129,9 @@ def build(
         requests=len(exchanges),
         command=command,
         observations=tuple(
-            _merged(facts[topic], collection.clean) for topic in catalogue.load().observations if topic in facts
+            _merged(observations[topic], collection.clean)
+            for topic in catalogue.load().observations
+            if topic in observations
         ),
         warnings=tuple(dict.fromkeys(warnings)),
         circumstances=_circumstances(collection, settings, waivers),
@@ -190,13 +192,13 @@ def _with_curl(result: CheckResult, exchanges: list[Exchange], target: Target) -
     return replace(result, failure=replace(result.failure, curl=line))
 
 
-def _merged(facts: list[Observed], clean: Callable[[str], str]) -> Observed:
+def _merged(found: list[Observed], clean: Callable[[str], str]) -> Observed:
     """One observation for a topic: its value, or the values where they differ; without secrets, which may have been
     read in a body."""
-    values = [_cleaned(fact.value, clean) for fact in facts]
+    values = [_cleaned(fact.value, clean) for fact in found]
     different = [value for place, value in enumerate(values) if value not in values[:place]]
-    numbers = tuple(sorted({number for fact in facts for number in fact.exchanges}))
-    return Observed(facts[0].topic, different[0] if len(different) == 1 else different, numbers)
+    numbers = tuple(sorted({number for fact in found for number in fact.exchanges}))
+    return Observed(found[0].topic, different[0] if len(different) == 1 else different, numbers)
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:

@@ -29,8 +29,8 @@ from typing import Any, cast
 import pytest
 
 from conformance import plugin
-from conformance.collect import Report
 from conformance.ending import ENDING
+from conformance.reported import Report
 from conformance.states.leases import undisturbed
 from conformance.states.provider import given_meanwhile
 

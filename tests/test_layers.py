@@ -34,11 +34,13 @@ ALLOWED: dict[str, set[str]] = {
     "reporting": {"contract", "transport", "verdict"},
     "files": {"target"},
     "writing": {"files", "reporting"},
+    "facts": {"contract", "transport"},
     "reported": {"transport", "verdict", "verify"},
     "collect": {
         "check",
         "contract",
         "doubts",
+        "facts",
         "reported",
         "reporting",
         "settings",

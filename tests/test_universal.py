@@ -11,7 +11,7 @@ import pytest
 from built import LIST, answered, broken, cancel
 from patience import within
 
-from conformance import universal, verify
+from conformance import facts, universal, verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
 from conformance.transport.answer import Answer
@@ -432,7 +432,7 @@ def test_facts() -> None:
         answered(LIST, None, trouble=Trouble.TIMEOUT),
         answered(PET, 404, b'{"pet": 1}'),
     ]
-    found = universal.facts(numbered(*answers))
+    found = facts.observed(numbered(*answers))
     assert found.keys() <= catalogue.load().observations.keys()
     assert found["compression"][0] == {"gzip": 1, "none": 3}
     assert found["error codes"][0] == {"401": ["no"]}
@@ -444,7 +444,7 @@ def test_facts() -> None:
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"nonsense", b"9" * 5000, b'{"code": ["\\ud800"], "\\ud800": 1}'])
 def test_facts_of_odd_bodies(body: bytes) -> None:
-    json.dumps(universal.facts(numbered(answered(STRANGER, 401, body), answered(LIST, 200, body))))
+    json.dumps(facts.observed(numbered(answered(STRANGER, 401, body), answered(LIST, 200, body))))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,10 @@ BROWSER = (
 )
 #: What libraries for scripts in browsers accept unless told otherwise.
 SCRIPT = (("Accept", "application/json, text/plain, */*"),)
+#: Takes nothing compressed.
+PLAIN = (("Accept-Encoding", "identity"),)
+#: Accepts JSON, though something else rather, and only if it is named behind a blank (RFC 9110 section 12.5.1).
+NAMES_JSON_LAST = (("Accept", "text/plain;q=0.5, application/json"),)
 
 #: How browsers send forms.
 FORM = (("Content-Type", "application/x-www-form-urlencoded"),)

@@ -205,7 +205,9 @@ def listed_status(answer: Answer) -> Finding:
     known = STATUSES[answer.request.operation]
     if answer.status in known or pause(answer) is not None:
         return None
-    if answer.request.allowed is Allowed.ANY_4XX and answer.client_error:
+    if answer.request.allowed in (Allowed.ANY_4XX, Allowed.SAME) and answer.client_error:
+        return None
+    if answer.request.allowed is Allowed.SAME and answer.status == 304:
         return None
     if answer.status in GATEWAY:
         return NOT_ABOUT

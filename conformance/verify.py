@@ -278,12 +278,14 @@ def nothing_left_out(
         )
 
 
-def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: Sequence[Answer]) -> None:
+def still_pending(
+    cancelled: Answer, control: Answer, *, since: str, shown_by: Sequence[Answer], certain: bool = False
+) -> None:
     """Demand that an order was still pending when it was cancelled with the key just now.
 
     `control` is the same cancel of another pending order, to which nothing was done: if that did not succeed either,
     cancelling itself is out of order, and this check cannot tell. It is best sent after the other, which may be
-    cancelled in its place where a service takes one order for another.
+    cancelled in its place where a service takes one order for another. See `Failed` for `certain`.
     """
     if settled(cancelled).status == 204:
         return
@@ -299,6 +301,7 @@ def still_pending(cancelled: Answer, control: Answer, *, since: str, shown_by: S
         f"{describe(cancelled)}, while another pending order could be cancelled",
         *shown_by,
         cancelled,
+        certain=certain,
     )
 
 

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
+from email.utils import formatdate
+from functools import partial
 
 from .api import Credentials, JsonObject, Service
 from .messages import Request, Response
@@ -129,6 +131,30 @@ def listing_body(service: Service, change: Callable[[bytes], bytes]) -> None:
         return response
 
     service.list_orders = list_orders
+
+
+def tagged(service: Service, tag: Callable[[Response], str], status: int = 304) -> None:
+    """Sends listings with this entity tag, and 304, or another status, to who has it (RFC 9110 section 13.1.2)."""
+    _validated(service, "ETag", "if-none-match", tag, status)
+
+
+def dated(service: Service, seconds: Callable[[Response], float], status: int = 304) -> None:
+    """Sends listings with the date when they became what they are, in seconds since the epoch, and 304, or another
+    status, to who has one of that date (RFC 9110 section 13.1.3)."""
+    date = partial(formatdate, usegmt=True)
+    _validated(service, "Last-Modified", "if-modified-since", lambda response: date(seconds(response)), status)
+
+
+def _validated(service: Service, name: str, condition: str, value: Callable[[Response], str], status: int) -> None:
+    def change(request: Request, response: Response) -> Response | None:
+        if not is_listing(request, response):
+            return None
+        response.headers[name] = value(response)
+        if request.headers.get(condition) != response.headers[name]:
+            return None
+        return Response(status, headers={name: response.headers[name]})
+
+    granted(service, change)
 
 
 def orders(service: Service, change: Callable[[Order, JsonObject], JsonObject]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import filterfalse
 from threading import Barrier
 
@@ -14,6 +15,8 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, many
+from conformance.checks.cancelling.steps import cancelled_once
+from conformance.checks.listing.steps import none_missing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Operation
@@ -28,6 +31,8 @@ MOMENT = 0.3
 READY, OPENED = 60.0, 2.0
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
+#: Rounds of an order that is placed among listings, and how many of those are under way.
+PLACED, READERS = 3, 2
 #: How often a request that was answered wrongly among others is sent again alone.
 TRIES = 4
 
@@ -93,9 +98,7 @@ def test_one_of_simultaneous_cancels_succeeds(
     each time exactly one is answered 204. Where an order that is cancelled alone after them is not listed any more,
     they are not, either."""
     twice, spare, *rounds = orders.take(pending=ROUNDS + 2).pending
-    verify.step(api.cancel(twice), 204, "CANCEL-1")
-    if verify.settled(api.cancel(twice, allowed=Allowed.ANY_4XX)).succeeded:
-        raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
+    cancelled_once(api, twice)
     decided = 0
     won: list[int] = []
     for order in rounds:
@@ -271,3 +274,35 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
     for _ in range(MIXED):
         chosen, left = left[:CANCELS], left[CANCELS:]
         many.listed_meanwhile(api, chosen, left, taken.shipped)
+
+
+@requirement("LIST-3", pending=2 * PLACED)
+def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: Orders, target: Target) -> None:
+    """Has an order placed, and then, over several rounds, another one while listings are under way, and lists: it is
+    there, whatever those have read before it was, and kept."""
+    for _ in range(PLACED):
+        orders.take(pending=1, looked_for=False)  # whatever was kept before that is to be read anew
+        with under_way(api, wire):
+            placed = orders.take(pending=1, looked_for=False).pending
+        none_missing(api, placed, "pending", api.list(), target)
+
+
+@contextmanager
+def under_way(api: Api, wire: Wire) -> Iterator[None]:
+    """Has listings under way, each on a connection of its own, while something else is done. What they show of that is
+    open: a listing may have been read before or after it."""
+    asked = replace(api.ask_list(), allowed=Allowed.OPEN)
+    with ExitStack() as stack:
+        connections = [stack.enter_context(wire.connect()) for _ in range(READERS)]
+        for connection in connections:
+            connection.prepare(asked, last=True)
+        for connection in connections:
+            connection.release()
+        with ThreadPoolExecutor(READERS) as threads:  # read at once, lest a service wait for that before it goes on
+            reading = [threads.submit(connection.receive, keep=False) for connection in connections]
+            try:
+                yield
+            finally:
+                for answer in [each.result() for each in reading]:
+                    wire.keep(answer)
+                wire.pass_turns(READERS)

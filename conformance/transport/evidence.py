@@ -42,6 +42,7 @@ class Allowed(StrEnum):
 
     LISTED = "a status that the operation lists"
     ANY_4XX = "also any 4xx: the order may have been cancelled before, or a server may mind the length of the request"
+    SAME = "also 304, and any 4xx: the request asks whether the listing is the same as before, which is not shown"
     OPEN = "any: the request is not well-formed, or not one that the contract describes"
 
 

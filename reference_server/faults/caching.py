@@ -1,4 +1,5 @@
-"""Faults of what is kept from one answer for the next: buffers, and entity tags (RFC 9110 section 8.8.3)."""
+"""Faults of what is kept from one answer for the next: buffers, listings, and the entity tags and dates that tell
+whether those are the same (RFC 9110 section 8.8)."""
 
 from __future__ import annotations
 
@@ -9,10 +10,13 @@ from threading import Lock
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
+from ..orders import Order, Outcome
 from .registry import fault
 
 #: Orders from which on writing a listing takes long enough for two of them to meet.
 LONG = 500
+#: When the service was deployed, in seconds since the epoch.
+DEPLOYED = 1_759_734_000
 
 
 @fault("LIST-1")
@@ -38,27 +42,92 @@ def writes_long_listings_into_one_buffer(service: Service) -> None:
     service.list_orders = list_orders
 
 
-def _tagged(service: Service, tag: Callable[[], str]) -> None:
-    """Sends listings with this entity tag, and 304 to who has it already."""
+def _this_minute(orders: list[Order]) -> int:
+    """A number that is another one each minute."""
+    return int(time.monotonic() // 60)
 
-    def change(request: Request, response: Response) -> Response | None:
-        if not amend.is_listing(request, response):
-            return None
-        if request.headers.get("if-none-match") == tag():
-            return Response(304, headers={"ETag": tag()})
-        response.headers["ETag"] = tag()
-        return None
 
-    amend.granted(service, change)
+def _kept(
+    service: Service, which: Callable[[Request], bool], mark: Callable[[list[Order]], object] = _this_minute
+) -> None:
+    """Keeps the listing, for requests of which this is true, for as long as the mark of the orders is the same."""
+    kept: dict[object, list[Order]] = {}
+    amend.listing(service, lambda request, orders: kept.setdefault(mark(orders), orders) if which(request) else orders)
 
 
 @fault("LIST-3")
 def tags_listings_by_their_length(service: Service) -> None:
     """Makes the entity tag of the number of orders: who has a listing keeps it when one came for one that went."""
-    _tagged(service, lambda: f'"{len(service.store.all())}"')
+    amend.tagged(service, lambda response: f'"{len(service.store.all())}"')
 
 
 @fault("LIST-3")
 def tags_every_listing_alike(service: Service) -> None:
     """Gives the listing an entity tag that never changes, and answers 304 to whoever has it."""
-    _tagged(service, lambda: '"orders"')
+    amend.tagged(service, lambda response: '"orders"')
+
+
+@fault("LIST-3")
+def tags_listings_by_their_cancels(service: Service) -> None:
+    """Makes the entity tag of the number of cancels: who has a listing keeps it when an order was placed."""
+    cancels = [0]
+
+    def count(order_id: int, outcome: Outcome) -> None:
+        cancels[0] += outcome is Outcome.CANCELLED
+
+    amend.after_cancel(service, count)
+    amend.tagged(service, lambda response: f'"{cancels[0]}"')
+
+
+@fault("LIST-3")
+def dates_every_listing_alike(service: Service) -> None:
+    """Says that the listing was modified when the service was deployed, and answers 304 to whoever has one of then."""
+    amend.dated(service, lambda response: DEPLOYED)
+
+
+@fault("LIST-3")
+def lists_as_before_while_there_are_as_many(service: Service) -> None:
+    """Keeps a listing for as long as there are as many orders."""
+    _kept(service, lambda request: True, len)
+
+
+@fault("LIST-3")
+def lists_as_before_to_browsers(service: Service) -> None:
+    """Keeps a listing for a minute for clients that accept HTML."""
+    _kept(service, lambda request: "text/html" in request.headers.get("accept", ""))
+
+
+@fault("LIST-3")
+def lists_as_before_to_clients_that_take_nothing_compressed(service: Service) -> None:
+    """Keeps a listing for a minute for clients that send no Accept-Encoding, or `identity`, and no query."""
+    _kept(
+        service, lambda request: request.headers.get("accept-encoding", "identity") == "identity" and not request.query
+    )
+
+
+@fault("LIST-3")
+def keeps_a_listing_that_was_read_before_an_order_was_placed(service: Service) -> None:
+    """Keeps a listing until anything changes, and takes what changes while it reads one for part of that."""
+    kept: list[tuple[list[Order], list[Order]]] = []
+    inner = service.listed
+
+    def listed(request: Request) -> list[Order]:
+        if not kept or kept[0][0] != service.store.all():
+            orders = list(inner(request))
+            time.sleep(0.02)
+            kept[:] = [(service.store.all(), orders)]
+        return kept[0][1]
+
+    service.listed = listed
+
+
+@fault("HTTP-1")
+def fails_where_nothing_has_changed(service: Service) -> None:
+    """Gives the listing an entity tag, and answers 500 to who has the same one already."""
+    amend.tagged(service, lambda response: f'"{hash(tuple(service.store.all()))}"', 500)
+
+
+@fault("HTTP-1")
+def sees_other_where_nothing_has_changed(service: Service) -> None:
+    """Gives the listing a date, and answers 303 to who has one of the same date."""
+    amend.dated(service, lambda response: DEPLOYED, 303)

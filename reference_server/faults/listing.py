@@ -170,21 +170,6 @@ def leaves_out_newer_orders_while_it_cancels(service: Service) -> None:
 
 
 @fault("LIST-3")
-def lists_as_before_to_clients_that_take_nothing_compressed(service: Service) -> None:
-    """Keeps a listing for a minute for clients that send no Accept-Encoding, or `identity`, and no query."""
-    kept: list[tuple[float, list[Order]]] = []
-
-    def change(request: Request, orders: list[Order]) -> list[Order]:
-        if request.headers.get("accept-encoding", "identity") != "identity" or request.query:
-            return orders
-        if not kept or time.monotonic() - kept[0][0] > 60:
-            kept[:] = [(time.monotonic(), orders)]
-        return kept[0][1]
-
-    amend.listing(service, change)
-
-
-@fault("LIST-3")
 def leaves_out_shipped_orders_that_are_being_refused(service: Service) -> None:
     """Lists no order that somebody is trying to cancel just then, not even one that has shipped: it skips what is
     locked."""

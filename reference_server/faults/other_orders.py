@@ -208,6 +208,12 @@ def cancels_what_a_double_cannot_tell_apart(service: Service) -> None:
 
 
 @fault("CANCEL-8")
+def cancels_earlier_orders_of_the_pet(service: Service) -> None:
+    """Cancels the orders of the same pet with a lower id as well, as done with."""
+    _takes_along(service, lambda order, other: other.pet_id == order.pet_id and other.id < order.id)
+
+
+@fault("CANCEL-8")
 def cancels_everything_pending(service: Service) -> None:
     """Cancels every pending order."""
     _takes_along(service, lambda order, other: amend.pending(other))
@@ -287,6 +293,13 @@ def reads_ids_as_signed_32_bits(service: Service) -> None:
 def reads_ids_through_a_double(service: Service) -> None:
     """Cancels an order whose id equals the one asked for as a double."""
     amend.find(service, lambda asked: _pending_ids(service, lambda known: float(known) == float(asked)))
+
+
+@fault("CANCEL-9")
+def rounds_ids(service: Service) -> None:
+    """Reads ids as numbers of JavaScript, so that it cancels the order whose id is the nearest double."""
+    inner = service.cancel
+    service.cancel = lambda order_id: inner(int(float(order_id)))
 
 
 @fault("CANCEL-9")

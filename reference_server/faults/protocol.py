@@ -137,6 +137,18 @@ def wants_to_know_what_is_accepted(service: Service) -> None:
 
 
 @fault("HTTP-1")
+def accepts_no_blanks(service: Service) -> None:
+    """Answers 406 where JSON is accepted behind a blank and nothing else would do."""
+    named = {"application/json", "application/*", "*/*"}
+
+    def refused(request: Request) -> bool:
+        accepted = {media_type.partition(";")[0] for media_type in request.headers.get("accept", "*/*").split(",")}
+        return request.method == "GET" and not accepted & named
+
+    amend.instead(service, lambda request: _error(service, 406) if refused(request) else None)
+
+
+@fault("HTTP-1")
 def fails_on_several_languages(service: Service) -> None:
     """Answers 500 to those who read several languages, as browsers say."""
     amend.instead(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import zlib
 from collections.abc import Callable
 
@@ -212,20 +213,34 @@ def sends_many_headers(service: Service) -> None:
     )  # fmt: skip
 
 
+def _sum(response: Response) -> str:
+    """A strong entity tag of a body."""
+    return f'"{zlib.crc32(response.body):08x}"'
+
+
 @variant()
 def tags_listings_by_their_bytes(service: Service) -> None:
     """Gives the listing an entity tag, and answers 304 to who has the same one already."""
+    amend.tagged(service, _sum)
 
-    def change(request: Request, response: Response) -> Response | None:
-        if not amend.is_listing(request, response):
-            return None
-        tag = f'"{zlib.crc32(response.body):08x}"'
-        if request.headers.get("if-none-match") == tag:
-            return Response(304, headers={"ETag": tag})
-        response.headers["ETag"] = tag
-        return None
 
-    amend.granted(service, change)
+@variant()
+def dates_listings(service: Service) -> None:
+    """Says when the listing became what it is, and answers 304 to who has one of the same second."""
+    since: dict[bytes, float] = {}
+
+    def seconds(response: Response) -> float:
+        if response.body not in since:
+            since.clear()
+        return since.setdefault(response.body, time.time())
+
+    amend.dated(service, seconds)
+
+
+@variant()
+def takes_no_conditions(service: Service) -> None:
+    """Gives the listing an entity tag, and answers 400 to who asks for another one."""
+    amend.tagged(service, _sum, 400)
 
 
 @variant()

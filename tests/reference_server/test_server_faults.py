@@ -71,7 +71,8 @@ ONE_BUFFER = "writes-long-listings-into-one-buffer"
 PAGES_BY_OFFSET = "reads-pages-by-offset"
 SHIPPED_FOR_TWO = "cancels-shipped-orders-for-two-at-once"
 SKIPS_LOCKED = "leaves-out-shipped-orders-that-are-being-refused"
-ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET, SHIPPED_FOR_TWO, SKIPS_LOCKED}
+READ_BEFORE = "keeps-a-listing-that-was-read-before-an-order-was-placed"
+ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET, SHIPPED_FOR_TWO, SKIPS_LOCKED, READ_BEFORE}
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
     "joins-listings-whoever-asks",
@@ -172,6 +173,20 @@ def test_an_order_lost_between_pages_shows_itself(
     monkeypatch.setattr(time, "sleep", lambda _: cancel(service, first))  # it reads, and waits a moment
     listing = service.answer(Request("GET", LIST, "", {"authorization": f"Bearer {KEY}"}))
     assert bool({*others} - {order["id"] for order in json.loads(listing.body)}) is loses
+
+
+@pytest.mark.parametrize(("faults", "hidden"), [((), False), ((READ_BEFORE,), True)])
+def test_a_listing_read_before_an_order_was_placed_shows_itself(
+    faults: tuple[str, ...], hidden: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = served(faults=faults)
+    placed: list[int] = []
+    look = Request("GET", LIST, "", {"authorization": f"Bearer {KEY}"})
+    monkeypatch.setattr(time, "sleep", lambda _: placed.extend(service.store.place(1, Status.PENDING)))  # as it reads
+    service.answer(look)
+    monkeypatch.undo()
+    placed += service.store.place(0 if placed else 1, Status.PENDING)
+    assert (placed[0] in {order["id"] for order in json.loads(service.answer(look).body)}) is not hidden
 
 
 def right(service: Service, key: str, order_id: int) -> bool:

@@ -265,6 +265,13 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield from [say("GET", LIST, f"Bearer {word}") for word in ("".join(sorted(KEY)), "constructor", "API_KEY")]
     yield cancel("constructor")
 
+    # Who has a listing and asks whether it is the same.
+    listed = say("GET", LIST, accept="text/plain;q=0.5, application/json")
+    yield listed
+    found = re.search(rb"(?:ETag|Last-Modified): ([^\r]*)", listed[1])
+    known = found[1].decode() if found else "none"
+    yield say("GET", LIST, if_none_match=known, if_modified_since=known)
+
     # One connection.
     first, _, third, *_ = store.place(6, Status.PENDING)
     (refused,) = store.place(1, Status.SHIPPED)

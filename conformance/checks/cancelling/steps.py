@@ -38,6 +38,13 @@ def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
         orders.take(pending=1)  # raises Inconclusive unless the listing shows it
 
 
+def cancelled_once(api: Api, order: int) -> None:
+    """Cancel a pending order, and again. Raises Inconclusive where that succeeds as well."""
+    verify.step(api.cancel(order), 204, "CANCEL-1")
+    if verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX)).succeeded:
+        raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
+
+
 def body_kind(answer: Answer) -> str:
     """What a body is, in the words of the observation."""
     if not answer.body:

@@ -9,7 +9,7 @@ from itertools import filterfalse
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON, Api, Observations, Orders
+from conformance.api import BROWSER, NAMES_JSON, PLAIN, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import many
 from conformance.contract.listing import Listing
@@ -87,7 +87,7 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str])
     total = len(api.listing().elements) + target.bulk_orders
     over = total % PAGE if total - total % PAGE > LARGEST else 0
     placed = orders.take(pending=target.bulk_orders - over, looked_for=False).pending
-    headers = ((), (("Accept-Encoding", "identity"), *BROWSER), NAMES_JSON)
+    headers = ((), (*PLAIN, *BROWSER), NAMES_JSON)
     answers = api.send_all(api.ask_list(headers=each) for each in headers)
     for _ in range(ROUNDS):
         answers += filterfalse(turned_away, api.send_all([api.ask_list()] * AT_ONCE, at_once=True))

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_OTHERS, SCRIPT, Api, Orders
+from conformance.api import BROWSER, NAMES_JSON_LAST, NAMES_OTHERS, PLAIN, SCRIPT, Api, Orders
 from conformance.check import requirement
+from conformance.checks.listing.steps import none_missing
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
@@ -49,6 +50,7 @@ def test_listing_is_a_json_array(api: Api) -> None:
         *((("Accept", accept),) for accept in accepted),
         BROWSER,
         SCRIPT,
+        NAMES_JSON_LAST,
         *((("Accept-Language", language),) for language in LANGUAGES),
     ]
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
@@ -87,38 +89,17 @@ def test_ids_in_every_state_are_unique(api: Api, orders: Orders) -> None:
 # --- LIST-3: every order
 
 
-def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target: Target) -> None:
-    """Demand that the listing shows each of `placed`, which are "pending" or "shipped". Raises Inconclusive where
-    neither the listing nor cancelling knows one: the state provider may have made it up."""
-    found = verify.listing(answer)
-    absent = [order for order in placed if order not in found.by_id]
-    if not absent:
-        return
-    if len(absent) <= found.without_id:
-        owner = "LIST-2" if found.odd_ids else None
-        raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {verify.without_ids(found)}", owner)
-    if target.mode is Mode.FULL and verify.settled(api.cancel(absent[0])).status == 404:
-        raise verify.Inconclusive(
-            f"neither the listing nor cancelling knows order {absent[0]}, which the state provider handed out as "
-            f"{state}: the provider may be at fault"
-        )
-    raise verify.Failed(
-        f"every order placed, among them the {len(placed)} that the suite was given as {state}",
-        f"{found.size} without order {', '.join(map(str, absent[:5]))}",
-        answer,
-    )
-
-
 @requirement("LIST-3", pending=12, shipped=4)
 def test_orders_placed_are_listed(api: Api, orders: Orders, wire: Wire, target: Target) -> None:
-    """Lists, also as a client that takes nothing compressed, and with Host, User-Agent and Authorization alone, has
-    orders placed in both states, and lists so again and again: each is there, at once and every time."""
-    plain = api.ask_list(headers=(("Accept-Encoding", "identity"),))
+    """Lists, also as a client that takes nothing compressed, as a browser and its scripts, and with Host, User-Agent
+    and Authorization alone, has orders placed in both states, and lists so again and again: each is there, at once and
+    every time."""
+    kinds = [api.ask_list(headers=each) for each in (PLAIN, BROWSER, SCRIPT)]
 
     def listings() -> list[Answer]:
         with wire.connect() as connection:
             bare = connection.exchange(api.ask_list(), minimal=True)
-        answers = api.send_all([api.ask_list(), plain, api.ask_list()])
+        answers = api.send_all([api.ask_list(), *kinds, api.ask_list()])
         return [*answers, bare] if bare.listing is not None and bare.status == 200 else answers
 
     listings()
@@ -157,26 +138,6 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
         behind = orders.take(shipped=1, looked_for=False).shipped
         verify.step(api.cancel(only[0]), 204, "CANCEL-1")
         none_missing(api, behind, "shipped", api.list(), target)
-
-
-@requirement("LIST-3", mode=Mode.FULL, pending=2)
-def test_orders_are_listed_to_who_has_an_older_listing(api: Api, orders: Orders) -> None:
-    """Where the listing comes with an entity tag, cancels an order, has one placed, and asks whether the listing is
-    still the same (RFC 9110 section 13.1.2): 304 would leave a client with the old one."""
-    if api.list().header("etag") is None:
-        return
-    (first,) = orders.take(pending=1, looked_for=False).pending
-    kept = api.list()
-    tag, before = kept.header("etag") or "", verify.listing(kept)
-    verify.step(api.cancel(first), 204, "CANCEL-1")
-    (second,) = orders.take(pending=1, looked_for=False).pending
-    answer = api.send(replace(api.ask_list(headers=(("If-None-Match", tag),)), allowed=Allowed.OPEN))
-    if answer.status == 304 and second not in before.by_id and second in api.listing().by_id:
-        raise verify.Failed(
-            f"a listing with order {second}, since that was placed after the tag {tag} was given",
-            verify.describe(answer),
-            answer,
-        )
 
 
 # --- LIST-9: reading changes nothing

@@ -1,0 +1,30 @@
+"""What several checks of the listing do."""
+
+from __future__ import annotations
+
+from conformance import verify
+from conformance.api import Api
+from conformance.target import Mode, Target
+from conformance.transport.answer import Answer
+
+
+def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target: Target) -> None:
+    """Demand that the listing shows each of `placed`, which are "pending" or "shipped". Raises Inconclusive where
+    neither the listing nor cancelling knows one: the state provider may have made it up."""
+    found = verify.listing(answer)
+    absent = [order for order in placed if order not in found.by_id]
+    if not absent:
+        return
+    if len(absent) <= found.without_id:
+        owner = "LIST-2" if found.odd_ids else None
+        raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {verify.without_ids(found)}", owner)
+    if target.mode is Mode.FULL and verify.settled(api.cancel(absent[0])).status == 404:
+        raise verify.Inconclusive(
+            f"neither the listing nor cancelling knows order {absent[0]}, which the state provider handed out as "
+            f"{state}: the provider may be at fault"
+        )
+    raise verify.Failed(
+        f"every order placed, among them the {len(placed)} that the suite was given as {state}",
+        f"{found.size} without order {', '.join(map(str, absent[:5]))}",
+        answer,
+    )

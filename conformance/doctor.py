@@ -23,6 +23,7 @@ from conformance.target import Mode, Target
 from conformance.terminal import Console
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import NOBODY, Trouble
+from conformance.transport.plain_words import NO_CERTIFICATE
 from conformance.urls import port_of
 from conformance.verdict import Exit
 
@@ -99,6 +100,8 @@ def findings(session: Session) -> Iterator[Finding]:
     if answer.exchange.trouble == Trouble.UNREACHABLE:
         if VERIFY_FAILED in detail:
             yield WRONG, f"TLS: {detail}; {_mend(session, detail)}"
+        elif NO_CERTIFICATE in detail:
+            yield WRONG, f"TLS: {detail}"
         elif "SSL" in detail:
             yield WRONG, f"TLS: {detail}; check base_url, and client_cert if the service asks for one"
         else:

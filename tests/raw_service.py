@@ -98,9 +98,10 @@ class RawService:
     def _serve(self, connection: socket.socket) -> None:
         try:
             if self.context is not None:
-                connection = self.context.wrap_socket(connection, server_side=True)
+                connection = self.context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
                 with self._lock:
                     self._open.append(connection)
+                _shake_hands(connection)
             turn = 0
             while (request := _request(connection)) is not None:
                 with self._lock:
@@ -113,6 +114,18 @@ class RawService:
             pass
         finally:
             connection.close()
+
+
+def _shake_hands(connection: socket.socket) -> None:
+    """The handshake; where it fails, what is said of that arrives, since the rest is read (RFC 9112 section 9.6)."""
+    assert isinstance(connection, ssl.SSLSocket)
+    try:
+        connection.do_handshake()
+    except OSError:
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):
+            pass
+        raise
 
 
 def _request(connection: socket.socket) -> bytes | None:

@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol
 
 from conformance.contract.jsontext import INT64
@@ -148,7 +149,9 @@ class CommandProvider:
             try:
                 process = subprocess.Popen(self._command, stdin=said, stdout=out, stderr=err, start_new_session=True)
             except OSError as error:
-                raise ProviderError(f"the state provider {name} cannot be started: {error.strerror}") from None
+                there = isinstance(error, FileNotFoundError) and Path(name).exists()
+                why = "its first line names an interpreter that is not there" if there else error.strerror
+                raise ProviderError(f"the state provider {name} cannot be started: {why}") from None
             try:
                 status = process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:

@@ -27,7 +27,7 @@ from conformance.transport.deadline import DeadlineBackend
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
 from conformance.transport.evidence import Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
-from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, UNHEARD, in_plain_words
+from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, NO_CERTIFICATE, UNHEARD, in_plain_words
 from conformance.transport.retries import WAIT_UNTOLD, broken, pause, too_many
 
 
@@ -199,6 +199,8 @@ class Client:
                 raise  # that one is ours; in HTTP/2 it is how httpx reports frames that are none
             heard = response is not None or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
             exchange.trouble, exchange.detail = broken(exchange, heard=heard), _plain(error, self.endpoint)
+            if NO_CERTIFICATE in exchange.detail:
+                exchange.trouble = Trouble.UNREACHABLE
             if HEAD_TOO_LONG in exchange.detail:
                 exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         self.note(answer)

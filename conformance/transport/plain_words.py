@@ -10,6 +10,9 @@ HEAD_TOO_LONG = "Receive buffer too long"
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
 #: What httpcore says of a connection that ended before an answer.
 UNHEARD = "Server disconnected without sending a response"
+#: That there is no connection without a certificate of the client. In TLS 1.3 a service says so after the handshake, in
+#: the place of its first answer (RFC 8446 sections 4.4.2.4 and 6.2).
+NO_CERTIFICATE = "the service asks for a certificate of the client, or for another one than it was shown (client_cert)"
 #: What h11, httpcore and sockets say of answers that are none, and the same without their terms.
 _PLAIN_WORDS = tuple(
     (re.compile(pattern), plain)
@@ -25,6 +28,10 @@ _PLAIN_WORDS = tuple(
         (
             r"peer closed connection .* \(incomplete chunked read\)",
             "the connection was closed before the last chunk of the body",
+        ),
+        (
+            ".*_ALERT_(?:(?:BAD|UNSUPPORTED)_CERTIFICATE|CERTIFICATE_[A-Z]+|UNKNOWN_CA|ACCESS_DENIED).*",
+            NO_CERTIFICATE,
         ),
         (r"\[Errno \d+\] Connection reset by peer", "the connection was reset"),
         (r"\[Errno \d+\] Broken pipe", "the connection was closed before the request was sent"),

@@ -21,7 +21,7 @@ from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint, host_and_port
 from conformance.transport.evidence import Headers, Request, Trouble
-from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, LONGEST_HEAD, in_plain_words
+from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, LONGEST_HEAD, NO_CERTIFICATE, in_plain_words
 from conformance.transport.retries import broken, pause
 from conformance.urls import port_of
 
@@ -397,6 +397,8 @@ class Connection:
         else:
             exchange.trouble = broken(exchange, heard=self._heard)
             exchange.detail = in_plain_words(error) or type(error).__name__
+            if exchange.detail == NO_CERTIFICATE:
+                exchange.trouble = Trouble.UNREACHABLE
         exchange.status = None
 
     def _unspoken(self, error: Exception) -> bool:

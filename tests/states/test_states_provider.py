@@ -268,6 +268,14 @@ def test_commands_that_fail(words: tuple[str, ...], said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_a_command_whose_interpreter_is_missing(tmp_path: Path) -> None:
+    script = tmp_path / "provider"
+    script.write_text("#!/no/such/interpreter\n", encoding="ascii")
+    script.chmod(0o700)
+    with pytest.raises(ProviderError, match="its first line names an interpreter that is not there"):
+        setup(command(str(script)), State.PENDING, {"count": 1})
+
+
 def test_a_command_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "TIMEOUT", 0.3)
     started = time.monotonic()

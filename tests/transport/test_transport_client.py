@@ -30,6 +30,7 @@ from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
 from conformance.transport.evidence import NOBODY, Credential, Request, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.retries import retry_after, turned_away
+from conformance.transport.wire import Wire
 from conformance.verify import refusal
 
 LISTING = b'[{"id": 101}]'
@@ -707,13 +708,19 @@ def test_a_provider_may_have_its_certificate_from_the_authorities_of_the_target(
             assert setup(opened.provider, State.PENDING, {"count": 1}) == [7]
 
 
-def test_a_client_certificate(server_context: ssl.SSLContext, certificate: Path) -> None:
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_client_certificate(version: ssl.TLSVersion, server_context: ssl.SSLContext, certificate: Path) -> None:
     server_context.verify_mode = ssl.CERT_REQUIRED
     server_context.load_verify_locations(certificate)
+    server_context.maximum_version = version
     trusting: dict[str, Any] = {"ca_bundle": str(certificate)}
     with serving(OK, server_context) as service:
         with session(service.base_url, **trusting) as opened:
-            assert opened.client.send(LIST).status is None
+            with Wire(opened.client).connect() as connection:
+                exchanges = [opened.client.send(LIST).exchange, connection.exchange(LIST).exchange]
+            assert {exchange.trouble for exchange in exchanges} == {Trouble.UNREACHABLE}
+            if version is ssl.TLSVersion.TLSv1_3:  # before, it is no more than a handshake that failed
+                assert all("a certificate of the client" in exchange.detail for exchange in exchanges)
         with session(service.base_url, **trusting, client_cert=str(certificate)) as opened:
             assert opened.client.send(LIST).status == 200
 

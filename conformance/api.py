@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.contract.listing import Listing
+from conformance.doubts import CANCELLING
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.transport.answer import Answer
 from conformance.transport.client import Client
 from conformance.transport.evidence import Allowed, Credential, Headers, Request, Trouble
 from conformance.transport.guard import Refused
+from conformance.transport.retries import too_many
 from conformance.transport.wire import Wire
 from conformance.verify import Excluded, Inconclusive, not_shown
 from conformance.verify import listing as readable
@@ -91,8 +93,17 @@ class Api:
 
     def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> Answers:
         """Send requests that do not depend on each other, overlapping for certain if `at_once`; the answers come in the
-        order of the requests."""
-        return self._client.send_all(requests, at_once=at_once)
+        order of the requests. A cancel that was one too many is sent again, alone."""
+        answers = self._client.send_all(requests, at_once=at_once)
+        return [self._once_more(answer) if too_many(answer.exchange) else answer for answer in answers]
+
+    def _once_more(self, answer: Answer) -> Answer:
+        """What the same cancel is answered now, if it makes no difference whether the first one was done: where this is
+        what its order calls for, and where the order had been cancelled before."""
+        expected, _ = CANCELLING.get(answer.order or "", (None, ""))
+        before = answer.order == "" and answer.request.allowed is Allowed.ANY_4XX
+        again = self._client.send(answer.request) if expected or before else answer
+        return again if before or again.status == expected else answer
 
     def listing(self) -> Listing:
         """The listing as a tool: raises Inconclusive where there is no readable one."""

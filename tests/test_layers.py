@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "verify": {"contract", "transport"},
     "ending": set(),
     "states": {"contract", "ending", "target", "transport"},
-    "api": {"contract", "states", "transport", "verify"},
+    "api": {"contract", "doubts", "states", "transport", "verify"},
     "checks": {"api", "check", "contract", "target", "transport", "verify"},
     "doubts": {"transport"},
     "universal": {"contract", "doubts", "transport", "verdict", "verify"},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from commands import command
 from conformance.checks.cancelling.test_others import kin
 from conformance.checks.many import inner
 from conformance.contract.listing import Listing
+from reference_server.messages import Request, Response
 from reference_server.orders import Status
 from reference_server.running import Running, build
 
@@ -55,4 +58,28 @@ def test_no_order_among_many_is_cancelled_again_as_if_for_the_first_time(tmp_pat
     with Running(service, states_port=0) as server:
         where = ("--base-url", server.base_url, "--states-url", str(server.states_url), "--api-key-env", "KEY_OF_MANY")
         done = command(tmp_path, "run", *where, "--only", "LIST-5,HTTP-1", KEY_OF_MANY="key-of-many-orders")
+    assert done.status == 0, done.said
+
+
+@pytest.mark.parametrize("limit", [2, 5])
+def test_a_limit_on_requests_at_once_leaves_nothing_undecided(limit: int, tmp_path: Path) -> None:
+    """Beyond so many it answers 503, and says nothing of when to come again."""
+    service = build(b"key-of-few-at-once", faults=[], variants=[])
+    places = threading.Semaphore(limit)
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        if not places.acquire(blocking=False):
+            return Response(503)
+        try:
+            time.sleep(0.01 if request.method == "DELETE" else 0)  # long enough for those at once to meet
+            return inner(request)
+        finally:
+            places.release()
+
+    service.respond = respond
+    with Running(service, states_port=0) as server:
+        where = ("--base-url", server.base_url, "--states-url", str(server.states_url), "--api-key-env", "KEY_OF_FEW")
+        only = ("--only", "CANCEL-1,CANCEL-3,CANCEL-6,CANCEL-7", "--budget", "quick")
+        done = command(tmp_path, "run", *where, *only, KEY_OF_FEW="key-of-few-at-once")
     assert done.status == 0, done.said

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import shutil
+import ssl
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from conformance.target import (
     States,
     Target,
 )
+from conformance.transport.endpoint import Endpoint
 
 KEY = "sk-Harness.Key_42"
 ENVIRONMENT = {"KEY": KEY, "URL": "https://api.example.com/v1", "TOKEN": "states-token", "EMPTY": " ", "ODD": "a b"}
@@ -418,6 +421,16 @@ def test_a_private_key_with_a_passphrase(tmp_path: Path, certificate: Path) -> N
     public = certificate.read_text(encoding="utf-8").partition("-----BEGIN PRIVATE KEY")[0]
     (tmp_path / "both.pem").write_text(public + (tmp_path / "key.pem").read_text(encoding="utf-8"), encoding="utf-8")
     assert one(table(client_cert='"both.pem"')).client_cert == "both.pem"
+
+
+def test_a_passphrase_that_nobody_can_enter(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asks(*_: object) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", asks)
+    target = Target("t", "https://h/v1", Secret("a-key"), Mode.OBSERVE, client_cert=str(certificate))
+    with pytest.raises(ConfigError, match="has a passphrase, which nobody was there to enter.*openssl pkey"):
+        Endpoint(target).look_at_certificates()
 
 
 def test_int64_ends_where_it_does() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 from collections.abc import Callable
 from itertools import islice
 from urllib.parse import urlsplit
@@ -146,7 +147,10 @@ def is_loopback(host: str) -> bool:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        try:
+            address = ipaddress.IPv4Address(socket.inet_aton(host))  # 127.1, say
+        except OSError:
+            return False
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 

@@ -67,7 +67,7 @@ class Client:
         while len(attempts) < len(ordered):
             rest = ordered[len(attempts) :]
             if self.concurrency.alone(len(ordered), at_once=at_once):
-                attempts.append(self._attempts(rest[0]))
+                attempts.append(self._again(self._attempts(rest[0])))  # other processes may send some, too
             elif at_once:
                 with ThreadPoolExecutor(len(rest), thread_name_prefix="send") as threads:
                     attempts += threads.map(partial(self._attempts, crowded=True), rest)
@@ -148,12 +148,17 @@ class Client:
                     turn.enter_context(self._turn)
 
     def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
+        """`tries`, and more `_again` where the last of a request was one too many at once: from then on they are sent one
+        by one."""
+        self.concurrency.one_by_one |= bool(tries) and too_many(tries[-1].exchange)
+        return self._again(tries)
+
+    def _again(self, tries: Sequence[Answer]) -> Sequence[Answer]:
         """`tries`, and where the last of a request was one too many at once, those of the same request without others.
-        From then on they are sent one by one. A cancel with the key is not sent again: it may have been done."""
+        A cancel with the key is not sent again: it may have been done."""
         if not tries or not too_many(tries[-1].exchange):
             return tries
         last = tries[-1]
-        self.concurrency.one_by_one = True
         if last.request.method != "GET" and last.request.credential.valid:
             return tries
         last.exchange.waited = 0.0

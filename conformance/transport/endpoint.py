@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ssl
 import threading
 import time
@@ -132,10 +133,12 @@ class Endpoint:
             if self.target.client_cert:
                 context.load_cert_chain(self.target.client_cert)
         except (ssl.SSLError, OSError) as error:
-            raise ConfigError(
-                f"target {self.target.name!r}: the CA bundle or client certificate cannot be used: {error}; "
-                "both are PEM files, the client's holding certificate and private key"
-            ) from None
+            what = "the CA bundle or client certificate cannot be used"
+            hint = "both are PEM files, the client's holding certificate and private key"
+            if not isinstance(error, ssl.SSLError) and error.errno == errno.EINVAL:  # OpenSSL has asked in vain
+                what = "the private key of the client certificate has a passphrase, which nobody was there to enter"
+                hint = "make the run in a terminal, or give a key without one (openssl pkey)"
+            raise ConfigError(f"target {self.target.name!r}: {what}: {error}; {hint}") from None
         return context
 
     @cached_property

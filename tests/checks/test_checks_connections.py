@@ -13,7 +13,7 @@ from built import LIST, answered, cancel, session
 from raw_service import Conversation, answer, head, serving
 
 from conformance.checks import test_concurrency
-from conformance.checks.authentication.test_each_request import TRIES, in_turn
+from conformance.checks.authentication.test_each_request import PAUSES, in_turn
 from conformance.checks.test_concurrency import AT_ONCE, cancel_at_once
 from conformance.checks.test_protocol import whole
 from conformance.transport import wire
@@ -43,7 +43,7 @@ def test_a_service_that_never_answers_twice_on_a_connection_decides_nothing() ->
     with serving(closing) as service, session(service.base_url) as opened:
         with pytest.raises(Inconclusive, match="each of 4 connections was closed"):
             in_turn(opened.wire, [LIST] * 3)
-        assert service.connections == TRIES
+        assert service.connections == len(PAUSES)
 
 
 def test_a_service_that_closes_after_each_answer_is_followed() -> None:

@@ -548,6 +548,18 @@ def test_a_limit_of_requests_at_once_is_kept_to(too_many: bytes | None) -> None:
         assert not any(exchange.undecided for exchange in exchanges)
 
 
+def test_one_that_is_too_many_beside_those_of_other_processes_is_sent_again() -> None:
+    def busy(talk: Conversation) -> None:
+        talk.send(OK if talk.number else answer("503 Busy"))
+        talk.hang_up()
+
+    with serving(busy) as service, session(service.base_url) as opened:
+        opened.client.endpoint.crowded = True
+        assert opened.client.send(LIST).status == 200
+        assert [exchange.status for exchange in opened.recorder.exchanges] == [503, 200]
+        assert not opened.client.concurrency.one_by_one  # what others send says nothing of what overlaps here
+
+
 def test_a_limit_of_requests_at_once_that_is_waited_for_is_met_a_few_times_only() -> None:
     """Else each batch would cost the seconds that the service tells whoever is one too many to wait."""
 

@@ -25,8 +25,8 @@ WRONG, KEYLESS = 20, 10
 FEW = 8
 #: How often something is tried again that may fail only now and then.
 TRIES = 4
-#: Seconds in which a service that closes connections after an answer has done so.
-PAUSE = 0.1
+#: Seconds between the requests on one connection, at each try: a service may close idle ones just then, at whichever.
+PAUSES = (0.0, 0.1, 0.03, 0.4)
 #: Why what follows the valid key on a connection is refused.
 LENT = "this request has no valid key, whatever the connection carried before"
 
@@ -55,11 +55,11 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
     tell whether that arrived: then all begins anew, with pauses in which a closing shows before the next request.
     Raises Inconclusive where that does not help.
     """
-    for attempt in range(TRIES):
+    for pause in PAUSES:
         answers: list[Answer] = []
         with wire.connect() as connection:
             for request in requests:
-                time.sleep(PAUSE if attempt else 0)
+                time.sleep(pause)
                 kept = len(answers) == len(requests) - 1 and connection.open
                 answers.append(connection.exchange(request))
                 if answers[-1].exchange.trouble in (Trouble.CLOSED, Trouble.UNSENT):
@@ -67,7 +67,7 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
             else:
                 return answers, kept
     raise verify.Inconclusive(
-        f"{answers[-1].exchange.line}: each of {TRIES} connections was closed, and a further request not answered",
+        f"{answers[-1].exchange.line}: each of {len(PAUSES)} connections was closed, and a further request unanswered",
         "HTTP-2",
     )
 

@@ -429,7 +429,7 @@ def test_a_passphrase_that_nobody_can_enter(tmp_path: Path, certificate: Path, m
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", asks)
     target = Target("t", "https://h/v1", Secret("a-key"), Mode.OBSERVE, client_cert=str(certificate))
-    with pytest.raises(ConfigError, match="has a passphrase, which nobody was there to enter.*openssl pkey"):
+    with pytest.raises(ConfigError, match=r"has a passphrase, which nobody was there to enter.*openssl pkey"):
         Endpoint(target).look_at_certificates()
 
 

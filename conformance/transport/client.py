@@ -148,7 +148,7 @@ class Client:
                     turn.enter_context(self._turn)
 
     def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
-        """`tries`, and more `_again` where the last of a request was one too many at once: from then on they are sent one
+        """`tries`, and more `_again` where the last of a request was one too many at once: from then on they go one
         by one."""
         self.concurrency.one_by_one |= bool(tries) and too_many(tries[-1].exchange)
         return self._again(tries)

@@ -26,7 +26,7 @@ from conformance.contract import catalogue
 from conformance.direct import DirectSession
 from conformance.files import make_folder, replace
 from conformance.matrix import Case, Judged
-from conformance.plugin import Shared
+from conformance.process import Shared
 from conformance.reporting.run import Run
 from conformance.session import Session
 from conformance.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance import plugin, selftest, settings
-from conformance.plugin import Shared
+from conformance.process import Shared
 from conformance.target import UNNAMED, Mode, Secret, States, Target
 from conformance.verdict import Status
 from reference_server.running import Running, build

@@ -63,7 +63,7 @@ ONE_PLACE = {
     "h2": {"conformance/transport/client.py"},
     "jinja2": {"conformance/reporting/html.py"},
     "harfile": {"conformance/reporting/har.py"},
-    "filelock": {"conformance/plugin.py", "conformance/transport/endpoint.py"},
+    "filelock": {"conformance/process.py", "conformance/transport/endpoint.py"},
 }
 
 

@@ -20,7 +20,7 @@ from conformance.audit.transport import ReplayedClient, ReplayedProvider, Replay
 from conformance.check import all_checks
 from conformance.collect import Collection
 from conformance.configuration import Options
-from conformance.plugin import Shared
+from conformance.process import Shared
 from conformance.reported import CRASHED, OWN_PROCESS, UNFINISHED, Report
 from conformance.reporting.run import Circumstances, Run
 from conformance.session import Session

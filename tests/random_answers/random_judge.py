@@ -17,6 +17,7 @@ from oracle import Breach, breaches
 from random_service import RandomService
 
 from conformance import plugin, running
+from conformance.reporting.run import Run
 from conformance.target import UNNAMED
 from reference_server.running import Running
 
@@ -39,7 +40,7 @@ class Found(NamedTuple):
 
 class _Keep:
     def __init__(self) -> None:
-        self.runs: list[plugin.Run] = []
+        self.runs: list[Run] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:

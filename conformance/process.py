@@ -1,0 +1,289 @@
+"""The life of a run in one process, whoever runs the checks there: from the look at each target to the results.
+
+A run has one process, or one that controls it and others, its workers, each of which runs a part of the checks. It
+knows nothing of pytest: `plugin` has pytest go by it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conformance import collect, preflight
+from conformance.check import all_checks
+from conformance.collect import Collection
+from conformance.configuration import adjusted
+from conformance.reference import ReferenceServer
+from conformance.reported import OWN_PROCESS, Report
+from conformance.reporting.run import Run
+from conformance.session import Session, redactor_of
+from conformance.settings import Settings
+from conformance.states.leases import return_left
+from conformance.target import REFERENCE, Target
+from conformance.transport.endpoint import Endpoint
+from conformance.verdict import Exit, Outcome, Status, Waiver
+
+if TYPE_CHECKING:
+    from filelock import ReadWriteLock
+
+#: The file that tells workers that the run is cut short.
+STOP = "stop"
+#: How many independent requests of one check are in flight where several processes share the checks: a round of the
+#: model's walks has up to two for each walk.
+IN_FLIGHT = 32
+
+
+@dataclass
+class Shared:
+    """What the controller tells its workers: plain data."""
+
+    seed: int
+    reference: dict[str, str] | None = None
+    dead: dict[str, str] = field(default_factory=dict)
+    counts_on: list[str] = field(default_factory=list)  # the targets whose stores count on from a chosen id
+    folder: str | None = None  # of files by which workers keep together
+
+
+class Process:
+    """One process of a run: the only one, the controller, or a worker."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        shared: Shared,
+        targets: dict[str, Target | None],
+        waivers: dict[str, Waiver],
+        *,
+        worker: str | None = None,
+        controls: bool = False,
+    ) -> None:
+        """`targets` are by name; the reference is None until its server runs. `worker` is the name of one; a process
+        that `controls` others has workers that begin after it."""
+        self.settings = settings
+        self.shared = shared
+        self.targets = targets
+        self.waivers = waivers
+        self.is_worker = worker is not None
+        self.sessions: dict[str, Session] = {}
+        self.collections: dict[str, Collection] = {}
+        self.reports: dict[str, Report] = {}  # of the checks that are under way, by node id
+        self.runs: list[Run] = []  # one for each target, once they have ended
+        self.unwritten: set[str] = set()  # the targets whose results could not be written
+        self.exit: Exit | None = None  # once there are results
+        self.interrupted = False
+        self.crashed = False  # a worker ended unexpectedly
+        self.concluded = False
+        self.side_by_side = 1  # how many checks to have under way at once; what `preflight.side_by_side` found
+        self.one_at_a_time = False  # whatever the command line says
+        self._name = worker or OWN_PROCESS
+        self._controls = controls
+        self._count = 0  # of the checks that this process has begun
+        self._server: ReferenceServer | None = None
+
+    # --- before the checks
+
+    def begin(self) -> None:
+        """Start the reference server if need be, and look at each target. Raises ConfigError, with nothing sent."""
+        if REFERENCE in self.targets and self.targets[REFERENCE] is None:
+            self._server = ReferenceServer()
+            address = self._server.address
+            self.shared.reference = dict(vars(address))
+            self.targets[REFERENCE] = adjusted(address.target(), self.settings.options)
+        for target in self.targets.values():
+            if target is not None:
+                Endpoint(target).look_at_certificates()
+        if self._controls:
+            self.shared.folder = tempfile.mkdtemp(prefix="conformance-")
+        for name in self.targets:
+            session = self.session(name)
+            self.collections[name] = Collection(
+                session.target,
+                datetime.now(UTC),
+                wrong_keys=session.wrong_keys,
+                clean=self.clean,
+            )
+            self.look(name)
+
+    def look(self, name: str) -> None:
+        """Look at a target before the first check, and take down what was seen."""
+        session, collection = self.session(name), self.collections[name]
+        try:
+            reason = preflight.look(session)
+            if reason:
+                self.shared.dead[name] = reason
+                collection.pointless = True
+            elif (trouble := preflight.look_at_provider(session)) is not None:
+                session.warnings.append(trouble)
+            session.warnings += preflight.shortcomings(session)
+            if session.ids_used_again:
+                session.warnings.append(preflight.USED_AGAIN)
+                self.one_at_a_time = True
+            if session.counts_on:
+                self.shared.counts_on.append(name)
+            if not reason:
+                counted = preflight.side_by_side(session)
+                self.side_by_side = min(self.side_by_side, counted) if len(self.collections) > 1 else counted
+        finally:
+            collection.preflight, collection.messages = session.recorder.take()
+
+    def session(self, name: str) -> Session:
+        """The session of a target in this process, made when first asked for."""
+        if name not in self.sessions:
+            target = self.targets[name]
+            if target is None:
+                raise RuntimeError("the reference server is not running")
+            self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
+            if self.side_by_side > 1:
+                self.sessions[name].client.widen(IN_FLIGHT)
+        return self.sessions[name]
+
+    # --- several processes
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the processes of this run keep what keeps them together, if there are several."""
+        return Path(self.shared.folder) if self.shared.folder else None
+
+    def share(self, folder: Path) -> None:
+        """Keep together with processes that are about to be forked, by files in `folder`."""
+        importlib.import_module("filelock")  # or each of them would load it
+        self.shared.folder = str(folder)
+        for own in self.sessions.values():
+            own.share(folder)
+
+    def become(self, name: str) -> None:
+        """Be a worker that was forked, with nothing begun."""
+        self.is_worker = True
+        self._name, self._count = name, 0
+        self.sessions.clear()  # those of the process that was forked; they have no connection open
+
+    def lock(self, *, alone: bool) -> AbstractContextManager[Any]:
+        """Keeps a check that wants the store to itself (`alone`) apart from those of other processes."""
+        if self.folder is None:
+            return nullcontext()
+        return self._store.write_lock() if alone else self._store.read_lock()
+
+    @cached_property
+    def _store(self) -> ReadWriteLock:
+        from filelock import ReadWriteLock  # most runs have one process
+
+        return ReadWriteLock(Path(self.shared.folder or "") / "store.db")
+
+    def stop_workers(self) -> None:
+        """Tell those in the midst of a check to let it be the last one."""
+        if not self.is_worker and self.folder is not None:
+            (self.folder / STOP).touch()
+
+    @property
+    def is_told_to_stop(self) -> bool:
+        """Whether this is a worker of a run that is cut short."""
+        return self.is_worker and self.folder is not None and (self.folder / STOP).exists()
+
+    # --- one check
+
+    def begun(self, check: str, target: str) -> Report:
+        """A report of the check that this process begins with now."""
+        self._count += 1
+        return Report(check, target, Status.PASSED, self._name, self._count)
+
+    def wait(self, seconds: float) -> None:
+        """Let so many seconds pass. The process that will write the reports has them for loading what that takes."""
+        end = time.monotonic() + seconds
+        if not self.is_worker:
+            from conformance import writing
+
+            writing.prepare()
+        time.sleep(max(0.0, end - time.monotonic()))
+
+    def classify(self, report: Report, error: BaseException) -> None:
+        """Note in the report of a check what it raised."""
+        target = self.targets[report.target]
+        assert target is not None, "no check is run before there is a target"
+        report.ended_with(error, target.key_variable, self.clean)
+
+    def collect(self, report: Report) -> None:
+        """Take in what a check reported."""
+        if report.target in self.collections:
+            self.collections[report.target].add(report)
+
+    def unfinished(self) -> list[Report]:
+        """What the checks that an interruption cut short have to report."""
+        for report in self.reports.values():
+            report.cut_short()
+        return list(self.reports.values())
+
+    def clean(self, text: str) -> str:
+        """`text` without the secrets of any target."""
+        for redactor in dict.fromkeys(redactor_of(target) for target in self.targets.values() if target is not None):
+            text = redactor.clean(text)
+        return text
+
+    # --- after the checks
+
+    def close(self) -> None:
+        """Close what this process has open."""
+        for own in self.sessions.values():
+            own.close()
+
+    def conclude(self, *, cut_short: bool) -> None:
+        """Draw the verdict from what was reported, write the results, and stop what `begin` has started."""
+        self.concluded = True
+        for report in self.unfinished():
+            self.collect(report)
+        for name, own in self.sessions.items():
+            if not self.is_worker and self.folder is not None and own.provider is not None:
+                own.warnings += return_left(own.provider, self.folder, name)  # what dead workers held
+            if name in self.collections:
+                self.collections[name].warnings += map(self.clean, own.warnings)
+        self.close()
+        if self._server is not None:
+            self._server.stop()
+        if self.is_worker or not self.collections:
+            return
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        if not cut_short and not any(collection.reports for collection in self.collections.values()):
+            return
+        for collection in self.collections.values():
+            run = collect.build(
+                collection,
+                all_checks(),
+                self.settings,
+                self.waivers,
+                finished=datetime.now(UTC),
+                complete=not cut_short,
+                process_lost=self.crashed and not self.interrupted,
+                command=_command(),
+            )
+            self.runs.append(run)
+            self._write(run)
+        status = Outcome([run.verdict for run in self.runs], self.interrupted).exit_status
+        # A verdict without its evidence is none to pass a gate with.
+        self.exit = Exit.INCOMPLETE if status is Exit.CONFORMANT and self.unwritten else status
+
+    def _write(self, run: Run) -> None:
+        """Write the results of a run where they are wanted; where that is not possible it is said, and noted."""
+        if self.settings.report_dir is None:
+            return
+        from conformance.writing import write  # loaded by now, or when there is no hurry any more
+
+        try:
+            write(run, self.settings.report_dir / run.target)
+        except OSError as error:
+            self.unwritten.add(run.target)
+            with suppress(OSError):  # the terminal may be gone
+                sys.stderr.write(f"the results of {run.target} could not be written: {error}\n")
+
+
+def _command() -> str:
+    """How the run was started; its arguments hold no secrets, since no option takes one."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])

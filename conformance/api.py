@@ -233,8 +233,7 @@ class Orders:
         listing = self._api.list().listing
         if listing is None:
             return None
-        missing = [number for number in ids if number not in listing.by_id]
-        if len(missing) > listing.without_id:
+        if missing := listing.left_out(ids):
             raise not_shown(f"order {missing[0]}, {self._leases.source} is not in the listing", listing)
         return listing
 

@@ -253,22 +253,15 @@ def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
     return steady
 
 
-def left_out(steady: frozenset[int], found: Listing) -> frozenset[int]:
-    """Those of the orders `steady` that `found`, the listing in the answer to a query, has left out. No field is
-    required, so an order without an id may be any: where there are as many of those as ids are lacking, none is."""
-    lacking = steady - found.ids
-    return lacking if len(lacking) > found.without_id else frozenset()
-
-
 def nothing_left_out(
     steady: frozenset[int], found: Listing, answer: Answer, anew: Callable[[], Answer] | None = None
 ) -> None:
     """Demand that `found`, the listing in the answer to a query, has left out none of the orders `steady`. The same
     with a parameter that nobody has used before, asked for `anew`, tells a filter from a listing that was kept."""
-    lacking = left_out(steady, found)
+    lacking = found.left_out(steady)
     if lacking:
         other = anew().listing if anew is not None else None
-        kept = other is not None and not left_out(steady, other)
+        kept = other is not None and not other.left_out(steady)
         others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         why = "; with a new parameter beside it all are there, so this may be an older listing" if kept else ""
         raise Failed(

@@ -41,8 +41,8 @@ def listed_meanwhile(
     listings, cancels = answers[::2], answers[1::2]
     for answer in listings:
         found = answer.listing if answer.status == 200 else None
-        gone = [order for order in left if found is not None and order not in found.by_id]
-        if found is not None and len(gone) > found.without_id:
+        gone = found.left_out(left) if found is not None else []
+        if gone:
             # Whether cancelling took them too is for CANCEL-8 to say: here only those count that still exist.
             probe = api.cancel(gone[0])
             verify.step(probe, 409 if gone[0] in shipped else 204, "CANCEL-4 or CANCEL-8")

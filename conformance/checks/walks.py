@@ -120,9 +120,9 @@ class Walk:
         (answer,) = answers
         found = verify.listing(answer)
         live = [name for name, state in self.states.items() if state in LISTED and name in self.ids]
-        lost = [name for name in live if self.ids[name] not in found.by_id]
-        if len(lost) > found.without_id:
-            self._lost(lost[0], (*before, Step(Kind.LIST)), answer)
+        named = {self.ids[name]: name for name in live}
+        if lost := found.left_out(named):
+            self._lost(named[lost[0]], (*before, Step(Kind.LIST)), answer)
         for name in live:
             element = found.by_id.get(self.ids[name])
             if element is None:
@@ -207,7 +207,7 @@ class Walk:
                 return owner
         if answer.status == 404 and name not in self._seen:
             found = self._api.list().listing
-            if found is not None and self.ids[name] not in found.by_id and not found.without_id:
+            if found is not None and found.left_out([self.ids[name]]):
                 raise verify.Inconclusive(
                     f"neither the listing nor cancelling knows order {self.ids[name]}, which the state provider handed "
                     "out: it may be the provider that is at fault"

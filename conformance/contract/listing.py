@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, cast
@@ -138,6 +138,12 @@ class Listing:
     def ids(self) -> frozenset[int]:
         """Every id in the listing."""
         return frozenset(self.by_id)
+
+    def left_out(self, orders: Iterable[int]) -> list[int]:
+        """Those of `orders` that it has left out. No field is required, so an element without an id may be any of them:
+        where there are as many of those as ids are lacking, none is left out."""
+        lacking = [order for order in orders if order not in self.by_id]
+        return lacking if len(lacking) > self.without_id else []
 
     @cached_property
     def unidentified(self) -> list[Any]:

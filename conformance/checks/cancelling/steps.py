@@ -34,7 +34,7 @@ def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
     if verify.settled(answer).status != 404:
         return
     found = api.list().listing
-    if found is not None and order not in found.by_id and not found.without_id:
+    if found is not None and found.left_out([order]):
         orders.take(pending=1)  # raises Inconclusive unless the listing shows it
 
 

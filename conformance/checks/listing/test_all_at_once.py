@@ -93,7 +93,7 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str])
         answers += filterfalse(turned_away, api.send_all([api.ask_list()] * AT_ONCE, at_once=True))
     for answer in answers:
         none_hidden(api, placed, answer, target)
-    if not any(verify.left_out(frozenset(placed), found) for _, found in paged(api)):
+    if not any(found.left_out(placed) for _, found in paged(api)):
         met.add("listing.query_parameters_do_not_shrink_among_many")
     if target.mode is Mode.FULL:
         met.update(many.met(api, answers[0].listing, placed, [*first, *many.shipped(orders, target)]))
@@ -108,8 +108,8 @@ def paged(api: Api) -> list[tuple[Answer, Listing]]:
 def none_hidden(api: Api, placed: list[int], answer: Answer, target: Target) -> None:
     """Demand that the listing shows each of `placed`."""
     found = verify.listing(answer)
-    lost = [order for order in placed if order not in found.by_id]
-    if len(lost) <= found.without_id:
+    lost = found.left_out(placed)
+    if not lost:
         return
     if target.mode is Mode.FULL and verify.settled(api.cancel(lost[0])).status == 404:
         raise verify.Inconclusive(
@@ -142,7 +142,7 @@ def test_no_order_is_hidden_while_others_are_cancelled(
     if already_met:
         return
     placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
-    if verify.left_out(frozenset(placed), api.listing()):
+    if api.listing().left_out(placed):
         raise verify.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
     chosen = many.inner(placed)
     many.listed_meanwhile(api, chosen, [order for order in placed if order not in chosen], paged=True)
@@ -188,9 +188,7 @@ def compare_filtered(api: Api, observe: Observations) -> None:
     before = api.listing()
     together = api.send_all(api.ask_list(query=query) for query in (*heaped(QUERIES), *ALONE))
     steady = verify.listed_throughout(before, api.listing())
-    if all(
-        answer.status == 200 and answer.listing and not verify.left_out(steady, answer.listing) for answer in together
-    ):
+    if all(answer.status == 200 and answer.listing and not answer.listing.left_out(steady) for answer in together):
         observe("unknown query parameters", {"200": "all"}, together[0])
         return
     statuses: dict[str, list[str]] = {}

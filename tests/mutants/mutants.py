@@ -91,7 +91,7 @@ def outcomes(folder: Path) -> dict[Mutant, str]:
     from mutmut.mutation.diff_apply import get_diff_for_mutant
     from mutmut.stats import status_by_exit_code
 
-    found = {}
+    ended = []
     with contextlib.chdir(folder):
         for module in MODULES:
             noted = json.loads(Path(f"mutants/reference_server/{module}.py.meta").read_text(encoding="utf-8"))
@@ -101,7 +101,17 @@ def outcomes(folder: Path) -> dict[Mutant, str]:
                 before, after = (
                     " ".join(line[1:].strip() for line in changed if line[0] == sign) for sign in ("-", "+")
                 )
-                found[Mutant(function_of(name), before, after)] = status_by_exit_code[code]
+                ended.append((Mutant(function_of(name), before, after), status_by_exit_code[code]))
+    return by_text(ended)
+
+
+def by_text(ended: Iterable[tuple[Mutant, str]]) -> dict[Mutant, str]:
+    """What became of mutants. Those that look the same, where a function has a line twice, count as one, and that is
+    killed only if all of them are."""
+    found: dict[Mutant, str] = {}
+    for mutant, outcome in ended:
+        if found.get(mutant, "killed") in KILLED:
+            found[mutant] = outcome
     return found
 
 

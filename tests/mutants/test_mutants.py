@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from mutants import JUDGE, ROOT, Mutant, Reason, added, complaints, function_of, prepare, reasons, report
+from mutants import JUDGE, ROOT, Mutant, Reason, added, by_text, complaints, function_of, prepare, reasons, report
 
 from conformance import selftest
 from reference_server.faults import FAULTS
@@ -63,6 +63,12 @@ def test_a_survivor_needs_a_reason_and_a_reason_a_survivor() -> None:
     assert row == {"function": "orders.place", "line": "it's = 1", "mutated": ["it's = 2"], "why": ""}
     assert complaints({KNOWN: "killed"}, [EXPLAINED]) == ["a reason without survivor: api.read_id: return 2"]
     assert len(complaints({KNOWN: "suspicious"}, [])) == 1
+
+
+def test_a_mutant_that_looks_like_a_survivor_does_not_hide_it() -> None:
+    assert by_text([(KNOWN, "killed"), (KNOWN, "survived"), (KNOWN, "timeout")]) == {KNOWN: "survived"}
+    assert by_text([(KNOWN, "no tests"), (KNOWN, "killed")]) == {KNOWN: "no tests"}
+    assert by_text([(KNOWN, "killed"), (KNOWN, "killed")]) == {KNOWN: "killed"}
 
 
 def test_names_of_mutants_tell_their_function() -> None:

@@ -132,28 +132,11 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
 def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, options: Options, looking: bool) -> Target:
     table = tables.get(name, {})
     reader = Table(table, str(path or "targets.toml"), f"targets.{name}.")
-    base_url = reader.take("base_url", str)
-    base_url_env = reader.take("base_url_env", str)
-    if options.base_url:
-        base_url = options.base_url
-    elif base_url and base_url_env:
-        raise reader.error("base_url", "is given beside base_url_env; keep one of the two")
-    elif base_url_env:
-        where = reader.where("base_url_env")
-        base_url = _from_environment(where, base_url_env, options.environment)
-        try:
-            base_url_of(base_url, where)
-        except ConfigError:  # which quotes it, and it may be the key, where two variables were mistaken
-            raise ConfigError(
-                f"{where}: the environment variable {base_url_env} holds no base URL; it is to be an http or https URL "
-                "that ends with /v1 and has neither query nor credentials"
-            ) from None
-    elif not base_url:
-        raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
+    base_url = _base_url(reader, options)
     key, key_variable, key_file = _key(reader, options)
-    mode = reader.take("mode", str)
+    mode = _given(reader, options, "mode")
     protected = reader.take("protected", bool)
-    rate_limit = reader.take("rate_limit", str, mend=': "10/s" or "90/m"')
+    rate_limit = _given(reader, options, "rate_limit", mend=': "10/s" or "90/m"')
     bulk_orders = reader.take("bulk_orders", int, default=DEFAULT_BULK_ORDERS)
     if not 0 <= bulk_orders <= 1_000_000:
         raise reader.error("bulk_orders", f"is {bulk_orders}; a number from 0 (leaves the check out) to 1000000")
@@ -164,9 +147,9 @@ def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, opt
     max_body = reader.take("max_body", int, default=DEFAULT_MAX_BODY // MEGABYTE)
     if not 1 <= max_body <= MAX_BODY:
         raise reader.error("max_body", f"is {max_body}; {MAX_BODY_RANGE}")
-    ca_bundle = reader.take("ca_bundle", str)
-    client_cert = reader.take("client_cert", str)
-    proxy = reader.take("proxy", str)
+    ca_bundle = _given(reader, options, "ca_bundle")
+    client_cert = _given(reader, options, "client_cert")
+    proxy = _given(reader, options, "proxy")
     reader.finish()
     base_url = base_url_of(base_url, reader.where("base_url", options.base_url))
     if protected is None:
@@ -176,21 +159,51 @@ def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, opt
         name=name,
         base_url=base_url,
         key=key,
-        mode=_mode(options.mode, mode, reader, states),
+        mode=_mode(*mode, reader, states),
         key_variable=key_variable,
         key_file=key_file,
         states=states,
         protected=protected,
-        rate_limit=_rate(options.rate_limit or rate_limit, reader.where("rate_limit", options.rate_limit)),
+        rate_limit=_rate(*rate_limit),
         bulk_orders=bulk_orders,
         timeout=options.timeout or float(timeout),
         max_body=(options.max_body or max_body) * MEGABYTE,
-        ca_bundle=_file(options.ca_bundle, ca_bundle, "ca_bundle", reader),
-        client_cert=_file(options.client_cert, client_cert, "client_cert", reader),
-        proxy=_proxy(options.proxy, proxy, reader),
+        ca_bundle=_file(*ca_bundle),
+        client_cert=_file(*client_cert),
+        proxy=_proxy(*proxy),
     )
     _look_at_certificates(target, reader, options)
     return _protect(target, table, reader, options, looking)
+
+
+def _base_url(reader: Table, options: Options) -> str:
+    """The base URL as it is given: as an option, in the table or in a variable. Raises ConfigError where it is missing,
+    and for a variable that holds another thing."""
+    base_url = reader.take("base_url", str)
+    base_url_env = reader.take("base_url_env", str)
+    if options.base_url:
+        return options.base_url
+    if base_url and base_url_env:
+        raise reader.error("base_url", "is given beside base_url_env; keep one of the two")
+    if base_url_env:
+        where = reader.where("base_url_env")
+        base_url = _from_environment(where, base_url_env, options.environment)
+        try:
+            base_url_of(base_url, where)
+        except ConfigError:  # which quotes it, and it may be the key, where two variables were mistaken
+            raise ConfigError(
+                f"{where}: the environment variable {base_url_env} holds no base URL; it is to be an http or https URL "
+                "that ends with /v1 and has neither query nor credentials"
+            ) from None
+    if not base_url:
+        raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
+    return str(base_url)
+
+
+def _given(reader: Table, options: Options, key: str, mend: str = "") -> tuple[str | None, str]:
+    """What the command line says of `key`, or else the table, and where that stands."""
+    configured, option = reader.take(key, str, mend=mend), getattr(options, key)
+    return option or configured, reader.where(key, option)
 
 
 def _is_production(name: str) -> bool:
@@ -319,11 +332,9 @@ def _states(reader: Table, options: Options) -> States | None:
     return States(url, command, pending, shipped, Secret(token) if token else None)
 
 
-def _mode(option: str | None, configured: str | None, reader: Table, states: States | None) -> Mode:
-    text = option or configured
+def _mode(text: str | None, where: str, reader: Table, states: States | None) -> Mode:
     if text is None:
         return Mode.FULL if states else Mode.GUARDED
-    where = reader.where("mode", option)
     try:
         mode = Mode[text.upper()]
     except KeyError:
@@ -343,10 +354,9 @@ def _rate(text: str | None, where: str) -> RateLimit | None:
         raise ConfigError(f"{where}: {text!r}: {error}") from None
 
 
-def _file(option: str | None, configured: str | None, key: str, reader: Table) -> str | None:
-    path = option or configured
+def _file(path: str | None, where: str) -> str | None:
     if path and not Path(path).expanduser().is_file():
-        raise ConfigError(f"{reader.where(key, option)}: {path}: no such file; check the path")
+        raise ConfigError(f"{where}: {path}: no such file; check the path")
     return str(Path(path).expanduser()) if path else None
 
 
@@ -379,11 +389,9 @@ def _passphrase() -> str:
     raise _PassphraseWantedError
 
 
-def _proxy(option: str | None, configured: str | None, reader: Table) -> str | None:
-    url = option or configured
+def _proxy(url: str | None, where: str) -> str | None:
     if not url:
         return None
-    where = reader.where("proxy", option)
     if urlsplit(http_url(url, where)).scheme == "https":
         raise ConfigError(f"{where}: {url!r} is a proxy that is itself spoken to over TLS; give its http address")
     return url

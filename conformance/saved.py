@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from conformance.files import replace
-from conformance.reporting import comparison, har, results
+from conformance.reporting import comparison, comparison_views, har, results
 from conformance.reporting.run import Run
 from conformance.target import ConfigError
 from conformance.terminal import tell
@@ -41,11 +41,11 @@ def compare(paths: list[Path], folder: Path | None) -> int:
     if len(runs) == 2:
         two = comparison.compare(*runs)
         regressed = two.regressed
-        text, markdown, html = comparison.text(two), comparison.markdown(two), comparison.html(two)
+        text, markdown, html = comparison_views.text(two), comparison_views.markdown(two), comparison_views.html(two)
     else:
         more = comparison.matrix(runs)
-        text = comparison.matrix_text(more)
-        markdown, html = comparison.matrix_markdown(more), comparison.matrix_html(more)
+        text = comparison_views.matrix_text(more)
+        markdown, html = comparison_views.matrix_markdown(more), comparison_views.matrix_html(more)
     tell(text)
     if folder is not None:
         _write(folder, {"comparison.md": markdown, "comparison.html": html})

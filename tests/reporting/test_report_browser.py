@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from reporting_runs import EVERY, broken
 
-from conformance.reporting import comparison, html
+from conformance.reporting import comparison, comparison_views, html
 
 webdriver = pytest.importorskip("selenium.webdriver")
 Select = pytest.importorskip("selenium.webdriver.support.select").Select
@@ -179,7 +179,7 @@ def test_hostile_text_does_nothing(page: Any, tmp_path: Path) -> None:
     browser = page("failing")
     text = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     for number, made in enumerate(
-        (html.render(broken(text)), comparison.html(comparison.compare(*[broken(text)] * 2)))
+        (html.render(broken(text)), comparison_views.html(comparison.compare(*[broken(text)] * 2)))
     ):
         path = tmp_path / f"hostile{number}.html"
         path.write_text(made, encoding="utf-8")

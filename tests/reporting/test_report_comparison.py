@@ -7,12 +7,16 @@ from dataclasses import replace
 import pytest
 from reporting_runs import conformant, failing, guarded, incomplete, passing, run
 
-from conformance.reporting import comparison
+from conformance.reporting import comparison, comparison_views
 from conformance.reporting.run import Observed
 from conformance.verdict import CheckResult, Status, Waiver
 
 P, F, I, X = Status.PASSED, Status.FAILED, Status.INCONCLUSIVE, Status.EXCLUDED  # noqa: E741
 W = Status.WAIVED
+
+
+def each_way(compared: comparison.Comparison) -> tuple[str, ...]:
+    return comparison_views.text(compared), comparison_views.markdown(compared), comparison_views.html(compared)
 
 
 def ending(id_: str, status: Status) -> comparison.Run:
@@ -66,7 +70,7 @@ def test_required_regressions_come_before_recommended_ones() -> None:
         "ERR-1",
         "AUTH-7",
     ]
-    text = comparison.text(compared)
+    text = comparison_views.text(compared)
     assert text.index("Regressions") < text.index("Otherwise different") < text.index("Observed differently")
 
 
@@ -155,10 +159,10 @@ def test_every_rendering_names_the_entry() -> None:
     a = replace(conformant(), observations=(Observed("malformed ids", {"letters": 400, "blank": 404}),))
     b = replace(conformant(), observations=(Observed("malformed ids", {"letters": 400, "blank": 409}),))
     compared = comparison.compare(a, b)
-    assert "\n  malformed ids: blank: 404 -> 409\n" in comparison.text(compared)
-    assert "malformed ids: blank: `404` → `409`" in comparison.markdown(compared)
-    assert '<th scope="row">malformed ids: blank</th><td>404</td><td>409</td>' in comparison.html(compared)
-    for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
+    assert "\n  malformed ids: blank: 404 -> 409\n" in comparison_views.text(compared)
+    assert "malformed ids: blank: `404` → `409`" in comparison_views.markdown(compared)
+    assert '<th scope="row">malformed ids: blank</th><td>404</td><td>409</td>' in comparison_views.html(compared)
+    for text in each_way(compared):
         assert "letters" not in text
 
 
@@ -187,14 +191,14 @@ def test_all_that_a_verdict_may_differ_for_alone_is_named() -> None:
         "the runs had a different budget: standard and thorough",
         "only staging 2026-11-22T06:00:00Z was strict: recommended requirements gate there",
     )
-    for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
+    for text in each_way(compared):
         assert "was strict" in text
     assert "only staging 2026-11-21T06:00:00Z was" in comparison.compare(replace(a, strict=True), conformant()).notes[0]
 
 
 def test_every_rendering_names_what_changed() -> None:
     compared = comparison.compare(conformant(), failing())
-    for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
+    for text in each_way(compared):
         assert "CANCEL-3" in text
         assert "a shipped order was cancelled" in text
         assert "no shipped order left" not in text
@@ -203,7 +207,7 @@ def test_every_rendering_names_what_changed() -> None:
 @pytest.mark.parametrize("before", [X, I])
 def test_what_passes_once_it_is_looked_at_is_no_improvement(before: Status) -> None:
     compared = comparison.compare(ending("CANCEL-4", before), ending("CANCEL-4", P))
-    for text in (comparison.text(compared), comparison.markdown(compared), comparison.html(compared)):
+    for text in each_way(compared):
         assert "Newly decided" in text
         assert "CANCEL-4" in text
         assert "Improvements" not in text
@@ -215,10 +219,11 @@ def test_a_matrix_has_every_requirement_in_every_run() -> None:
     assert len(table.rows) == len(conformant().requirements)
     assert table.names == ("staging 2026-11-21T06:00:00Z", "production", "staging 2026-11-21T06:00:00Z")
     for text in (
-        comparison.matrix_text(table),
-        comparison.matrix_markdown(table),
-        comparison.matrix_html(table),
+        comparison_views.matrix_text(table),
+        comparison_views.matrix_markdown(table),
+        comparison_views.matrix_html(table),
     ):
         assert all(row.id in text for row, _ in table.rows)
         assert "production" in text
-    assert comparison.matrix_text(table).splitlines()[-1] == "FAIL failed · ? inconclusive · ok passed · - excluded"
+    last = comparison_views.matrix_text(table).splitlines()[-1]
+    assert last == "FAIL failed · ? inconclusive · ok passed · - excluded"

@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 from reporting_runs import broken, conformant
 from rich.console import Console
 
-from conformance.reporting import badge, comparison, console, har, html, junit, results, summary
+from conformance.reporting import badge, comparison, comparison_views, console, har, html, junit, results, summary
 from conformance.reporting.run import Run
 
 PIECES = [
@@ -122,10 +122,10 @@ PAGES: dict[str, tuple[Callable[[Run], str], Callable[[str], object]]] = {
     "junit": (junit.render, of_xml),
     "badge": (badge.render, of_xml),
     "summary": (summary.render, of_markdown),
-    "comparison.html": (lambda made: comparison.html(worse(made)), of_html),
-    "comparison.markdown": (lambda made: comparison.markdown(worse(made)), of_markdown),
-    "matrix.html": (lambda made: comparison.matrix_html(table(made)), of_html),
-    "matrix.markdown": (lambda made: comparison.matrix_markdown(table(made)), of_markdown),
+    "comparison.html": (lambda made: comparison_views.html(worse(made)), of_html),
+    "comparison.markdown": (lambda made: comparison_views.markdown(worse(made)), of_markdown),
+    "matrix.html": (lambda made: comparison_views.matrix_html(table(made)), of_html),
+    "matrix.markdown": (lambda made: comparison_views.matrix_markdown(table(made)), of_markdown),
 }
 
 
@@ -170,7 +170,7 @@ def test_terminals_get_printable_characters_only(text: str) -> None:
         file = io.StringIO()
         paper = Console(file=file, width=80, force_terminal=terminal, color_system=None, legacy_windows=False)
         console.summary(made, paper)
-        for shown in (file.getvalue(), comparison.text(worse(made)), comparison.matrix_text(table(made))):
+        for shown in (file.getvalue(), comparison_views.text(worse(made)), comparison_views.matrix_text(table(made))):
             assert_harmless(shown.replace("\n", ""))
 
 

@@ -10,7 +10,7 @@ import pytest
 from reporting_runs import EVERY, conformant, run, undecided
 from rich.console import Console
 
-from conformance.reporting import badge, comparison, console, html, junit, outline, summary
+from conformance.reporting import badge, comparison, comparison_views, console, html, junit, outline, summary
 from conformance.reporting.run import Run
 
 PROVIDER = "the state provider exited with 1 at {}: 'no database'"
@@ -59,7 +59,7 @@ def printed(made: Run) -> str:
         html.render,
         junit.render,
         badge.render,
-        lambda made: comparison.text(comparison.compare(conformant(), made)),
+        lambda made: comparison_views.text(comparison.compare(conformant(), made)),
     ],
     ids=["console", "summary", "html", "junit", "badge", "comparison"],
 )

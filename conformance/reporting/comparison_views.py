@@ -1,0 +1,186 @@
+"""A comparison of two runs, and a matrix of any number, as text for a console, as Markdown and as HTML. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup, escape
+
+from conformance.reporting import outline
+from conformance.reporting.comparison import TEXT, Change, Comparison, Matrix, named
+from conformance.reporting.summary import code, prose
+from conformance.reporting.text import cut, visible
+from conformance.verdict import Status
+
+_SIGNS = {
+    Status.PASSED: "ok",
+    Status.FAILED: "FAIL",
+    Status.WAIVED: "waived",
+    Status.INCONCLUSIVE: "?",
+    Status.EXCLUDED: "-",
+}
+
+
+def text(compared: Comparison) -> str:
+    """A comparison for a console or a log, one line for each change."""
+    lines = [
+        f"{named(compared.a)}: {outline.headline(compared.a)}",
+        f"{named(compared.b)}: {outline.headline(compared.b)}",
+        compared.verdict,
+    ]
+    for title, changes in _parts(compared):
+        lines += ["", title, *(f"  {_line(change)}" for change in changes)]
+    if compared.observed:
+        lines += ["", "Observed differently"]
+        lines += [f"  {seen.what}: {seen.before} -> {seen.after}" for seen in compared.observed]
+    lines += ["", *(f"note: {note}" for note in compared.notes)] if compared.notes else []
+    return "\n".join(visible(line) for line in lines) + "\n"
+
+
+def markdown(compared: Comparison) -> str:
+    """A comparison as GitHub-flavoured Markdown."""
+    lines = [
+        f"## Store Orders conformance: {prose(compared.verdict)}",
+        "",
+        f"- before: {code(named(compared.a))} {prose(outline.headline(compared.a))}",
+        f"- after: {code(named(compared.b))} {prose(outline.headline(compared.b))}",
+        "",
+    ]
+    for title, changes in _parts(compared):
+        lines += [f"### {title}", "", *(f"- {_markdown_line(change)}" for change in changes), ""]
+    if compared.observed:
+        lines += ["### Observed differently", ""]
+        lines += [f"- {prose(d.what)}: {code(d.before)} → {code(d.after)}" for d in compared.observed]
+        lines += [""]
+    lines += [*(f"> {prose(note)}" for note in compared.notes), ""] if compared.notes else []
+    return "\n".join(lines)
+
+
+def html(compared: Comparison) -> str:
+    """A comparison as a self-contained HTML page."""
+    body = [
+        _tag("p", compared.verdict, kind="verdict"),
+        _table("The two runs", ("Run", "Result"), [(named(r), outline.headline(r)) for r in (compared.a, compared.b)]),
+    ]
+    for title, changes in _parts(compared):
+        rows = [
+            (
+                change.requirement.id,
+                change.requirement.sentence,
+                change.requirement.level,
+                change.text,
+                cut(change.reason, TEXT),
+            )
+            for change in changes
+        ]
+        body.append(_table(title, ("Id", "Requirement", "Level", "Status", "Reason"), rows))
+    if compared.observed:
+        rows_ = [(seen.what, seen.before, seen.after) for seen in compared.observed]
+        body.append(_table("Observed differently", ("Topic", "Before", "After"), rows_))
+    body += [_tag("p", note) for note in compared.notes]
+    return _page("Comparison of two runs", body)
+
+
+def matrix_text(table: Matrix) -> str:
+    """A matrix for a console: a column for each run, headed by a number that the first lines explain."""
+    columns = [f"[{number}]" for number, _ in enumerate(table.names, 1)]
+    lines = [
+        f"{column} {name}: {outline.headline(run)}"
+        for column, name, run in zip(columns, table.names, table.runs, strict=True)
+    ]
+    wide = max(len(row.id) for row, _ in table.rows) if table.rows else 0
+    lines += ["", " ".join([" " * wide, *(f"{column:>6}" for column in columns)])]
+    for row, statuses in table.rows:
+        cells = [f"{_SIGNS[status] if status else '':>6}" for status in statuses]
+        lines.append(" ".join([f"{row.id:<{wide}}", *cells, f" {row.title}"]))
+    met = {status for _, statuses in table.rows for status in statuses if status and _SIGNS[status] != status}
+    lines += ["", " · ".join(f"{_SIGNS[status]} {status}" for status in Status if status in met)]
+    return "\n".join(visible(line).rstrip() for line in lines) + "\n"
+
+
+def matrix_markdown(table: Matrix) -> str:
+    """A matrix as GitHub-flavoured Markdown; the runs are numbered, and named above the table."""
+    numbers = range(1, len(table.runs) + 1)
+    lines = ["## Store Orders conformance, run by run", ""]
+    lines += [
+        f"{number}. {code(name)}: {prose(outline.headline(run))}"
+        for number, name, run in zip(numbers, table.names, table.runs, strict=True)
+    ]
+    lines += ["", f"| | {' | '.join(map(str, numbers))} |", f"|---|{'---|' * len(table.runs)}"]
+    for row, statuses in table.rows:
+        lines.append(f"| {prose(row.id)} | {' | '.join(status or '' for status in statuses)} |")
+    return "\n".join(lines) + "\n"
+
+
+def matrix_html(table: Matrix) -> str:
+    """A matrix as a self-contained HTML page."""
+    runs = [(name, outline.headline(run)) for name, run in zip(table.names, table.runs, strict=True)]
+    rows = [(row.id, row.title, *(status or "" for status in statuses)) for row, statuses in table.rows]
+    body = [
+        _table("The runs", ("Run", "Result"), runs),
+        _table("Requirements", ("Id", "Requirement", *table.names), rows),
+    ]
+    return _page("Comparison of runs", body)
+
+
+def _parts(compared: Comparison) -> list[tuple[str, tuple[Change, ...]]]:
+    parts = [
+        ("Regressions", compared.regressions),
+        ("Improvements", compared.improvements),
+        ("Newly decided", compared.decided),
+        ("Otherwise different", compared.others),
+    ]
+    return [(title, changes) for title, changes in parts if changes]
+
+
+def _line(change: Change) -> str:
+    row = change.requirement
+    reason = f": {cut(change.reason, TEXT)}" if change.reason else ""
+    return f"{row.id} ({row.level}) {change.text}  {row.sentence}{reason}"
+
+
+def _markdown_line(change: Change) -> str:
+    row = change.requirement
+    reason = f": {code(cut(change.reason, TEXT))}" if change.reason else ""
+    return f"**{prose(row.id)}** ({row.level}) {prose(change.text)} {prose(row.sentence)}{reason}"
+
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; margin: 1.5rem 0; font-size: .9375rem; }
+caption { text-align: left; font-weight: 600; font-size: 1.125rem; padding: .5rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-top: 1px solid #8888;
+  overflow-wrap: break-word; }
+td:last-child { overflow-wrap: anywhere; }
+.verdict { font-size: 1.25rem; font-weight: 600; }
+"""
+
+
+def _page(title: str, body: list[Markup]) -> str:
+    return str(
+        Markup(
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta http-equiv="Content-Security-Policy" '
+            "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            "<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+            "{body}\n</main>\n</body>\n</html>\n"
+        ).format(title=title, style=Markup(_STYLE), body=Markup("\n").join(body))
+    )
+
+
+def _table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Markup:
+    headings = Markup("").join(Markup('<th scope="col">{}</th>').format(visible(cell)) for cell in head)
+    lines = []
+    for first, *cells in rows:
+        line = Markup('<tr><th scope="row">{}</th>').format(visible(first))
+        lines.append(line + Markup("").join(_tag("td", cell) for cell in cells) + Markup("</tr>"))
+    return Markup("<table>\n<caption>{}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>{}</tbody>\n</table>").format(
+        caption, headings, Markup("\n").join(lines)
+    )
+
+
+def _tag(name: str, text_: str, kind: str = "") -> Markup:
+    attribute = Markup(' class="{}"').format(kind) if kind else Markup("")
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), attribute, escape(visible(text_)))

@@ -225,7 +225,7 @@ def _machine(made: list[list[Step]]) -> type[Any]:
 
         @rule(one=anyone, other=anyone)
         def cancel_together(self, one: str, other: str) -> None:
-            self.take(Kind.TOGETHER, one, other)
+            self.take(Kind.AT_ONCE, one, other)
 
         @rule()
         def list_orders(self) -> None:

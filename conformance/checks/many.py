@@ -26,7 +26,7 @@ def shipped(orders: Orders, target: Target) -> list[int]:
     return []
 
 
-def overlapping(api: Api, cancelled: Iterable[int]) -> list[Request]:
+def with_listings(api: Api, cancelled: Iterable[int]) -> list[Request]:
     """A listing, and for each of the orders a cancel and a listing, to be sent at once."""
     return [api.ask_list(), *(asked for order in cancelled for asked in (api.ask_cancel(order), api.ask_list()))]
 
@@ -38,7 +38,7 @@ def listed_meanwhile(
     about pages (`paged`), no more than were cancelled can be lost between them: more are for LIST-3 to say. A cancel of
     a shipped one, which is refused, is under way as well."""
     asked = [*chosen, *shipped[:1]]
-    answers = api.send_all(overlapping(api, asked), at_once=True)
+    answers = api.send_all(with_listings(api, asked), at_once=True)
     listings, cancels = answers[::2], answers[1::2]
     for answer in listings:
         found = answer.listing if answer.status == 200 else None
@@ -83,7 +83,7 @@ def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]
     answers = api.send_all(map(api.ask_cancel, [*ends, *shipped]))
     again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in ends)
     others = [order for order in inner(pending) if order not in ends]  # a further cancel may be answered anything
-    listings = api.send_all(overlapping(api, others), at_once=True)[::2]
+    listings = api.send_all(with_listings(api, others), at_once=True)[::2]
     rest = frozenset(pending) - {*ends, *others}
     found = set()
     if all(answer.status == 204 for answer in answers[: len(ends)]) and not any(answer.succeeded for answer in again):

@@ -36,12 +36,12 @@ class Kind(StrEnum):
     LIST = "list"
     CANCEL = "cancel"
     KEYLESS = "cancel without the key"
-    TOGETHER = "cancel at once"
+    AT_ONCE = "cancel at once"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step, with the names of the orders that it is about: none for LIST, two for TOGETHER."""
+    """One step, with the names of the orders that it is about: none for LIST, two for AT_ONCE."""
 
     kind: Kind
     orders: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Step:
                 return f"cancel {self.orders[0]}"
             case Kind.KEYLESS:
                 return f"cancel {self.orders[0]} without the key"
-            case Kind.TOGETHER:
+            case Kind.AT_ONCE:
                 return f"cancel {self.orders[0]} and {self.orders[1]} at once"
 
 
@@ -84,7 +84,7 @@ NAMES = (*PENDING_NAMES, *SHIPPED_NAMES, ABSENT_NAME)
 
 def cause(before: Sequence[Step], order: str, state: State) -> str:
     """The requirement that is broken by an order which is not in `state` although nothing in `before` changes that."""
-    keyed = [step for step in before if step.kind in (Kind.CANCEL, Kind.TOGETHER)]
+    keyed = [step for step in before if step.kind in (Kind.CANCEL, Kind.AT_ONCE)]
     keyless = [step for step in before if step.kind is Kind.KEYLESS]
     if state in LISTED:
         if any(order in step.orders for step in keyless):
@@ -106,7 +106,7 @@ def refusal_of_the_key(before: Collection[Kind]) -> str:
 
 
 def _steps(text: str) -> tuple[Step, ...]:
-    kinds = {"list": Kind.LIST, "cancel": Kind.CANCEL, "keyless": Kind.KEYLESS, "together": Kind.TOGETHER}
+    kinds = {"list": Kind.LIST, "cancel": Kind.CANCEL, "keyless": Kind.KEYLESS, "at-once": Kind.AT_ONCE}
     words = [line.split() for line in text.split(", ")]
     return tuple(Step(kinds[kind], tuple(orders)) for kind, *orders in words)
 
@@ -116,8 +116,8 @@ def _steps(text: str) -> tuple[Step, ...]:
 #: steps.
 TOURS = (
     _steps(
-        "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, together A A, "
-        "keyless Z, together D T, cancel Z"
+        "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, at-once A A, "
+        "keyless Z, at-once D T, cancel Z"
     ),
     _steps(
         "cancel Z, cancel C, keyless Z, cancel S, cancel C, cancel B, list, cancel S, cancel B, cancel C, list, "
@@ -157,6 +157,6 @@ def _without(steps: Sequence[Step], size: int) -> Iterator[Sequence[Step]]:
 
 def _simpler(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
     for place, step in enumerate(steps):
-        if step.kind is Kind.TOGETHER:
+        if step.kind is Kind.AT_ONCE:
             for name in dict.fromkeys(step.orders):
                 yield [*steps[:place], Step(Kind.CANCEL, (name,)), *steps[place + 1 :]]

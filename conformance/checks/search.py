@@ -173,7 +173,7 @@ class Search:
         try:
             walks = self._walks(len(sequences), kept=True)
             for steps in zip_longest(*sequences):
-                self._send_together([(w, step) for w, step in zip(walks, steps, strict=True) if step is not None])
+                self._take_each([(w, step) for w, step in zip(walks, steps, strict=True) if step is not None])
         except (Wrong, verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
             return error
         finally:
@@ -182,17 +182,17 @@ class Search:
             self.judged.update(*(walk.judged for walk in walks))
         return None
 
-    def _send_together(self, due: Sequence[tuple[Walk, Step]]) -> None:
+    def _take_each(self, due: Sequence[tuple[Walk, Step]]) -> None:
         """Have one step of each of several walks taken."""
         started = [(walk, walk.play(step)) for walk, step in due]
         asked = [(walk, playing, requests) for walk, playing in started if (requests := next(playing, None))]
         for walk, _, requests in asked:
             if walk.connection is not None:
                 walk.connection.set_off(*requests)
-        overlap = any(step.kind is Kind.TOGETHER for _, step in due)
+        at_once = any(step.kind is Kind.AT_ONCE for _, step in due)
         others = [one for walk, _, requests in asked if walk.connection is None for one in requests]
         try:
-            answers = iter(self._api.send_all(others, at_once=overlap) if others else ())
+            answers = iter(self._api.send_all(others, at_once=at_once) if others else ())
         finally:  # what was set off goes on record, whatever comes of the others
             kept = {walk: walk.conclude() for walk, _, _ in asked if walk.connection is not None}
         for walk, playing, requests in asked:
@@ -211,7 +211,7 @@ class Search:
         if self.ended is not None:
             return None
         try:
-            self._send_together([(walk, step)])
+            self._take_each([(walk, step)])
         except Wrong as wrong:
             if wrong.lasting:
                 self._left = 0

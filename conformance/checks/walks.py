@@ -109,8 +109,8 @@ class Walk:
                 answers = yield [self._ask(name)]
                 self._take_down(str(step), before, answers)
                 self._judge(name, answers[0], before)
-            case Kind.TOGETHER:
-                yield from self._together(step, before)
+            case Kind.AT_ONCE:
+                yield from self._at_once(step, before)
 
     # --- the steps
 
@@ -144,7 +144,7 @@ class Walk:
             raise Wrong(owner, "401 without the key", verify.describe(answers[0]), self)
         self.judged.add("AUTH-2")
 
-    def _together(self, step: Step, before: Sequence[Step]) -> Playing:
+    def _at_once(self, step: Step, before: Sequence[Step]) -> Playing:
         one, other = step.orders
         race = one == other and self.states[one] is State.PENDING
         answers = yield [self._ask(name, Allowed.ANY_4XX if race else None) for name in step.orders]

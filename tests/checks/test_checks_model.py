@@ -18,7 +18,7 @@ STEPS = st.one_of(
     st.just(Step(Kind.LIST)),
     NAME.map(lambda name: Step(Kind.CANCEL, (name,))),
     NAME.map(lambda name: Step(Kind.KEYLESS, (name,))),
-    st.tuples(NAME, NAME).map(lambda names: Step(Kind.TOGETHER, names)),
+    st.tuples(NAME, NAME).map(lambda names: Step(Kind.AT_ONCE, names)),
 )
 SEQUENCES = st.lists(STEPS, max_size=12)
 
@@ -64,7 +64,7 @@ def test_what_is_done_to_orders_that_are_not_there_never_matters(before: list[St
         ((Step(Kind.KEYLESS, ("A",)),), "A", State.PENDING, "AUTH-5"),
         ((Step(Kind.KEYLESS, ("B",)),), "A", State.PENDING, "AUTH-5"),
         ((Step(Kind.KEYLESS, ("B",)), Step(Kind.CANCEL, ("B",))), "A", State.PENDING, "CANCEL-8"),
-        ((Step(Kind.TOGETHER, ("B", "B")),), "A", State.PENDING, "CANCEL-8"),
+        ((Step(Kind.AT_ONCE, ("B", "B")),), "A", State.PENDING, "CANCEL-8"),
     ],
 )
 def test_causes(before: Sequence[Step], name: str, state: State, owner: str) -> None:
@@ -88,7 +88,7 @@ def test_tours_take_no_more_rounds_than_what_is_made_up() -> None:
 
 def test_steps_read_as_words() -> None:
     assert [str(step) for step in TOURS[0][:3]] == ["list", "cancel B", "cancel C without the key"]
-    assert str(Step(Kind.TOGETHER, ("A", "B"))) == "cancel A and B at once"
+    assert str(Step(Kind.AT_ONCE, ("A", "B"))) == "cancel A and B at once"
 
 
 def test_states_that_are_listed_are_those_that_cancelling_tells_apart() -> None:
@@ -119,7 +119,7 @@ def test_shortened_cancels_one_at_a_time_where_that_is_enough() -> None:
     def still_wrong(candidate: Sequence[Step]) -> Sequence[Step] | None:
         return candidate if any("B" in step.orders for step in candidate) else None
 
-    found = model.shortened([Step(Kind.LIST), Step(Kind.TOGETHER, ("A", "B"))], still_wrong)
+    found = model.shortened([Step(Kind.LIST), Step(Kind.AT_ONCE, ("A", "B"))], still_wrong)
     assert found == [Step(Kind.CANCEL, ("B",))]
 
 

@@ -41,6 +41,11 @@ def order_of(service: Service, request: Request) -> Order | None:
     return None if order_id is None else service.store.get(order_id)
 
 
+def place_of(service: Service, order: Order) -> int:
+    """How many orders were placed before this one and are still there."""
+    return [other.id for other in service.store.all()].index(order.id)
+
+
 def no_header(request: Request) -> bool:
     """Whether a request has no Authorization header."""
     return "authorization" not in request.headers
@@ -119,6 +124,11 @@ def listing(service: Service, change: Callable[[Request, list[Order]], Iterable[
     """Changes which orders the listing holds."""
     inner = service.listed
     service.listed = lambda request: change(request, list(inner(request)))
+
+
+def leave_out(service: Service, which: Callable[[Order], bool]) -> None:
+    """Lists all orders but these."""
+    listing(service, lambda request, orders: [order for order in orders if not which(order)])
 
 
 def listing_body(service: Service, change: Callable[[bytes], bytes]) -> None:
@@ -217,6 +227,19 @@ def before_cancel(service: Service, decide: Callable[[int, Order | None], Outcom
 def outcomes(service: Service, outcome: Outcome, which: Callable[[Order], bool]) -> None:
     """Gives this outcome for some of the orders, and does nothing to them."""
     before_cancel(service, lambda order_id, order: outcome if order and which(order) else None)
+
+
+def accepting(service: Service, media_type: str, status: int, which: Callable[[Order | None], bool]) -> None:
+    """Answers cancels by clients whose Accept names this media type with an error, for some orders or for none."""
+
+    def answer(request: Request) -> Response | None:
+        named = is_cancel(request) and media_type in request.headers.get("accept", "")
+        well_formed = named and service.read_id(request.path.rpartition("/")[2]) is not None
+        if not well_formed or not which(order_of(service, request)):
+            return None
+        return service.error(status, "This order is not for you.")
+
+    instead(service, answer)
 
 
 def read_ids(service: Service, read: Callable[[str], int | None]) -> None:

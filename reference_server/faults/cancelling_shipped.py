@@ -1,0 +1,238 @@
+"""Faults of what becomes of a shipped order: CANCEL-3 and CANCEL-4."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from .. import amend
+from ..api import Service
+from ..messages import Request, Response
+from ..orders import INT64_MAX, INT64_MIN, Order, Outcome, Status
+from .registry import fault
+
+CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
+
+
+# --- CANCEL-3: a shipped order is refused ---
+
+
+@fault("CANCEL-3")
+def cancels_the_first_shipped_order(service: Service) -> None:
+    """Cancels the first of the shipped orders, since it takes the place 0 among them for none."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if order is None or next(filter(amend.shipped, service.store.all()), None) != order:
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_in_the_first_place(service: Service) -> None:
+    """Answers 404 for a shipped order in the first place of the store."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order == service.store.all()[0])
+
+
+@fault("CANCEL-3")
+def finds_nothing_where_nothing_is_pending(service: Service) -> None:
+    """Answers 404 to any cancel where no order is pending."""
+    amend.outcomes(service, ABSENT, lambda order: not any(map(amend.pending, service.store.all())))
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order(service: Service) -> None:
+    """Answers 404 for shipped orders."""
+    amend.outcomes(service, ABSENT, amend.shipped)
+
+
+@fault("CANCEL-3")
+def claims_to_cancel_shipped_orders(service: Service) -> None:
+    """Answers 204 for a shipped order and does nothing."""
+    amend.outcomes(service, CANCELLED, amend.shipped)
+
+
+def _cancels_shipped(service: Service, which: Callable[[Order], bool]) -> None:
+    """Cancels shipped orders of which this is true."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or amend.pending(order) or not which(order):
+            return None
+        service.store.remove([order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders(service: Service) -> None:
+    """Cancels shipped orders like pending ones."""
+    _cancels_shipped(service, lambda order: True)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_by_force(service: Service) -> None:
+    """Cancels a shipped order where the query says force=true."""
+
+    def answer(request: Request) -> Response | None:
+        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        if order is None or not amend.shipped(order) or "force=true" not in request.query:
+            return None
+        service.store.remove([order.id])
+        return Response(204)
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_with_far_ids(service: Service) -> None:
+    """Cancels a shipped order whose id a double cannot hold, since it finds no status for what it rounds it to."""
+    _cancels_shipped(service, lambda order: order.id > 2**53)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_with_a_negative_id(service: Service) -> None:
+    """Answers 404 for a shipped order whose id is below zero."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id < 0)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_that_are_incomplete(service: Service) -> None:
+    """Takes complete for the status, and cancels a shipped order that is not marked as complete."""
+    _cancels_shipped(service, lambda order: not order.complete)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_every_third_time(service: Service) -> None:
+    """Answers 404 to every third cancel of a shipped order."""
+    due = amend.every(3)
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and due())
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_for_clients_of_json(service: Service) -> None:
+    """Answers 404 for a shipped order to a client that accepts application/json by name."""
+    amend.accepting(service, "application/json", 404, lambda order: order is not None and amend.shipped(order))
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_beyond_its_first_page(service: Service) -> None:
+    """Looks for a shipped order in a first page of 1,000 that it fetches inside, and answers 404 if it is not there."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and amend.place_of(service, order) >= 1000)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_among_many(service: Service) -> None:
+    """Cancels a shipped order whose status is not among the first 1,000 that it keeps at hand."""
+    _cancels_shipped(service, lambda order: amend.place_of(service, order) >= 1000)
+
+
+@fault("CANCEL-3")
+def cancels_the_shipped_order_0(service: Service) -> None:
+    """Looks the status of an order up if its id is true, and so cancels a shipped order with the id 0."""
+    _cancels_shipped(service, lambda order: order.id == 0)
+
+
+@fault("CANCEL-3")
+def cancels_the_shipped_order_at_the_end_of_int64(service: Service) -> None:
+    """Looks for the status before the id after this one, and so cancels a shipped order with the id 2^63 - 1."""
+    _cancels_shipped(service, lambda order: order.id == INT64_MAX)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_at_the_beginning_of_int64(service: Service) -> None:
+    """Answers 404 for a shipped order with the id -2^63, which has no counterpart above zero."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id == INT64_MIN)
+
+
+@fault("CANCEL-3")
+def finds_no_shipped_order_0(service: Service) -> None:
+    """Answers 404 for a shipped order with the id 0, whose shipment it takes for that of no order."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id == 0)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_for_two_at_once(service: Service) -> None:
+    """Notes who looks at a shipped order, and cancels it for whoever comes while another is being refused."""
+    refusing: set[int] = set()
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or not amend.shipped(order):
+            return None
+        if order_id in refusing:
+            service.store.remove([order_id])
+            return CANCELLED
+        refusing.add(order_id)
+        time.sleep(0.02)
+        refusing.discard(order_id)
+        return REFUSED
+
+    amend.before_cancel(service, decide)
+
+
+# --- CANCEL-4: a refused order stays as it was ---
+
+
+def _after_refusal(service: Service, change: Callable[[Order], None]) -> None:
+    """Does something to a shipped order after refusing to cancel it."""
+
+    def after(order_id: int, outcome: Outcome) -> None:
+        order = service.store.get(order_id)
+        if outcome is REFUSED and order:
+            change(order)
+
+    amend.after_cancel(service, after)
+
+
+@fault("CANCEL-4")
+def cancels_refused_orders(service: Service) -> None:
+    """Answers 409 but cancels the shipped order anyway."""
+    _after_refusal(service, lambda order: service.store.remove([order.id]))
+
+
+@fault("CANCEL-4")
+def cancels_refused_orders_a_moment_later(service: Service) -> None:
+    """Answers 409 and a fifth of a second later cancels the shipped order anyway."""
+    later = amend.later(service, 0.2)
+    _after_refusal(service, lambda order: later(lambda: service.store.remove([order.id])))
+
+
+@fault("CANCEL-4")
+def reopens_refused_orders(service: Service) -> None:
+    """Answers 409 and makes the shipped order pending, so that the next cancel succeeds."""
+    _after_refusal(service, lambda order: service.store.change(order.id, status=Status.PENDING))
+
+
+@fault("CANCEL-4")
+def empties_refused_orders(service: Service) -> None:
+    """Answers 409 and sets the quantity of the shipped order to 0."""
+    _after_refusal(service, lambda order: service.store.change(order.id, quantity=0))
+
+
+@fault("CANCEL-4")
+def turns_complete_of_refused_orders(service: Service) -> None:
+    """Answers 409 and turns the flag complete of the shipped order round."""
+    _after_refusal(service, lambda order: service.store.change(order.id, complete=not order.complete))
+
+
+@fault("CANCEL-4")
+def moves_the_date_of_refused_orders(service: Service) -> None:
+    """Answers 409 and sets another shipDate."""
+    _after_refusal(service, lambda order: service.store.change(order.id, ship_date="2030-01-01T00:00:00Z"))
+
+
+@fault("CANCEL-4")
+def refuses_once_and_then_finds_nothing(service: Service) -> None:
+    """Answers 409 to the first cancel of a shipped order and 404 to the next, still listing it."""
+    refused: set[int] = set()
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if not order or not amend.shipped(order):
+            return None
+        outcome = ABSENT if order_id in refused else REFUSED
+        refused.add(order_id)
+        return outcome
+
+    amend.before_cancel(service, decide)

@@ -1,0 +1,285 @@
+"""Faults in how much of the listing is sent, and what is asked of it: LIST-5 and LIST-6."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from .. import amend
+from ..api import Service
+from ..messages import Request, Response
+from ..orders import Order
+from .registry import fault
+
+# --- LIST-5: however many ---
+
+
+@fault("LIST-5")
+def stops_after_the_newest_fifty(service: Service) -> None:
+    """Lists the newest 50 orders."""
+    amend.listing(service, lambda request, orders: orders[-50:])
+
+
+@fault("LIST-5")
+def stops_after_one_hundred(service: Service) -> None:
+    """Lists 100 orders at most, the oldest."""
+    amend.listing(service, lambda request, orders: orders[:100])
+
+
+@fault("LIST-5")
+def stops_after_the_newest_two_hundred(service: Service) -> None:
+    """Lists the newest 200 orders."""
+    amend.listing(service, lambda request, orders: orders[-200:])
+
+
+@fault("LIST-5")
+def leaves_out_a_last_page_that_is_full(service: Service) -> None:
+    """Reads pages of 100 orders, the last with what is left over for its limit: none where it is full."""
+    amend.listing(service, lambda request, orders: orders[: max(len(orders) - 1, 0) // 100 * 100 + len(orders) % 100])
+
+
+@fault("LIST-5")
+def stops_after_five_hundred(service: Service) -> None:
+    """Lists 500 orders at most, the oldest."""
+    amend.listing(service, lambda request, orders: orders[:500])
+
+
+@fault("LIST-5")
+def stops_after_one_thousand(service: Service) -> None:
+    """Lists 1,000 orders at most, the oldest."""
+    amend.listing(service, lambda request, orders: orders[:1000])
+
+
+@fault("LIST-5")
+def stops_after_the_newest_thousand(service: Service) -> None:
+    """Lists the newest 1,000 orders."""
+    amend.listing(service, lambda request, orders: orders[-1000:])
+
+
+@fault("LIST-5")
+def stops_after_64_kilobytes(service: Service) -> None:
+    """Lists as many orders as fit into 64 KiB."""
+
+    def change(body: bytes) -> bytes:
+        return body if len(body) <= 65536 else body[: body.rindex(b"},{", 0, 65534)] + b"}]"
+
+    amend.listing_body(service, change)
+
+
+@fault("LIST-5")
+def loses_one_order_in_a_thousand(service: Service) -> None:
+    """Leaves the last order out when there are more than 1,000."""
+    amend.listing(service, lambda request, orders: orders[:-1] if len(orders) > 1000 else orders)
+
+
+@fault("LIST-5")
+def pages_what_it_may_not_compress(service: Service) -> None:
+    """Lists 50 orders to a client that does not take gzip."""
+    amend.listing(
+        service, lambda request, orders: orders if "gzip" in request.headers.get("accept-encoding", "") else orders[:50]
+    )
+
+
+@fault("LIST-5")
+def pages_for_browsers(service: Service) -> None:
+    """Lists 50 orders to those who accept HTML."""
+    amend.listing(
+        service, lambda request, orders: orders[:50] if "text/html" in request.headers.get("accept", "") else orders
+    )
+
+
+@fault("LIST-5")
+def pages_for_programs(service: Service) -> None:
+    """Lists 50 orders to those who accept application/json and nothing else."""
+    amend.listing(
+        service,
+        lambda request, orders: orders[:50] if request.headers.get("accept") == "application/json" else orders,
+    )
+
+
+@fault("LIST-5")
+def reads_pages_by_offset(service: Service) -> None:
+    """Reads 100 orders after the other; where one of those before is cancelled meanwhile, one of the next is lost."""
+    inner = service.listed
+
+    def listed(request: Request) -> list[Order]:
+        found: list[Order] = []
+        while len(found) % 100 == 0 and (page := list(inner(request))[len(found) : len(found) + 100]):
+            found += page
+            time.sleep(0.002 if len(page) == 100 else 0)
+        return found
+
+    service.listed = listed
+
+
+# --- LIST-6: no filter ---
+
+
+def _parameters(request: Request) -> dict[str, str]:
+    pairs = (pair.partition("=") for pair in request.query.split("&") if pair)
+    return {name: value for name, _, value in pairs}
+
+
+def _filters(service: Service, names: tuple[str, ...], keep: Callable[[str, list[Order]], Iterable[Order]]) -> None:
+    """Applies a filter for each of these query parameters that is there."""
+
+    def change(request: Request, orders: list[Order]) -> Iterable[Order]:
+        given = _parameters(request)
+        return next((keep(given[name], orders) for name in names if name in given), orders)
+
+    amend.listing(service, change)
+
+
+def _number(text: str, otherwise: int) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+
+
+@fault("LIST-6")
+def obeys_the_tenant(service: Service) -> None:
+    """Lists no order where the query names a tenant, none of which it has."""
+    _filters(service, ("tenant", "tenantId", "storeId"), lambda value, orders: [])
+
+
+@fault("LIST-6")
+def goes_on_after_an_id(service: Service) -> None:
+    """Lists only orders whose id is above the one that after says."""
+    _filters(service, ("after",), lambda value, orders: [o for o in orders if not value.isdigit() or o.id > int(value)])
+
+
+@fault("LIST-6")
+def filters_by_status(service: Service) -> None:
+    """Lists only orders of the status in the query."""
+    _filters(service, ("status",), lambda value, orders: [o for o in orders if o.status.value == value])
+
+
+@fault("LIST-6")
+def obeys_a_limit(service: Service) -> None:
+    """Lists no more orders than the query parameter limit says."""
+    _filters(service, ("limit",), lambda value, orders: orders[: _number(value, len(orders))])
+
+
+@fault("LIST-6")
+def obeys_a_page_size(service: Service) -> None:
+    """Lists no more orders than per_page, page_size, pageSize or size says."""
+    names = ("per_page", "page_size", "pageSize", "size")
+    _filters(service, names, lambda value, orders: orders[: _number(value, len(orders))])
+
+
+@fault("LIST-6")
+def wraps_pages(service: Service) -> None:
+    """Sends the listing as the content of a page, an object, if the query has page or size."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        asked = amend.is_listing(request, response) and _parameters(request).keys() & {"page", "size"}
+        return Response(200, b'{"content":' + response.body + b"}", response.headers) if asked else None
+
+    amend.granted(service, change)
+
+
+@fault("LIST-6")
+def obeys_a_page_and_its_size_together(service: Service) -> None:
+    """Lists as many orders as size says from the page that page says, if there is nothing else in the query."""
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        given = _parameters(request)
+        if given.keys() != {"page", "size"}:
+            return orders
+        size = _number(given["size"], len(orders))
+        return orders[_number(given["page"], 0) * size :][:size]
+
+    amend.listing(service, change)
+
+
+@fault("LIST-6")
+def turns_pages(service: Service) -> None:
+    """Lists the page of 20 orders that the query parameter page names, from 1."""
+
+    def keep(value: str, orders: list[Order]) -> list[Order]:
+        page = max(_number(value, 1), 1)
+        return orders[20 * (page - 1) : 20 * page]
+
+    _filters(service, ("page",), keep)
+
+
+@fault("LIST-6")
+def obeys_an_offset(service: Service) -> None:
+    """Leaves out as many orders as offset, skip or start says."""
+    _filters(service, ("offset", "skip", "start"), lambda value, orders: orders[_number(value, 0) :])
+
+
+@fault("LIST-6")
+def filters_by_pet(service: Service) -> None:
+    """Lists only orders of the pet in the query."""
+    _filters(service, ("petId",), lambda value, orders: [o for o in orders if str(o.pet_id) == value])
+
+
+@fault("LIST-6")
+def filters_by_complete(service: Service) -> None:
+    """Lists only orders that are complete, or are not, as the query says."""
+    _filters(
+        service,
+        ("complete",),
+        lambda value, orders: [o for o in orders if str(o.complete).lower() == value.lower()],
+    )
+
+
+@fault("LIST-6")
+def filters_by_id(service: Service) -> None:
+    """Lists only the order whose id is in the query."""
+    _filters(service, ("id", "orderId"), lambda value, orders: [o for o in orders if str(o.id) == value])
+
+
+@fault("LIST-6")
+def obeys_a_limit_from_five_on(service: Service) -> None:
+    """Lists no more orders than limit says, if that is five at least."""
+
+    def keep(value: str, orders: list[Order]) -> list[Order]:
+        limit = _number(value, 0)
+        return orders[:limit] if limit >= 5 else orders
+
+    _filters(service, ("limit",), keep)
+
+
+@fault("LIST-6")
+def caps_a_limit_at_a_hundred(service: Service) -> None:
+    """Lists 100 orders where limit says 100 or more."""
+    _filters(service, ("limit",), lambda value, orders: orders[:100] if _number(value, 0) >= 100 else orders)
+
+
+@fault("LIST-6")
+def pages_as_json_servers_do(service: Service) -> None:
+    """Lists the orders from _start to _end, and no more than _limit says."""
+    _filters(service, ("_limit", "_end"), lambda value, orders: orders[: _number(value, len(orders))])
+    _filters(service, ("_start",), lambda value, orders: orders[_number(value, 0) :])
+
+
+@fault("LIST-6")
+def pages_by_names_in_brackets(service: Service) -> None:
+    """Lists no more orders than page[limit] says, from page[offset] on."""
+    _filters(service, ("page%5Blimit%5D",), lambda value, orders: orders[: _number(value, len(orders))])
+    _filters(service, ("page%5Boffset%5D",), lambda value, orders: orders[_number(value, 0) :])
+
+
+@fault("LIST-6")
+def filters_by_the_start_of_a_period(service: Service) -> None:
+    """Lists only orders that ship on the day startDate, start_date or fromDate says, or later."""
+    names = ("startDate", "start_date", "fromDate")
+    _filters(service, names, lambda value, orders: [o for o in orders if o.ship_date[:10] >= value])
+
+
+@fault("LIST-6")
+def filters_by_the_end_of_a_period(service: Service) -> None:
+    """Lists only orders that ship on the day endDate or end_date says, or before."""
+    _filters(service, ("endDate", "end_date"), lambda value, orders: [o for o in orders if o.ship_date[:10] <= value])
+
+
+@fault("LIST-6")
+def filters_by_customer(service: Service) -> None:
+    """Lists only orders of the customer that customerId or userId names, of which there is none."""
+    _filters(service, ("customerId", "userId"), lambda value, orders: [])
+
+
+@fault("LIST-6")
+def finds_nothing_for_a_query(service: Service) -> None:
+    """Lists nothing when there is any query."""
+    amend.listing(service, lambda request, orders: [] if request.query else orders)

@@ -133,12 +133,25 @@ def test_interrupted(tmp_path: Path, reference: ReferenceServer, workers: str, s
     assert_nowhere(reference.address.key, tmp_path)
 
 
+def ran(tmp_path: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A script of Python, run to its end."""
+    file = tmp_path / "script.py"
+    file.write_text(script, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, file],
+        cwd=tmp_path,
+        env={**inherited(), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+
 @pytest.mark.parametrize("moment", ["conformance.running", "pytest", "conformance.checks"])
 def test_interrupted_before_anything(tmp_path: Path, moment: str) -> None:
     """While the command is still being loaded."""
-    script = tmp_path / "early.py"
-    script.write_text(
-        f"""
+    script = f"""
 import os, signal, sys
 class Killer:
     def find_spec(self, name, *further):
@@ -149,19 +162,15 @@ seen = set()
 sys.meta_path.insert(0, Killer())
 from conformance import cli
 sys.exit(cli.main(["run", "--only", "LIST-1"]))
-""",
-        encoding="utf-8",
-    )
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+"""
+    done = ran(tmp_path, script)
     assert done.returncode == 130, done.stderr
     assert done.stderr == "interrupted before the first request\n"
 
 
 @pytest.mark.parametrize("hook", ["pytest_configure", "pytest_cmdline_main"])
 def test_interrupted_as_pytest_begins(tmp_path: Path, hook: str) -> None:
-    script = tmp_path / "early.py"
-    script.write_text(
-        f"""
+    script = f"""
 import os, signal, sys
 import pytest
 from conformance import cli, running
@@ -170,29 +179,16 @@ def interrupted(self, config):
     os.kill(os.getpid(), signal.SIGTERM)
 running._Interruption.{hook} = interrupted
 sys.exit(cli.main(["run", "--only", "LIST-1"]))
-""",
-        encoding="utf-8",
-    )
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+"""
+    done = ran(tmp_path, script)
     assert done.returncode == 130, done.stderr
     assert done.stderr == "interrupted before the first request\n"
 
 
 def ran_with(tmp_path: Path, key: str, change: str, *words: str) -> subprocess.CompletedProcess[str]:
     """A run of a suite that was changed so, to its end."""
-    script = tmp_path / "changed.py"
     line = f"sys.exit(cli.main({['run', '--report-dir', 'reports', *words]!r}))"
-    script.write_text(f"import os, sys\nfrom conformance import cli\n{change}\n{line}\n", encoding="utf-8")
-    environment = {**inherited(), "KEY": key}
-    return subprocess.run(
-        [sys.executable, script],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    return ran(tmp_path, f"import os, sys\nfrom conformance import cli\n{change}\n{line}\n", KEY=key)
 
 
 def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> None:
@@ -231,9 +227,7 @@ def test_processes_that_die_before_they_begin_are_not_replaced_for_ever(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_while_it_is_loaded(tmp_path: Path, number: signal.Signals) -> None:
     """Before there is anything to put in order."""
-    script = tmp_path / "early.py"
-    script.write_text(
-        f"""
+    script = f"""
 import os, sys
 from conformance import __main__
 class Interrupted:
@@ -242,18 +236,14 @@ class Interrupted:
             os.kill(os.getpid(), {int(number)})
 sys.meta_path.insert(0, Interrupted())
 __main__.main()
-""",
-        encoding="utf-8",
-    )
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+"""
+    done = ran(tmp_path, script)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_what_the_suite_itself_gets_wrong_is_incomplete(tmp_path: Path) -> None:
     """And neither a verdict nor somebody's configuration."""
-    script = tmp_path / "wrong.py"
-    script.write_text(
-        """
+    script = """
 import sys
 import pytest
 from conformance import cli, plugin
@@ -261,10 +251,8 @@ def broken(self, session):
     raise RuntimeError("no such thing")
 plugin.Plugin.pytest_sessionstart = pytest.hookimpl(tryfirst=True)(broken)
 sys.exit(cli.main(["run", "--only", "LIST-1"]))
-""",
-        encoding="utf-8",
-    )
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+"""
+    done = ran(tmp_path, script)
     assert done.returncode == 3, done.stderr
     assert done.stderr.startswith("the suite itself failed; please report this:\n")
     assert "RuntimeError: no such thing" in done.stderr
@@ -272,9 +260,7 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
 
 def test_interrupted_just_after_the_look(tmp_path: Path) -> None:
     """pytest has not begun its session then, and does not end it. What was seen is written all the same."""
-    script = tmp_path / "early.py"
-    script.write_text(
-        """
+    script = """
 import os, signal, sys
 import pytest
 from conformance import cli, running
@@ -283,10 +269,8 @@ def interrupted(self):
     os.kill(os.getpid(), signal.SIGINT)
 running._Watch.pytest_sessionstart = interrupted
 sys.exit(cli.main(["run", "--only", "LIST-1"]))
-""",
-        encoding="utf-8",
-    )
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+"""
+    done = ran(tmp_path, script)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
     result = json.loads((tmp_path / "reports" / "reference" / "results.json").read_text(encoding="utf-8"))

@@ -45,6 +45,12 @@ def cancelled_once(api: Api, order: int) -> None:
         raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
 
 
+def stays_cancelled(first: Answer, again: Answer, since: str = "a cancelled order is not pending") -> None:
+    """Demand that an order which a `first` cancel has cancelled is not cancelled `again`, whatever else is answered."""
+    if verify.settled(again).succeeded:
+        raise verify.Failed(f"no success, since {since}", verify.describe(again), first, again)
+
+
 def body_kind(answer: Answer) -> str:
     """What a body is, in the words of the observation."""
     if not answer.body:

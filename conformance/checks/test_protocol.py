@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from collections.abc import Callable
 from itertools import islice
 from urllib.parse import urlsplit
@@ -17,6 +15,7 @@ from conformance.checks import credentials
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
+from conformance.transport.endpoint import is_loopback
 from conformance.transport.evidence import NOBODY, Allowed, Request, Trouble
 from conformance.transport.wire import Wire
 
@@ -137,21 +136,6 @@ def test_transport_is_secure(target: Target) -> None:
     parts = urlsplit(target.base_url)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise verify.Failed("an https address, since the key travels in a header", target.base_url)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is this machine, by name or address."""
-    name = host.rstrip(".")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        try:
-            address = ipaddress.IPv4Address(socket.inet_aton(host))  # 127.1, say
-        except OSError:
-            return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 # --- PET: the deprecated lookup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.test_protocol import is_loopback
+from conformance.transport.endpoint import is_loopback
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,7 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
         *credentials.in_form(key),
     ]
     sent += [*credentials.malformed(key), *credentials.schemes(key)]
+    assume(not any(key in (credential.shell or "") for credential in sent))  # what stands there for any key
     for credential in sent:
         request = Request("GET", "/store/orders", credential, body=(credential.form or key).encode())
         url = f"http://h/v1/store/orders?{request.full_query}"

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from conformance.reporting.run import Run
 from conformance.transport.evidence import Exchange
@@ -66,6 +67,13 @@ class Record:
         if not left or not _same(left[0], asked):
             return None
         return replace(left.popleft(), findings={}, undecided={})
+
+    def names(self, check: str, order: str) -> bool:
+        """Whether what is left of a check sends this path segment for an order, or has one placed with this id."""
+        messages = self._messages.get(check, ())
+        placed = (number for message in messages for number in message.get("params", {}).get("ids", ()))
+        paths = (unquote(urlsplit(exchange.url).path) for exchange in self._exchanges.get(check, ()))
+        return order in map(str, placed) or any(path.endswith(f"/{unquote(order)}") for path in paths)
 
     def missing(self, asked: Exchange) -> Unsupported:
         """What to raise where a request is not the next one on record."""

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from conformance import collect, plugin, running
+from conformance.api import Api
 from conformance.audit.record import Record, Unsupported
 from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
 from conformance.check import all_checks
@@ -106,6 +107,7 @@ class Replay(plugin.Plugin):
             for number, (process, checks) in enumerate(zip(processes, made.order, strict=False))
             for place, check in enumerate(checks)
         }
+        self._again = bool(made.order) and bool(made.order[0]) and any(made.order[1:])
         results = {check.id: check for row in stated.requirements for check in row.checks}
         self._crashed = {check.id for check in results.values() if check.message == CRASHED}
         self._seconds = {check.id: check.seconds for check in results.values()}
@@ -120,7 +122,11 @@ class Replay(plugin.Plugin):
     def session(self, name: str) -> Session:
         if name not in self.sessions:
             self.sessions[name] = ReplayedSession(
-                self._target, self.settings.seed, selected=self.settings.selected, record=self.record
+                self._target,
+                self.settings.seed,
+                selected=self.settings.selected,
+                record=self.record,
+                has_seen_more=self._again and name != OWN_PROCESS,
             )
             self.sessions[name].endpoint.crowded = name != OWN_PROCESS  # that runs checks while no other does
         return self.sessions[name]
@@ -183,11 +189,29 @@ class Replay(plugin.Plugin):
         self.runs.append(built)
 
 
+class ReplayedApi(Api):
+    """The operations for a check of a process that had run others before, which were then run again elsewhere. What was
+    seen in those is not on record: the guard may have kept something back for it, which shows in what was not sent."""
+
+    def __init__(self, api: Api, record: Record, check: str) -> None:
+        super().__init__(api._client, api.key, api.rng)
+        self._record = record
+        self._check = check
+
+    def permits(self, segment: int | str) -> bool:
+        return super().permits(segment) and self._record.names(self._check, str(segment))
+
+
 @dataclass
 class ReplayedSession(Session):
-    """A session with the record of one process of a run."""
+    """A session with the record of one process of a run, which may have seen more than that."""
 
     record: Record = field(kw_only=True)
+    has_seen_more: bool = field(default=False, kw_only=True)
+
+    def api(self, check: str) -> Api:
+        api = super().api(check)
+        return ReplayedApi(api, self.record, check) if self.has_seen_more else api
 
     def __post_init__(self) -> None:
         super().__post_init__()

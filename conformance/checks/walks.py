@@ -16,6 +16,7 @@ from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
 from conformance.contract.listing import alike, changes
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Request
+from conformance.transport.retries import too_many
 
 #: How many orders are looked at to see whether it is only this one that is not what it should be.
 CONTROLS = 3
@@ -148,6 +149,9 @@ class Walk:
         one, other = step.orders
         race = one == other and self.states[one] is State.PENDING
         answers = yield [self._ask(name, Allowed.ANY_4XX if race else None) for name in step.orders]
+        if any(too_many(answer.exchange) for answer in answers):  # what was done then nobody can tell: the walk ends
+            self.over = True
+            return
         self._take_down(str(step), before, answers)
         if not race:
             for name, partner, answer in ((one, other, answers[0]), (other, one, answers[1])):

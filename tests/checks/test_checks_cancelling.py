@@ -61,7 +61,7 @@ def test_no_order_among_many_is_cancelled_again_as_if_for_the_first_time(tmp_pat
     assert done.status == 0, done.said
 
 
-@pytest.mark.parametrize("limit", [2, 5])
+@pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_limit_on_requests_at_once_leaves_nothing_undecided(limit: int, tmp_path: Path) -> None:
     """Beyond so many it answers 503, and says nothing of when to come again."""
     service = build(b"key-of-few-at-once", faults=[], variants=[])

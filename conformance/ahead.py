@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.ending import ENDING
 
 if TYPE_CHECKING:
+    from conformance.check import Check
     from conformance.checks.generation import Call
 
 #: Elsewhere a process with libraries of the system in it must not be forked.
@@ -115,15 +116,15 @@ def _work(budget: str, pipe: Connection, other: Connection) -> None:
             unfinished.rename(file)
 
 
-def calls(seed: int, target: str, budget: str, checks: Iterable[str]) -> list[Call]:
+def calls(seed: int, target: str, budget: str, checks: Iterable[Check]) -> list[Call]:
     """What these checks will have made up for a target at first, in the order in which they come near by."""
     from conformance.checks import search, test_schema
 
     chosen = list(checks)
     found: list[Call] = []
-    if any(check.startswith("model.") for check in chosen):
+    if any(check.id.startswith("model.") for check in chosen):
         found.append(("sequences", search.BUDGETS[budget].arguments(search.seed_for(target, seed))))
     for check in chosen:
-        maker = test_schema.Maker(seed, target, check, budget)
-        found += [("requests", maker.arguments(kind)) for kind in test_schema.MADE_UP.get(check, ())]
-    return found
+        maker = test_schema.Maker(seed, target, check.requirement, budget)
+        found += [("requests", maker.arguments(kind)) for kind in test_schema.MADE_UP.get(check.id, ())]
+    return list(dict.fromkeys(found))

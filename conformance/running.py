@@ -91,7 +91,7 @@ def _made_up(chosen: Settings, targets: list[Target | None], checks: Sequence[Ch
     wanted: list[Call] = []
     for target in targets:
         left_out = exclusions(checks, target) if target else {}
-        runnable = [check.id for check in checks if check.id not in left_out]
+        runnable = [check for check in checks if check.id not in left_out]
         wanted += ahead.calls(chosen.seed, target.name if target else REFERENCE, chosen.budget, runnable)
     return wanted
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from conformance import verify
-from conformance.api import Api, Observations
-from conformance.check import requirement
+from conformance.api import Api, Observations, Orders
+from conformance.check import of_function, requirement
 from conformance.checks import generation
 from conformance.checks.generation import FAR, SOON, Made, topic_of
 from conformance.contract.listing import Listing
@@ -52,6 +52,7 @@ def statuses(answers: list[Answer]) -> list[str]:
 
 #: The kinds of requests that each check has made up, so that it can be done ahead.
 MADE_UP = {
+    "schema.generated_queries_do_not_shrink_with_orders_in_every_state": ("queries",),
     "schema.generated_queries_do_not_shrink": ("queries",),
     "schema.generated_absent_orders_are_not_found": ("far orders",),
     "schema.generated_malformed_ids_are_client_errors": ("malformed ids",),
@@ -60,10 +61,10 @@ MADE_UP = {
 
 
 class Maker:
-    """Makes requests up for one check, always the same from one seed."""
+    """Makes requests up for one check, always the same from one seed and for all checks of one requirement."""
 
-    def __init__(self, seed: int, target: str, check: str, budget: str) -> None:
-        self._derived = (seed, target, check)
+    def __init__(self, seed: int, target: str, row: str, budget: str) -> None:
+        self._derived = (seed, target, row)
         self._budget = budget
         self._drawn: Counter[str] = Counter()
 
@@ -78,16 +79,35 @@ class Maker:
 
 
 @pytest.fixture
-def maker(check_id: str, target: Target, budget: str, seed: int) -> Maker:
+def maker(request: pytest.FixtureRequest, target: Target, budget: str, seed: int) -> Maker:
     """Makes requests up, within the budget of the run."""
-    return Maker(seed, target.name, check_id, budget)
+    check = of_function(request.function)
+    assert check is not None, "only checks ask for it"
+    return Maker(seed, target.name, check.requirement, budget)
+
+
+@requirement("LIST-6", pending=2, shipped=2)
+@pytest.mark.xdist_group("made-up queries")
+def test_generated_queries_do_not_shrink_with_orders_in_every_state(
+    api: Api, orders: Orders, maker: Maker, observe: Observations, met: set[str]
+) -> None:
+    """Lists with query parameters and values that are made up, while pending and shipped orders of the suite are in the
+    listing: what is listed before and after is listed in between. An answer other than 200 is observed."""
+    orders.take(pending=2, shipped=2)
+    compare_made_up(api, maker("queries"), observe)
+    met.add("schema.generated_queries_do_not_shrink")
 
 
 @requirement("LIST-6")
-def test_generated_queries_do_not_shrink(api: Api, maker: Maker, observe: Observations) -> None:
-    """Lists with query parameters and values that are made up: what is listed before and after is listed in between. An
-    answer other than 200 is observed."""
-    queries = maker("queries")
+@pytest.mark.xdist_group("made-up queries")
+def test_generated_queries_do_not_shrink(api: Api, maker: Maker, observe: Observations, already_met: bool) -> None:
+    """The same with the orders that are there. The check with orders of the suite may have seen that already."""
+    if not already_met:
+        compare_made_up(api, maker("queries"), observe)
+
+
+def compare_made_up(api: Api, queries: Sequence[Made], observe: Observations) -> None:
+    """List with each of `queries`, and demand what is listed before and after."""
     before = api.listing()
     answers = api.send_all(api.ask_list(query=made.query) for made in queries)
     steady = verify.listed_throughout(before, api.listing())

@@ -149,14 +149,16 @@ class Plugin(Process):
             chosen = check is None or check.requirement in self.settings.selected
             (kept if chosen else dropped).append(item)
 
-        def place(item: pytest.Item) -> tuple[int, bool, bool, bool, int]:
+        def place(item: pytest.Item) -> tuple[int, bool, bool, bool, bool, int]:
             check = check_of(item)
             if check is None:
-                return (0, False, False, False, -1)
+                return (0, False, False, False, False, -1)
             alone = item.get_closest_marker("alone")
             late = alone is not None and "late" in alone.args
+            early = item.get_closest_marker("lengthy") is not None
             # A store that was emptied for a check may stay empty: that is for the last one to meet.
-            return (names.index(target_of(item)), bool(alone), check.needs.empty_store, late, order[check.id])
+            empty = check.needs.empty_store
+            return (names.index(target_of(item)), bool(alone), empty, late, not early, order[check.id])
 
         items[:] = sorted(kept, key=place)
         if dropped:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import ssl
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +47,9 @@ class Client:
         self.texts = Texts()
         self.concurrency = Concurrency()
         self._turn = Lock()  # of whoever sends a request again that was one of too many at once
+        # Both keep their threads: to start one takes as long as a service near by takes to answer.
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
+        self._overlapping = ThreadPoolExecutor(sys.maxsize, thread_name_prefix="send")  # as many as are ever needed
 
     def send(self, request: Request) -> Answer:
         """Send one request and return its answer, after waiting out what the service asked for (429, 503), or its
@@ -69,8 +72,7 @@ class Client:
             if self.concurrency.alone(len(ordered), at_once=at_once):
                 attempts.append(self._again(self._attempts(rest[0])))  # other processes may send some, too
             elif at_once:
-                with ThreadPoolExecutor(len(rest), thread_name_prefix="send") as threads:
-                    attempts += threads.map(partial(self._attempts, crowded=True), rest)
+                attempts += self._overlapping.map(partial(self._attempts, crowded=True), rest)
             else:
                 tried = self._threads.map(partial(self._attempts, crowded=True), rest[: self.concurrency.at_most])
                 together = list(tried)  # all of them, before any is sent again alone
@@ -126,7 +128,8 @@ class Client:
 
     def close(self) -> None:
         """Close what is open."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._overlapping):
+            threads.shutdown(wait=False, cancel_futures=True)
         self._http.close()
 
     def _attempts(self, request: Request, *, crowded: bool = False) -> Sequence[Answer]:

@@ -19,6 +19,8 @@ from conformance.checks.cancelling.steps import stays_cancelled
 from conformance.target import Mode, Target
 from conformance.transport.evidence import NOBODY, Allowed
 
+#: What shares a moment is for one process; and while it passes, that process lets others have the processors.
+pytestmark = [pytest.mark.xdist_group("a moment later"), pytest.mark.lengthy]
 #: Seconds after which a service should not have changed its mind.
 MOMENT = 0.3
 #: Orders beside one that is cancelled.
@@ -132,7 +134,6 @@ def follow(
 
 
 @requirement("AUTH-5", mode=Mode.FULL, pending=2)
-@pytest.mark.xdist_group("a moment later")
 def test_refused_cancel_has_no_effect_later(follow: Callable[[], None]) -> None:
     """Has the cancel of a pending order refused for want of a key: a moment later it can still be cancelled, as another
     can to which nothing was done."""
@@ -140,28 +141,24 @@ def test_refused_cancel_has_no_effect_later(follow: Callable[[], None]) -> None:
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=2)
-@pytest.mark.xdist_group("a moment later")
 def test_refused_order_is_shipped_later(follow: Callable[[], None]) -> None:
     """Has the cancel of a shipped order refused: a moment later it is refused again."""
     follow()
 
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=1)
-@pytest.mark.xdist_group("a moment later")
 def test_order_is_not_cancelled_a_moment_later(follow: Callable[[], None]) -> None:
     """Cancels an order, and again a moment later: no success."""
     follow()
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=1 + BESIDE)
-@pytest.mark.xdist_group("a moment later")
 def test_a_cancel_touches_no_other_order_later(follow: Callable[[], None]) -> None:
     """Cancels one of several pending orders: a moment later the others can still be cancelled."""
     follow()
 
 
 @requirement("LIST-9", mode=Mode.FULL, pending=1, shipped=1)
-@pytest.mark.xdist_group("a moment later")
 def test_reading_changes_nothing_later(follow: Callable[[], None]) -> None:
     """Lists: a moment later the orders of the suite are listed as they were."""
     follow()

@@ -19,8 +19,8 @@ from conformance.checks.cancelling.steps import stays_cancelled
 from conformance.target import Mode, Target
 from conformance.transport.evidence import NOBODY, Allowed
 
-#: What shares a moment is for one process; and while it passes, that process lets others have the processors.
-pytestmark = [pytest.mark.xdist_group("a moment later"), pytest.mark.lengthy]
+#: What shares a moment is for one process, which leaves the processors to others while it passes.
+pytestmark = [pytest.mark.xdist_group("a moment later"), pytest.mark.pauses]
 #: Seconds after which a service should not have changed its mind.
 MOMENT = 0.3
 #: Orders beside one that is cancelled.

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from benchmarks import listing
 from benchmarks.figure import KEY_VARIABLE, Figure, reference, seconds, shell, side_by_side, suite, workplace
@@ -106,8 +107,10 @@ def workers(quick: bool) -> Figure:
 def reference_server(quick: bool) -> Figure:
     """Requests a second on one kept-alive connection, against a handler of http.server that does nothing."""
     rounds = 3 if quick else 7
-    with reference() as address, bare_server() as port:
-        ours = int(address.base_url.split(":")[2].split("/")[0])
+    bare = ("-c", "from benchmarks.figures import serve_nothing; serve_nothing()")
+    with reference() as address, listening(*bare) as port:
+        ours = urlsplit(address.base_url).port
+        assert ours is not None
         ask = f"DELETE /v1/store/orders/999 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {address.key}\r\n\r\n"
         ratio, times = side_by_side(
             lambda: _converse(ours, ask.encode(), b"404"), lambda: _converse(port, ask.encode(), b"204"), rounds
@@ -137,10 +140,9 @@ class _Nothing(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def bare_server() -> Iterator[int]:
-    """A handler that does nothing, in a process of its own; its port."""
-    words = [sys.executable, "-c", "from benchmarks.figures import serve_nothing; serve_nothing()"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+def listening(*arguments: str) -> Iterator[int]:
+    """A process of Python that listens for as long as this lasts; the port, which it prints first."""
+    with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield int(process.stdout.readline())
@@ -158,14 +160,9 @@ def serve_nothing() -> None:
 @contextmanager
 def far(address: Address, milliseconds: float) -> Iterator[Address]:
     """The same service, at a distance."""
-    port = address.base_url.split(":")[2].split("/")[0]
-    words = [sys.executable, "-m", "benchmarks.proxy", port, str(milliseconds)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield replace(address, base_url=address.base_url.replace(port, process.stdout.readline().strip()))
-        finally:
-            process.terminate()
+    port = urlsplit(address.base_url).port
+    with listening("-m", "benchmarks.proxy", str(port), str(milliseconds)) as nearby:
+        yield replace(address, base_url=address.base_url.replace(str(port), str(nearby)))
 
 
 def selftest(quick: bool) -> Figure:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -198,12 +199,8 @@ class Orders:
 
     def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
         """That many pending and shipped orders; with `looked_for` they are first looked for in the listing."""
-        try:
+        with _asked():
             ids = [self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped)]
-        except ProviderError as error:
-            raise Inconclusive(str(error)) from None
-        except CannotDo as refusal:
-            raise Excluded(str(refusal)) from None
         return Taken(ids[0], ids[1], self._look_for([*ids[0], *ids[1]]) if looked_for else None)
 
     def place(self, ids: list[int], *, shipped: bool = False, looked_for: bool = True) -> Taken:
@@ -211,23 +208,15 @@ class Orders:
         ids, and where there are none, since each could be mistaken for that of another order."""
         if not ids:
             raise Excluded("each id to be chosen could be mistaken for that of an order in the listing")
-        try:
+        with _asked("the provider cannot choose ids: "):
             placed = self._leases.place(State.SHIPPED if shipped else State.PENDING, ids)
-        except ProviderError as error:
-            raise Inconclusive(str(error)) from None
-        except CannotDo as refusal:
-            raise Excluded(f"the provider cannot choose ids: {refusal}") from None
         listing = self._look_for(placed) if looked_for else None
         return Taken([], placed, listing) if shipped else Taken(placed, [], listing)
 
     def empty_store(self) -> None:
         """Have the store emptied. Raises Excluded where the provider cannot."""
-        try:
+        with _asked("the provider cannot empty the store: "):
             self._leases.empty_store()
-        except ProviderError as error:
-            raise Inconclusive(str(error)) from None
-        except CannotDo as refusal:
-            raise Excluded(f"the provider cannot empty the store: {refusal}") from None
 
     def _look_for(self, ids: list[int]) -> Listing | None:
         listing = self._api.list().listing
@@ -236,6 +225,17 @@ class Orders:
         if missing := listing.left_out(ids):
             raise not_shown(f"order {missing[0]}, {self._leases.source} is not in the listing", listing)
         return listing
+
+
+@contextmanager
+def _asked(cannot: str = "") -> Iterator[None]:
+    """What a provider does wrong, or cannot do, in the vocabulary of the checks."""
+    try:
+        yield
+    except ProviderError as error:
+        raise Inconclusive(str(error)) from None
+    except CannotDo as refusal:
+        raise Excluded(f"{cannot}{refusal}") from None
 
 
 class Observations:

@@ -105,7 +105,8 @@ exit status: 0 written · 2 a file is there already, or cannot be written
 
 SELFTEST_HELP = """\
 A fault is caught only if the requirement that it breaks failed. Exit status 1 on a fault that was missed, a variant
-that was failed, or a requirement without a fault.
+that was failed or not decided, a requirement with fewer than two faults, and a check that fails on no fault, or no
+longer on one that it is on record for.
 
 examples:
   store-orders-conformance selftest                         the whole matrix
@@ -169,11 +170,11 @@ def parser() -> Parser:
     run = command("run", "judge one or more targets", _run, RUN_HELP)
     run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
     run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
-    workers = "checks at a time; auto: one per processor (default: 1). Where the service is far away, more in any case"
+    workers = "checks at a time; auto: one per processor (default: 1); without a number, more where the service is far"
     run.add_argument("-n", dest="workers", metavar="N|auto", help=workers)
-    for flag, arguments in OPTIONS.items():
+    written = {"default": "reports", "help": f"{OPTIONS['--report-dir']['help']} (default: %(default)s/)"}
+    for flag, arguments in {**OPTIONS, "--report-dir": {**OPTIONS["--report-dir"], **written}}.items():
         run.add_argument(flag, **arguments)
-    run.set_defaults(report_dir="reports")
 
     served = "serve the reference implementation, an executable example of the contract"
     serve = command("serve", served, _serve, SERVE_HELP)
@@ -230,9 +231,8 @@ def parser() -> Parser:
     searched = {"default": "quick", "help": "how hard the generated checks search (default: %(default)s)"}
     selftest.add_argument("--budget", **{**OPTIONS["--budget"], **searched})
     selftest.add_argument("--seed", **{**OPTIONS["--seed"], "default": 1})
-    selftest.add_argument(
-        "--report-dir", metavar="DIR", default="reports/selftest", help="where the matrix goes (default: %(default)s)"
-    )
+    where = "where the matrix goes (default: %(default)s)"
+    selftest.add_argument("--report-dir", metavar="DIR", type=Path, default="reports/selftest", help=where)
 
     compare = command(
         "compare",
@@ -240,8 +240,9 @@ def parser() -> Parser:
         _compare,
         COMPARE_HELP,
     )
-    compare.add_argument("results", nargs="+", metavar="RESULTS", help="a results.json, or the folder that holds it")
-    compare.add_argument("--report-dir", metavar="DIR", help="write comparison.html and comparison.md there")
+    result: dict[str, Any] = {"metavar": "RESULTS", "type": Path, "help": "a results.json, or the folder that holds it"}
+    compare.add_argument("results", nargs="+", **result)
+    compare.add_argument("--report-dir", metavar="DIR", type=Path, help="write comparison.html and comparison.md there")
 
     audit = command(
         "audit",
@@ -249,14 +250,14 @@ def parser() -> Parser:
         _audit,
         AUDIT_HELP,
     )
-    audit.add_argument("folder", metavar="DIR", help="the folder of one target: reports/staging")
+    audit.add_argument("folder", metavar="DIR", type=Path, help="the folder of one target: reports/staging")
 
     report = command("report", "render the reports of a saved result again", _report, REPORT_HELP)
-    report.add_argument("results", metavar="RESULTS", help="a results.json, or the folder that holds it")
-    report.add_argument("--report-dir", metavar="DIR", help="where to (default: the folder of the result)")
+    report.add_argument("results", **result)
+    report.add_argument("--report-dir", metavar="DIR", type=Path, help="where to (default: the folder of the result)")
 
-    written = "write a commented targets.toml and an example state provider into this folder"
-    init = command("init", written, _init, INIT_HELP)
+    begun = "write a commented targets.toml and an example state provider into this folder"
+    init = command("init", begun, _init, INIT_HELP)
     init.add_argument("--force", action="store_true", help="replace files that are there already")
     return top
 
@@ -393,27 +394,25 @@ def _faults(options: argparse.Namespace) -> int:
 def _selftest(options: argparse.Namespace) -> int:
     from conformance import selftest
 
-    return selftest.run(tuple(options.names), options.seed, options.budget, options.workers, Path(options.report_dir))
+    return selftest.run(tuple(options.names), options.seed, options.budget, options.workers, options.report_dir)
 
 
 def _compare(options: argparse.Namespace) -> int:
     from conformance import saved
 
-    folder = Path(options.report_dir) if options.report_dir else None
-    return saved.compare([Path(name) for name in options.results], folder)
+    return saved.compare(options.results, options.report_dir)
 
 
 def _audit(options: argparse.Namespace) -> int:
     from conformance.audit import command
 
-    return command.audit(Path(options.folder))
+    return command.audit(options.folder)
 
 
 def _report(options: argparse.Namespace) -> int:
     from conformance import saved
 
-    folder = Path(options.report_dir) if options.report_dir else None
-    return saved.report(Path(options.results), folder)
+    return saved.report(options.results, options.report_dir)
 
 
 def _init(options: argparse.Namespace) -> int:

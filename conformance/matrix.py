@@ -219,7 +219,7 @@ def markdown(matrix: Matrix) -> str:
 
 
 def as_html(matrix: Matrix) -> str:
-    """The matrix as a page: faults down, families across, a mark where a requirement failed."""
+    """The matrix as a page: cases down, requirements across, a mark where a requirement failed."""
     rows = catalogue.load().requirements
     seen = [id_ for id_ in rows if any(id_ in (j.case.requirement, *j.failed) for j in matrix.judged)]
     head = "".join(f'<th scope="col"><span>{id_}</span></th>' for id_ in seen)

@@ -22,8 +22,7 @@ _REFERENCE = Target(
 def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     """Print the plan for `targets` and return 0. Raises ConfigError."""
     chosen = settings.read(targets, values)
-    if chosen.waivers is not None:
-        waivers.read(chosen.waivers, datetime.now(UTC).date())
+    waivers.read(chosen.waivers, datetime.now(UTC).date())
     console = Console(highlight=False, soft_wrap=True)
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     for target in resolve(chosen.targets, chosen.options, looking=True):

@@ -111,8 +111,7 @@ class Plugin(Process):
         if told is not None:
             values["seed"] = told["seed"]
         chosen = settings.read(tuple(values["target"]), values)
-        today = datetime.now(UTC).date()
-        accepted = waivers.read(chosen.waivers, today) if chosen.waivers is not None else {}
+        accepted = waivers.read(chosen.waivers, datetime.now(UTC).date())
         shared = Shared(**told) if told is not None else Shared(chosen.seed)
         targets = {target.name if target else REFERENCE: target for target in resolve(chosen.targets, chosen.options)}
         if shared.reference is not None:

@@ -30,7 +30,7 @@ from conformance.settings import Settings
 from conformance.states.leases import return_left
 from conformance.target import REFERENCE, Target
 from conformance.transport.endpoint import Endpoint
-from conformance.verdict import Exit, Outcome, Status, Waiver
+from conformance.verdict import Exit, Status, Waiver, exit_status
 
 if TYPE_CHECKING:
     from filelock import ReadWriteLock
@@ -196,7 +196,7 @@ class Process:
         return Report(check, target, Status.PASSED, self._name, self._count)
 
     def wait(self, seconds: float) -> None:
-        """Let so many seconds pass. The process that will write the reports has them for loading what that takes."""
+        """Let so many seconds pass. The process that will write the reports uses them to load what that takes."""
         end = time.monotonic() + seconds
         if not self.is_worker:
             from conformance import writing
@@ -266,7 +266,7 @@ class Process:
             )
             self.runs.append(run)
             self._write(run)
-        status = Outcome([run.verdict for run in self.runs], self.interrupted).exit_status
+        status = exit_status([run.verdict for run in self.runs], interrupted=self.interrupted)
         # A verdict without its evidence is none to pass a gate with.
         self.exit = Exit.INCOMPLETE if status is Exit.CONFORMANT and self.unwritten else status
 

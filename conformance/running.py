@@ -23,7 +23,7 @@ from conformance.configuration import resolve
 from conformance.contract import catalogue
 from conformance.ending import ENDING
 from conformance.files import look_at_folder, make_folder
-from conformance.reporting import console as report
+from conformance.reporting import console as printed
 from conformance.reporting.run import Run
 from conformance.reporting.text import plural
 from conformance.settings import Settings
@@ -46,8 +46,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     resolved = resolve(chosen.targets, chosen.options)
     if workers is not None and workers != "auto" and not (workers.isdecimal() and 1 <= int(workers) <= 64):
         raise ConfigError(f"-n {workers}: a number of workers from 1 to 64, or auto")
-    if chosen.waivers is not None:
-        waivers.read(chosen.waivers, datetime.now(UTC).date())
+    waivers.read(chosen.waivers, datetime.now(UTC).date())
     folder = Path(values["report_dir"])
     make_folder(folder)
     names = [target.name if target else REFERENCE for target in resolved]
@@ -140,15 +139,15 @@ def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[st
     console = Console(highlight=False)
     for each in runs:
         console.print()
-        report.summary(each, console)
+        printed.summary(each, console)
         sent = f"{plural(each.requests, 'request')} in {each.seconds:.1f} s, seed {seed}"
         where = "not written" if each.target in unwritten else f"{folder / each.target}{os.sep}"
         console.print(f"{sent}. Results: {where}", markup=False, style="dim", soft_wrap=True)
         # More processes are no help where the store allows but one.
-        if preflight.USED_AGAIN not in each.warnings and (hint := report.hint(each)):
+        if preflight.USED_AGAIN not in each.warnings and (hint := printed.hint(each)):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in report.github_annotations(each):
+            for line in printed.github_annotations(each):
                 print(line)
         step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if step_summary:

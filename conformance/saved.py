@@ -21,7 +21,7 @@ def load(path: Path) -> Run:
     """
     file, evidence = _files(path)
     try:
-        kept = har.read(evidence.read_bytes()) if evidence.exists() else har.Evidence("", [], [])
+        kept = har.read(evidence.read_bytes()) if evidence.exists() else har.Archive("", [], [])
         return results.read(file.read_bytes(), kept.exchanges, kept.messages)
     except OSError as error:
         inside = sorted(path.glob("*/results.json"))

@@ -217,9 +217,9 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
         judge_all(chosen, seed, budget, workers, note)
     ordered = [found[case] for case in chosen]
     seconds = round(time.monotonic() - started, 1)
-    proof = matrix.Matrix(ordered, seconds, complete=not names, proofs=proofs(), checks=every_check())
-    console.print(matrix.text(proof), markup=False, soft_wrap=True)
+    whole = matrix.Matrix(ordered, seconds, complete=not names, proofs=proofs(), checks=every_check())
+    console.print(matrix.text(whole), markup=False, soft_wrap=True)
     for name, render in matrix.WRITERS.items():
-        replace(folder / name, render(proof).encode())
+        replace(folder / name, render(whole).encode())
     console.print(f"Written to {folder}", markup=False, style="dim", soft_wrap=True)
-    return 0 if proof.good else 1
+    return 0 if whole.good else 1

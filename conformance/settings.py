@@ -51,7 +51,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--client-cert": {"metavar": "FILE", "help": "client certificate with its private key, PEM"},
     "--proxy": {"metavar": "URL", "help": "forward proxy, by its http address"},
     "--waivers": {"metavar": "FILE", "help": "known failures, each with a reason and an expiry date"},
-    "--report-dir": {"metavar": "DIR", "help": "where results are written, in a folder per target (default: reports/)"},
+    "--report-dir": {"metavar": "DIR", "help": "where results are written, in a folder per target"},
 }
 
 

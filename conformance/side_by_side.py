@@ -69,7 +69,7 @@ class SideBySide:
             count = int(self._workers)
         if own.one_at_a_time:
             count = 1
-        if count < 2 or session.shouldstop or session.testsfailed or session.config.option.collectonly:
+        if count < 2 or session.shouldstop or session.testsfailed:
             return None
         own.share(Path(tempfile.mkdtemp(prefix="conformance-")))
         self._units = _units(session.items)

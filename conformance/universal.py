@@ -23,14 +23,14 @@ from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 from conformance.verify import GATEWAY
 
 
-class Bearing(Enum):
-    """Whether an answer has a bearing on a requirement."""
+class _NotAbout(Enum):
+    """What is found of an answer that has no bearing on a requirement."""
 
     NOT_ABOUT = "no bearing"
 
 
-NOT_ABOUT: Final = Bearing.NOT_ABOUT
-Finding = str | None | Bearing
+NOT_ABOUT: Final = _NotAbout.NOT_ABOUT
+Finding = str | None | _NotAbout
 
 #: The statuses whose body is an Error (section 7).
 ERRORS = frozenset({401, 404})
@@ -302,7 +302,7 @@ class Judge:
             except TooDeep as error:
                 exchange.undecided[requirement] = f"{exchange.line} answered {exchange.received} with a body: {error}"
                 continue
-            if not isinstance(finding, Bearing):
+            if finding is not NOT_ABOUT:
                 exchange.findings[requirement] = finding
         if answer.status in GATEWAY and _well_formed(answer) and not turned_away(answer):
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"

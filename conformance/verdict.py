@@ -9,8 +9,8 @@ away from those that ran. Only required rows decide the verdict, and recommended
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -27,7 +27,6 @@ class Status(StrEnum):
     EXCLUDED = "excluded"  # it was never going to be decided here
 
 
-WORST_FIRST = tuple(Status)
 #: The id that stands for a check where a requirement has none.
 NO_CHECK = "none"
 #: The id of the check that stands for the judges of every exchange.
@@ -125,7 +124,7 @@ class Coverage:
 def worst(statuses: Iterable[Status]) -> Status:
     """The worst of `statuses`; of none, EXCLUDED."""
     found = set(statuses)
-    return next((status for status in WORST_FIRST if status in found), Status.EXCLUDED)
+    return next((status for status in Status if status in found), Status.EXCLUDED)
 
 
 def fold(
@@ -259,16 +258,9 @@ _EXITS = {
 }
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The verdicts of a run, one for each target, and whether somebody stopped it."""
-
-    verdicts: list[Verdict] = field(default_factory=list)
-    interrupted: bool = False
-
-    @property
-    def exit_status(self) -> Exit:
-        """The exit status that says this; a run without any verdict is a usage error, never a success."""
-        if self.interrupted:
-            return Exit.INTERRUPTED
-        return next((status for verdict, status in _EXITS.items() if verdict in self.verdicts), Exit.USAGE)
+def exit_status(verdicts: Collection[Verdict], *, interrupted: bool = False) -> Exit:
+    """The exit status of a run with these verdicts, one for each target, which somebody may have `interrupted`; without
+    any it is a usage error, never a success."""
+    if interrupted:
+        return Exit.INTERRUPTED
+    return next((status for verdict, status in _EXITS.items() if verdict in verdicts), Exit.USAGE)

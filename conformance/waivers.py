@@ -11,9 +11,11 @@ from conformance.target import ConfigError
 from conformance.verdict import Waiver
 
 
-def read(path: Path, today: date) -> dict[str, Waiver]:
-    """The waivers in the file at `path`, by requirement id. Raises ConfigError for one that has expired, that lacks a
-    reason or a date, or that names no requirement."""
+def read(path: Path | None, today: date) -> dict[str, Waiver]:
+    """The waivers in the file at `path`, by requirement id; none without a file. Raises ConfigError for one that has
+    expired, that lacks a reason or a date, or that names no requirement."""
+    if path is None:
+        return {}
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -14,13 +14,13 @@ from conformance.verdict import (
     CheckResult,
     Coverage,
     Exit,
-    Outcome,
     RequirementResult,
     Status,
     Verdict,
     Waiver,
     counts,
     coverage,
+    exit_status,
     fold,
     unneeded_waivers,
     verdict,
@@ -270,7 +270,7 @@ def test_coverage_in_words() -> None:
     ],
 )
 def test_exit_statuses(verdicts: list[Verdict], interrupted: bool, status: int) -> None:
-    assert Outcome(verdicts, interrupted).exit_status == status
+    assert exit_status(verdicts, interrupted=interrupted) == status
 
 
 def test_exit_statuses_are_those_that_are_published() -> None:

@@ -35,9 +35,8 @@ def audit(folder: Path) -> int:
 
     Raises ConfigError for what cannot be read, and for the result of another version of the suite.
     """
-    data, evidence = _read(folder)
-    stated = results.from_json(data, evidence.exchanges, evidence.messages)
-    made = _auditable(folder, stated, evidence.suite_version)
+    data, stated, archived_by = _read(folder)
+    made = _auditable(folder, stated, archived_by)
     problems = list(dict.fromkeys([*_files(folder, data, stated), *_plausible(stated, made)]))
     cut = [exchange.number for exchange in stated.exchanges if exchange.body_cut]
     if cut:
@@ -52,12 +51,12 @@ def audit(folder: Path) -> int:
     return 1 if problems else 0
 
 
-def _read(folder: Path) -> tuple[Any, har.Evidence]:
+def _read(folder: Path) -> tuple[Any, Run, str]:
+    """The result as it stands there and as a run with its evidence, and the version of the suite that kept that."""
     try:
-        text, archive = ((folder / name).read_bytes() for name in ("results.json", "evidence.har"))
-        data = json.loads(text)
-        results.from_json(data)
-        return data, har.read(archive)
+        text, kept = ((folder / name).read_bytes() for name in ("results.json", "evidence.har"))
+        data, archive = json.loads(text), har.read(kept)
+        return data, results.from_json(data, archive.exchanges, archive.messages), archive.suite_version
     except OSError as error:
         hint = "; give the folder that a run has written for one target" if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(f"{error.filename}: cannot be read ({error.strerror}){hint}") from None

@@ -37,7 +37,7 @@ from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
 from conformance.verdict import CheckResult, Status
 
-#: What there was in the place of an address that no audit needs.
+#: Stands for addresses, which no audit makes use of.
 NOWHERE = "http://127.0.0.1:9"
 
 

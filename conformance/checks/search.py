@@ -32,6 +32,8 @@ from conformance.transport.wire import Wire
 
 #: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
 PENDING, SHIPPED = 3, 1
+#: What keeps a search from going on.
+ENDS = (verify.Inconclusive, verify.Excluded, ServiceGone, Refused)
 #: How many walks a search takes besides those of its budget.
 TOURS = len(model.TOURS) + 1
 
@@ -136,7 +138,7 @@ class Search:
         try:
             (walk,) = self._walks(1, kept=kept)
             return walk
-        except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+        except ENDS as error:
             self.ended = error
             return None
 
@@ -174,7 +176,7 @@ class Search:
             walks = self._walks(len(sequences), kept=True)
             for steps in zip_longest(*sequences):
                 self._take_each([(w, step) for w, step in zip(walks, steps, strict=True) if step is not None])
-        except (Wrong, verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+        except (Wrong, *ENDS) as error:
             return error
         finally:
             for walk in walks:
@@ -218,7 +220,7 @@ class Search:
             if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
                 self.wrong = wrong
             return wrong
-        except (verify.Inconclusive, verify.Excluded, ServiceGone, Refused) as error:
+        except ENDS as error:
             self.ended = error
         self.judged |= walk.judged
         return None

@@ -1,8 +1,9 @@
 """LIST, CANCEL: orders with the id 0, which many a language takes for none, and at both ends of int64 (specification,
 sections 2 and 4).
 
-Pending ones are for `test_cancelling`. One look at shipped ones serves both checks here: the first of them has it, and
-its requests stand with that check. The other one looks for itself where something was wrong.
+Pending ones are for `cancelling/test_pending` (the id 0) and `cancelling/test_identifiers` (the ends). One look at
+shipped ones serves both checks here: the first of them has it, and its requests stand with that check. The other one
+looks for itself where something was wrong.
 """
 
 from __future__ import annotations

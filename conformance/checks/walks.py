@@ -214,7 +214,7 @@ class Walk:
             if found is not None and found.left_out([self.ids[name]]):
                 raise verify.Inconclusive(
                     f"neither the listing nor cancelling knows order {self.ids[name]}, which the state provider handed "
-                    "out: it may be the provider that is at fault"
+                    "out: the provider may be at fault"
                 )
         return row.owner
 

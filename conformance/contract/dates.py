@@ -84,7 +84,7 @@ def instant(text: str) -> datetime | str:
 def _reckoned(parts: dict[str, str | None]) -> datetime:
     """The moment of a date-time that exists, by its parts: Python reads no ordinal date, hour 24 or leap second, and
     fractions of hours and minutes as if they were of seconds."""
-    part = {name: int(text) for name, text in parts.items() if text is not None and name not in ("offset", "fraction")}
+    part = _numbers(parts)
     if "week" in part:
         day = date.fromisocalendar(part["year"], part["week"], part["weekday"])
     else:
@@ -108,8 +108,12 @@ def close(one: object, other: object) -> bool:
         return moments[0] == moments[1]
 
 
+def _numbers(parts: dict[str, str | None]) -> dict[str, int]:
+    return {name: int(text) for name, text in parts.items() if text is not None and name not in ("offset", "fraction")}
+
+
 def _exists(parts: dict[str, str | None]) -> bool:
-    part = {name: int(text) for name, text in parts.items() if text is not None and name not in ("offset", "fraction")}
+    part = _numbers(parts)
     if part["hour"] == 24 and (parts.get("fraction") or "").strip("0"):
         return False
     if part.get("second") == 60 and not _ends_a_day(part["hour"], part["minute"], parts["offset"] or ""):

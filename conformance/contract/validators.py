@@ -36,8 +36,8 @@ def as_json(value: object) -> str:
 
 
 def _int64(value: object) -> str | None:
-    if _integer(value) is not None:
-        return f"is {_kind(value)}, not an integer"
+    if (problem := _integer(value)) is not None:
+        return problem
     number = integer(value)
     return None if number is not None and number in INT64 else f"is {shown(value)}, outside int64"
 

@@ -63,7 +63,7 @@ class HarError(ValueError):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Archive:
     """What is in an `evidence.har`: exchanges in the order of their numbers, messages to the state provider."""
 
     suite_version: str
@@ -120,13 +120,13 @@ def _entry(exchange: Exchange, first: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def read(text: str | bytes) -> Evidence:
+def read(text: str | bytes) -> Archive:
     """What is in a HAR file that `render` wrote. Raises HarError."""
     try:
         log = json.loads(text)["log"]
         exchanges = sorted((_exchange(entry) for entry in log["entries"]), key=lambda exchange: exchange.number)
         _fill_in(exchanges, log["entries"])
-        return Evidence(log["creator"]["version"], exchanges, list(log.get("_messages", ())))
+        return Archive(log["creator"]["version"], exchanges, list(log.get("_messages", ())))
     except (ValueError, RecursionError) as error:
         raise HarError(f"not JSON: {error}") from error
     except KeyError as error:

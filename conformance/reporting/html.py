@@ -58,8 +58,6 @@ _SIGNS = {
     Status.INCONCLUSIVE: "?",
     Status.EXCLUDED: "–",
 }
-#: The order in which a reader meets statuses in bars and filters.
-_ORDER = (Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.PASSED, Status.EXCLUDED)
 
 
 def render(run: Run) -> str:
@@ -86,7 +84,7 @@ def render(run: Run) -> str:
         carded={finding.result.requirement.id for finding in findings},
         groups=outline.excluded(run),
         partly=outline.in_part(run),
-        statuses=[(s, sum(r.status is s for r in run.requirements)) for s in _ORDER],
+        statuses=[(s, sum(r.status is s for r in run.requirements)) for s in Status],
         timings=_timings(run),
         plot=_plot(run),
         listed=run.exchanges[:_ROWS],
@@ -262,7 +260,7 @@ def _bar(run: Run, level: Level) -> Bar:
     table = counts(run.requirements)[level]
     total = sum(table.values())
     start, segments = 0.0, []
-    for status in _ORDER:
+    for status in Status:
         if table[status]:
             width = 100 * table[status] / total
             segments.append((status, table[status], round(start, 2), round(width, 2)))

@@ -22,6 +22,8 @@ from conformance.verdict import NO_CHECK, CheckResult, RequirementResult, Status
 #: and ids.
 _ASKED = re.compile(r'\{"state": .*?(?:\}\}|…)')
 _IDS = re.compile(r"(?:(?<=/orders/)|(?<=\border ))-?[0-9]+\b|(?<![:.\w])-?[0-9]{4,}\b")
+#: The statuses in the order in which a line tells how many there are of each.
+_TOLD = (Status.PASSED, Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.EXCLUDED)
 
 
 def score(run: Run) -> str:
@@ -35,9 +37,6 @@ def score(run: Run) -> str:
         + (f", {waived} of them failed and waived" if waived else "")
         + (f"; recommended: {words}" if words else "")
     )
-
-
-_TOLD = (Status.PASSED, Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.EXCLUDED)
 
 
 def headline(run: Run) -> str:
@@ -218,7 +217,6 @@ def meaning(run: Run) -> str:
         return "At least one requirement that the contract makes is not kept."
     if run.verdict is Verdict.CONFORMANT:
         return "Nothing that was exercised breaks a requirement of the contract."
-    if not run.complete:
-        lacking = shortfall(run)
+    if lacking := shortfall(run):
         return f"{lacking[0].upper()}{lacking[1:]}; what was found breaks no requirement."
     return "Nothing required failed, but something required could not be decided."

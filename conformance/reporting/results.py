@@ -244,15 +244,7 @@ def _read_check(requirement: str, check: dict[str, Any]) -> CheckResult:
 
 
 def _plain(value: Any) -> Any:
-    """An observed value as JSON has it: other containers as arrays, what JSON cannot say as text."""
+    """An observed value as JSON has it: names are texts, and sequences arrays."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted((_plain(item) for item in value), key=str)
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return str(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from threading import Lock
+from typing import Any
 
 import httpx
 from h2.exceptions import H2Error
@@ -104,8 +105,7 @@ class Client:
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
             whole = plain and answer.status == 200  # an error may have an array for its body
             (self.guard.saw_listing if whole else self.guard.remember)(answer.listing.ids)
-            lacking = self.guard.untouched.keys() - answer.listing.ids
-            answer.lacking = tuple(sorted(lacking)) if len(lacking) > answer.listing.without_id else ()
+            answer.lacking = tuple(sorted(answer.listing.left_out(self.guard.untouched)))
         if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
             seen = answer.text.sightings
             self.guard.remember(seen.ids, nameless=plain and seen.nameless, countless=plain and seen.countless)
@@ -241,15 +241,21 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
 
 def _transport(endpoint: Endpoint) -> httpx.BaseTransport:
     secure = endpoint.scheme == "https"
-    transport = httpx.HTTPTransport(
+    return _with_deadline(
+        endpoint.timeout,
         verify=endpoint.ssl_context if secure else False,
         http2=secure,  # if the service offers it (ALPN)
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
         proxy=endpoint.target.proxy,
     )
+
+
+def _with_deadline(seconds: float, **settings: Any) -> httpx.HTTPTransport:
+    """A transport with a connection for each request, and `seconds` for all that happens on it."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+    transport = httpx.HTTPTransport(limits=limits, **settings)
     # httpx has time-outs for single reads only, so an answer that trickles in would never end: the deadline for all of
     # it sits below, where the bytes are read. httpx offers no public way to pass a network backend (encode/httpx#1500).
-    transport._pool._network_backend = DeadlineBackend(endpoint.timeout)
+    transport._pool._network_backend = DeadlineBackend(seconds)
     return transport
 
 
@@ -265,10 +271,7 @@ class JsonCaller:
             self._headers["Authorization"] = f"Bearer {token}"
         self._extensions = {"timeout": httpx.Timeout(timeout).as_dict()}
         secure = url.lower().startswith("https:")  # authorities take long to load, and http has no use for them
-        self._http = httpx.HTTPTransport(
-            verify=tls() if secure else False, limits=httpx.Limits(max_keepalive_connections=0)
-        )
-        self._http._pool._network_backend = DeadlineBackend(timeout)
+        self._http = _with_deadline(timeout, verify=tls() if secure else False)
 
     def post(self, message: object) -> tuple[int, bytes]:
         """Status and body of the answer to `message`. What limits a rate (429) is waited out, as long as an answer may

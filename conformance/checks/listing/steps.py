@@ -10,10 +10,14 @@ from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 
 
-def made_up(api: Api, order: int, target: Target) -> bool:
-    """Whether cancelling, where it may be tried, does not know an order either that the listing has left out: the state
-    provider may have made it up."""
-    return target.mode is Mode.FULL and verify.settled(api.cancel(order)).status == 404
+def not_made_up(api: Api, order: int, target: Target) -> None:
+    """Raise Inconclusive where cancelling, if it may be tried, does not know an order either that the listing has left
+    out: the state provider may have made it up."""
+    if target.mode is Mode.FULL and verify.settled(api.cancel(order)).status == 404:
+        raise verify.Inconclusive(
+            f"neither the listing nor cancelling knows order {order}, which the state provider handed out: the "
+            "provider may be at fault"
+        )
 
 
 def still_there(api: Api, order: int, shipped: Sequence[int], owner: str) -> Answer:
@@ -26,7 +30,7 @@ def still_there(api: Api, order: int, shipped: Sequence[int], owner: str) -> Ans
 
 def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target: Target) -> None:
     """Demand that the listing shows each of `placed`, which are "pending" or "shipped". Raises Inconclusive where the
-    first that it does not show may be `made_up`."""
+    provider may have made up the first that it does not show."""
     found = verify.listing(answer)
     absent = [order for order in placed if order not in found.by_id]
     if not absent:
@@ -34,11 +38,7 @@ def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target
     if len(absent) <= found.without_id:
         owner = "LIST-2" if found.odd_ids else None
         raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {verify.without_ids(found)}", owner)
-    if made_up(api, absent[0], target):
-        raise verify.Inconclusive(
-            f"neither the listing nor cancelling knows order {absent[0]}, which the state provider handed out as "
-            f"{state}: the provider may be at fault"
-        )
+    not_made_up(api, absent[0], target)
     raise verify.Failed(
         f"every order placed, among them the {len(placed)} that the suite was given as {state}",
         f"{found.size} without order {', '.join(map(str, absent[:5]))}",

@@ -7,6 +7,7 @@ knows nothing of pytest: `plugin` has pytest go by it.
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import sys
 import tempfile
@@ -285,5 +286,6 @@ class Process:
 
 
 def _command() -> str:
-    """How the run was started; its arguments hold no secrets, since no option takes one."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    """How the run was started. No option takes a secret, but the query of a state provider's URL may hold one."""
+    told = (re.sub(r"(://[^?]*)\?.*", r"\1?<query>", argument) for argument in sys.argv[1:])
+    return " ".join([Path(sys.argv[0]).name, *told])

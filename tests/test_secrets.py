@@ -125,6 +125,17 @@ def test_a_key_that_is_a_word_of_the_answers_fails_nobody(tmp_path: Path) -> Non
     assert {row["id"]: row["status"] for row in written["requirements"]}["ERR-3"] == "passed"
 
 
+def test_a_key_in_the_query_of_the_state_providers_url(tmp_path: Path, reference: ReferenceServer) -> None:
+    address, secret = reference.address, "Kennwort-des-Providers"
+    words = [sys.executable, "-m", "conformance", "run", "--base-url", address.base_url, "--api-key-env", "KEY"]
+    words += ["--states-url", f"{address.states_url}?key={secret}", "--only", "BASE,CANCEL-1"]
+    environment = {**inherited(), "KEY": address.key}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert_nowhere(secret, done.stdout + done.stderr, tmp_path)
+    told = json.loads((tmp_path / "reports" / "target" / "results.json").read_text(encoding="utf-8"))
+    assert f"--states-url {address.states_url}?<query>" in told["run"]["command"]
+
+
 # --- what breaks
 
 

@@ -203,6 +203,20 @@ def after_cancel(service: Service, change: Callable[[int, Outcome], Outcome | No
     service.cancel = cancel
 
 
+def when(service: Service, outcome: Outcome, act: Callable[[Order], object]) -> None:
+    """Does something with each order whose cancel has this outcome; it is given the order as it was before."""
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        order = service.store.get(order_id)
+        found = inner(order_id)
+        if order and found is outcome:
+            act(order)
+        return found
+
+    service.cancel = cancel
+
+
 def later(service: Service, seconds: float) -> Callable[[Callable[[], object]], None]:
     """Gives what puts an act off by so many seconds, to the first request after that."""
     due: deque[tuple[float, Callable[[], object]]] = deque()
@@ -270,16 +284,12 @@ def repeated_cancels(service: Service, change: Callable[[Response], Response]) -
     cancelled: set[int] = set()
     inner = service.cancel_order
 
-    def after(order_id: int, outcome: Outcome) -> None:
-        if outcome is Outcome.CANCELLED:
-            cancelled.add(order_id)
-
     def cancel_order(request: Request, text: str) -> Response:
         repeated = service.read_id(text) in cancelled
         response = inner(request, text)
         return change(response) if repeated and response.status == 404 else response
 
-    after_cancel(service, after)
+    when(service, Outcome.CANCELLED, lambda order: cancelled.add(order.id))
     service.cancel_order = cancel_order
 
 

@@ -175,52 +175,41 @@ def cancels_shipped_orders_for_two_at_once(service: Service) -> None:
 # --- CANCEL-4: a refused order stays as it was ---
 
 
-def _after_refusal(service: Service, change: Callable[[Order], None]) -> None:
-    """Does something to a shipped order after refusing to cancel it."""
-
-    def after(order_id: int, outcome: Outcome) -> None:
-        order = service.store.get(order_id)
-        if outcome is REFUSED and order:
-            change(order)
-
-    amend.after_cancel(service, after)
-
-
 @fault("CANCEL-4")
 def cancels_refused_orders(service: Service) -> None:
     """Answers 409 but cancels the shipped order anyway."""
-    _after_refusal(service, lambda order: service.store.remove([order.id]))
+    amend.when(service, REFUSED, lambda order: service.store.remove([order.id]))
 
 
 @fault("CANCEL-4")
 def cancels_refused_orders_a_moment_later(service: Service) -> None:
     """Answers 409 and a fifth of a second later cancels the shipped order anyway."""
     later = amend.later(service, 0.2)
-    _after_refusal(service, lambda order: later(lambda: service.store.remove([order.id])))
+    amend.when(service, REFUSED, lambda order: later(lambda: service.store.remove([order.id])))
 
 
 @fault("CANCEL-4")
 def reopens_refused_orders(service: Service) -> None:
     """Answers 409 and makes the shipped order pending, so that the next cancel succeeds."""
-    _after_refusal(service, lambda order: service.store.change(order.id, status=Status.PENDING))
+    amend.when(service, REFUSED, lambda order: service.store.change(order.id, status=Status.PENDING))
 
 
 @fault("CANCEL-4")
 def empties_refused_orders(service: Service) -> None:
     """Answers 409 and sets the quantity of the shipped order to 0."""
-    _after_refusal(service, lambda order: service.store.change(order.id, quantity=0))
+    amend.when(service, REFUSED, lambda order: service.store.change(order.id, quantity=0))
 
 
 @fault("CANCEL-4")
 def turns_complete_of_refused_orders(service: Service) -> None:
     """Answers 409 and turns the flag complete of the shipped order round."""
-    _after_refusal(service, lambda order: service.store.change(order.id, complete=not order.complete))
+    amend.when(service, REFUSED, lambda order: service.store.change(order.id, complete=not order.complete))
 
 
 @fault("CANCEL-4")
 def moves_the_date_of_refused_orders(service: Service) -> None:
     """Answers 409 and sets another shipDate."""
-    _after_refusal(service, lambda order: service.store.change(order.id, ship_date="2030-01-01T00:00:00Z"))
+    amend.when(service, REFUSED, lambda order: service.store.change(order.id, ship_date="2030-01-01T00:00:00Z"))
 
 
 @fault("CANCEL-4")

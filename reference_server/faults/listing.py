@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 
 from .. import amend
@@ -113,16 +113,12 @@ def leaves_out_an_order_every_third_time(service: Service) -> None:
 @fault("LIST-3")
 def leaves_out_an_order_right_after_a_cancel(service: Service) -> None:
     """Leaves the newest order out of the first listing after an order was cancelled."""
-    cancelled: list[int] = []
-
-    def note(order_id: int, outcome: Outcome) -> None:
-        if outcome is Outcome.CANCELLED:
-            cancelled[:] = [order_id]
+    cancelled: deque[int] = deque(maxlen=1)
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
         return orders[:-1] if cancelled and cancelled.pop() else orders
 
-    amend.after_cancel(service, note)
+    amend.when(service, Outcome.CANCELLED, lambda order: cancelled.append(order.id))
     amend.listing(service, change)
 
 

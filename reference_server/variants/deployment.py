@@ -216,21 +216,16 @@ def repeats_a_path_that_looks_like_that_of_a_file(service: Service) -> None:
 def _lists_for_a_while(service: Service, until: Callable[[], float]) -> None:
     """Answers 204 at once, and goes on listing the order until the time that is given for it."""
     leaving: dict[int, tuple[Order, float]] = {}
-    inner = service.cancel
 
-    def cancel(order_id: int) -> Outcome:
-        order = service.store.get(order_id)
-        outcome = inner(order_id)
-        if order and outcome is Outcome.CANCELLED:
-            leaving[order_id] = (order, until())
-        return outcome
+    def leave(order: Order) -> None:
+        leaving[order.id] = (order, until())
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
         present, now = {order.id for order in orders}, time.monotonic()
         late = [order for order, end in list(leaving.values()) if end > now and order.id not in present]
         return orders + late
 
-    service.cancel = cancel
+    amend.when(service, Outcome.CANCELLED, leave)
     amend.listing(service, change)
     service.cannot.add("no orders")
 

@@ -22,20 +22,12 @@ from .registry import variant
 def _ghosts(service: Service) -> list[Order]:
     """Keeps what is cancelled, to list it further."""
     ghosts: list[Order] = []
-    inner = service.cancel
-
-    def cancel(order_id: int) -> Outcome:
-        order = service.store.get(order_id)
-        outcome = inner(order_id)
-        if order and outcome is Outcome.CANCELLED:
-            ghosts.append(order)
-        return outcome
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
         present = {order.id for order in orders}
         return orders + [ghost for ghost in {g.id: g for g in ghosts}.values() if ghost.id not in present]
 
-    service.cancel = cancel
+    amend.when(service, Outcome.CANCELLED, ghosts.append)
     amend.listing(service, change)
     service.cannot.add("no orders")
     return ghosts

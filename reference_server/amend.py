@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from email.utils import formatdate
 from functools import partial
+from typing import TypeGuard
 
 from .api import Credentials, JsonObject, Service
 from .messages import Request, Response
@@ -35,10 +36,20 @@ def is_listing(request: Request, response: Response) -> bool:
     return request.method == "GET" and response.status == 200
 
 
+def id_of(service: Service, request: Request) -> int | None:
+    """The id that a request names in its path, if it is well-formed."""
+    return service.read_id(request.path.rpartition("/")[2])
+
+
 def order_of(service: Service, request: Request) -> Order | None:
     """The order that a request names in its path, if there is one."""
-    order_id = service.read_id(request.path.rpartition("/")[2])
+    order_id = id_of(service, request)
     return None if order_id is None else service.store.get(order_id)
+
+
+def order_to_cancel(service: Service, request: Request) -> Order | None:
+    """The order that a request asks to cancel, if it asks for that and there is one."""
+    return order_of(service, request) if is_cancel(request) else None
 
 
 def place_of(service: Service, order: Order) -> int:
@@ -56,14 +67,14 @@ def authorization(request: Request) -> str:
     return request.headers.get("authorization", "")
 
 
-def pending(order: Order) -> bool:
-    """Whether an order is pending."""
-    return order.status is Status.PENDING
+def pending(order: Order | None) -> TypeGuard[Order]:
+    """Whether there is an order, and it is pending."""
+    return order is not None and order.status is Status.PENDING
 
 
-def shipped(order: Order) -> bool:
-    """Whether an order has shipped."""
-    return order.status is Status.SHIPPED
+def shipped(order: Order | None) -> TypeGuard[Order]:
+    """Whether there is an order, and it has shipped."""
+    return order is not None and order.status is Status.SHIPPED
 
 
 Change = Callable[[Request, Response], Response | None]
@@ -248,8 +259,7 @@ def accepting(service: Service, media_type: str, status: int, which: Callable[[O
 
     def answer(request: Request) -> Response | None:
         named = is_cancel(request) and media_type in request.headers.get("accept", "")
-        well_formed = named and service.read_id(request.path.rpartition("/")[2]) is not None
-        if not well_formed or not which(order_of(service, request)):
+        if not named or id_of(service, request) is None or not which(order_of(service, request)):
             return None
         return service.error(status, "This order is not for you.")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .. import amend
 from ..api import Credentials, Service
 from ..messages import Request, Response
-from ..orders import Status
 from .registry import fault
 
 VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
@@ -55,8 +54,7 @@ def refuses_the_key_for_shipped_orders(service: Service) -> None:
     """Answers 401 to the valid key when the order to cancel has shipped."""
 
     def judge(request: Request, found: Credentials) -> Credentials:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        return INVALID if order and order.status is Status.SHIPPED else found
+        return INVALID if amend.shipped(amend.order_to_cancel(service, request)) else found
 
     amend.credentials(service, judge)
 
@@ -154,8 +152,8 @@ def looks_at_the_status_before_the_key(service: Service) -> None:
     """Answers 409 to a cancel without credentials when the order has shipped."""
 
     def change(request: Request, response: Response) -> Response | None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) and _stranger(request) else None
-        return service.error(409, "Shipped.") if order and order.status is Status.SHIPPED else None
+        shipped = _stranger(request) and amend.shipped(amend.order_to_cancel(service, request))
+        return service.error(409, "Shipped.") if shipped else None
 
     amend.refusals(service, change)
 

@@ -20,13 +20,13 @@ from .registry import fault
 @fault("LIST-3")
 def leaves_out_shipped_orders(service: Service) -> None:
     """Lists pending orders only."""
-    amend.leave_out(service, lambda order: order.status is Status.SHIPPED)
+    amend.leave_out(service, amend.shipped)
 
 
 @fault("LIST-3")
 def leaves_out_pending_orders(service: Service) -> None:
     """Lists shipped orders only."""
-    amend.leave_out(service, lambda order: order.status is Status.PENDING)
+    amend.leave_out(service, amend.pending)
 
 
 @fault("LIST-3")
@@ -168,7 +168,7 @@ def leaves_out_shipped_orders_that_are_being_refused(service: Service) -> None:
     locked: set[int] = set()
 
     def decide(order_id: int, order: Order | None) -> None:
-        if order and order.status is Status.SHIPPED:
+        if amend.shipped(order):
             locked.add(order_id)
             time.sleep(0.02)
             locked.discard(order_id)
@@ -300,7 +300,7 @@ def moves_the_date_with_each_listing(service: Service) -> None:
     readings = itertools.count()
 
     def fields_of(order: Order, fields: JsonObject) -> JsonObject:
-        if order.status is Status.SHIPPED:
+        if amend.shipped(order):
             return fields
         return {**fields, "shipDate": f"2026-05-{1 + next(readings) % 28:02}T10:00:00Z"}
 

@@ -21,7 +21,7 @@ def _races(service: Service, window: float) -> None:
     """Looks at the status, waits, and then cancels whatever became of the order meanwhile."""
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.pending(order):
+        if not amend.pending(order):
             return None
         time.sleep(window)
         service.store.remove([order_id])
@@ -49,7 +49,7 @@ def lets_none_of_several_cancels_win(service: Service) -> None:
     together: dict[int, int] = {}
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.pending(order):
+        if not amend.pending(order):
             return None
         with lock:
             together[order_id] = together.get(order_id, 0) + 1
@@ -87,7 +87,7 @@ def ships_what_a_late_cancel_finds_gone(service: Service) -> None:
     """A cancel that comes too late to be the one of several puts the order back, as one that has shipped."""
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.pending(order):
+        if not amend.pending(order):
             return None
         time.sleep(0.02)
         if service.store.cancel(order_id) is CANCELLED:

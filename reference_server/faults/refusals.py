@@ -24,8 +24,8 @@ def _acts_when(service: Service, *refused: Credentials, act: str = "cancel") -> 
     inner = service.refuse
 
     def refuse(request: Request, found: Credentials) -> Response:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if order and order.status is Status.PENDING and found in refused:
+        order = amend.order_to_cancel(service, request)
+        if amend.pending(order) and found in refused:
             if act == "cancel":
                 service.store.cancel(order.id)
             else:
@@ -60,7 +60,7 @@ def cancels_without_a_key_a_moment_later(service: Service) -> None:
     inner = service.refuse
 
     def refuse(request: Request, found: Credentials) -> Response:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        order = amend.order_to_cancel(service, request)
         if order and found is MISSING:
             later(lambda: service.store.cancel(order.id))
         return inner(request, found)
@@ -78,7 +78,7 @@ def _touches(service: Service, which: Status, **fields: object) -> None:
     """Refuses a cancel of an order in this state without a valid key, but changes fields of the order."""
 
     def change(request: Request, response: Response) -> None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        order = amend.order_to_cancel(service, request)
         if order and order.status is which:
             service.store.change(order.id, **fields)
 
@@ -314,7 +314,7 @@ def _hints(service: Service, hint: str, tells: str) -> None:
     """Puts a hint into a field of the 401 to a cancel, if the order exists, or if it has shipped."""
 
     def change(request: Request, response: Response) -> Response | None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
+        order = amend.order_to_cancel(service, request)
         if order and (tells == "exists" or order.status is Status.SHIPPED):
             fields = {
                 **service.error_fields(401, "The API key is missing or invalid."),

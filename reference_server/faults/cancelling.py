@@ -11,7 +11,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import Order, Outcome
-from .registry import fault
+from ..registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 

@@ -10,7 +10,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import FAR_ID, Order, Outcome, Status, sample_order
-from .registry import fault
+from ..registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 

@@ -9,7 +9,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN, Order, Outcome, Status
-from .registry import fault
+from ..registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 

@@ -10,7 +10,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import Order
-from .registry import fault
+from ..registry import fault
 
 
 def _later(service: Service, answer: Callable[[Order], Response | None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import amend
 from ..api import Credentials, Service
 from ..messages import Request, Response
-from .registry import fault
+from ..registry import fault
 
 VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
 

@@ -7,7 +7,7 @@ import itertools
 from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
-from .registry import fault
+from ..registry import fault
 
 HTML = "<!doctype html><title>Error</title><h1>Error</h1>"
 TRACE = """Traceback (most recent call last):

@@ -10,7 +10,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN, Outcome
-from .registry import fault
+from ..registry import fault
 
 #: What `object[name]` finds in JavaScript whatever the object holds.
 _IN_EVERY_OBJECT = ("constructor", "toString", "valueOf", "hasOwnProperty")

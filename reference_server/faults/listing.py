@@ -12,7 +12,7 @@ from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
 from ..orders import Order, Outcome, Status
-from .registry import fault
+from ..registry import fault
 
 # --- LIST-3: every order ---
 

@@ -8,7 +8,7 @@ from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request
 from ..orders import FAR_ID, INT64_MAX, INT64_MIN, Order
-from .registry import fault
+from ..registry import fault
 
 # --- LIST-4: unique ids ---
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
-from .registry import fault
+from ..registry import fault
 
 # --- AUTH-3: a wrong key is refused ---
 

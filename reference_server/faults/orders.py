@@ -10,7 +10,7 @@ from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
 from ..orders import Order, Outcome
-from .registry import fault
+from ..registry import fault
 
 
 def _media_type(service: Service, media_type: str | None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from .. import amend
 from ..api import Service
 from ..orders import Order, Outcome, Status
-from .registry import fault
+from ..registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 

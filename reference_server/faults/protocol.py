@@ -10,7 +10,7 @@ from .. import amend
 from ..api import ORDERS, Service
 from ..messages import Request, Response
 from ..orders import Order
-from .registry import fault
+from ..registry import fault
 
 # --- HTTP-1: listed statuses only ---
 

@@ -11,7 +11,7 @@ from .. import amend
 from ..api import Credentials, Service
 from ..messages import Request, Response
 from ..orders import Order, Status
-from .registry import fault
+from ..registry import fault
 
 VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
 

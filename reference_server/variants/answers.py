@@ -9,7 +9,7 @@ from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN
-from .registry import variant
+from ..registry import variant
 
 
 def _error(service: Service, status: int, code: str, message: str) -> Response:

@@ -14,7 +14,7 @@ from .. import amend
 from ..api import ORDERS, Service
 from ..messages import Request, Response
 from ..orders import Order, Outcome, Status
-from .registry import variant
+from ..registry import variant
 
 
 @variant()

@@ -14,7 +14,7 @@ from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN, Order, Outcome, Status
-from .registry import variant
+from ..registry import variant
 
 # --- which orders are listed, and how ---
 

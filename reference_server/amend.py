@@ -89,6 +89,12 @@ def _then(inner: Callable[..., Response], change: Change) -> Callable[..., Respo
     return changed
 
 
+def before(service: Service, answer: Callable[[Request], Response | None]) -> None:
+    """Does something before anything of a request is looked at, even its key, and may answer it."""
+    inner = service.respond
+    service.respond = lambda request: answer(request) or inner(request)
+
+
 def responses(service: Service, change: Change) -> None:
     """Changes every response, 401 included."""
     service.respond = _then(service.respond, change)
@@ -103,6 +109,12 @@ def instead(service: Service, answer: Callable[[Request], Response | None]) -> N
     """Answers requests that carried the key, but leaves those to the service for which this gives `None`."""
     inner = service.dispatch
     service.dispatch = lambda request: answer(request) or inner(request)
+
+
+def paths(service: Service, read: Callable[[Request], str]) -> None:
+    """Reads another path in requests that carried the key."""
+    inner = service.dispatch
+    service.dispatch = lambda request: inner(request._replace(path=read(request)))
 
 
 def refusals(service: Service, change: Change) -> None:
@@ -231,15 +243,13 @@ def when(service: Service, outcome: Outcome, act: Callable[[Order], object]) -> 
 def later(service: Service, seconds: float) -> Callable[[Callable[[], object]], None]:
     """Gives what puts an act off by so many seconds, to the first request after that."""
     due: deque[tuple[float, Callable[[], object]]] = deque()
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
+    def catch_up(request: Request) -> None:
         with suppress(IndexError):  # another request may have taken it
             while due and due[0][0] < time.monotonic():
                 due.popleft()[1]()
-        return inner(request)
 
-    service.respond = respond
+    before(service, catch_up)
     return lambda act: due.append((time.monotonic() + seconds, act))
 
 

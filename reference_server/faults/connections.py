@@ -16,17 +16,15 @@ from ..registry import fault
 def _later(service: Service, answer: Callable[[Order], Response | None]) -> None:
     """Changes what cancels of orders are answered that are not the first request of their connection."""
     seen: Counter[object] = Counter()
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
+    def count(request: Request) -> None:
         seen[request.connection] += 1
-        return inner(request)
 
     def instead(request: Request) -> Response | None:
         order = amend.order_to_cancel(service, request)
         return answer(order) if order and seen[request.connection] > 1 else None
 
-    service.respond = respond
+    amend.before(service, count)
     amend.instead(service, instead)
 
 

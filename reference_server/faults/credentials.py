@@ -215,8 +215,7 @@ def asks_for_the_key_by_the_path_as_written(service: Service) -> None:
 @fault("AUTH-2")
 def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
     """Takes cancels without credentials where a slash ends the path: its pattern of guarded paths knows none."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.rstrip("/")))
+    amend.paths(service, lambda request: request.path.rstrip("/"))
     amend.accept(
         service, lambda request: amend.is_cancel(request) and _stranger(request) and request.path.endswith("/")
     )
@@ -224,8 +223,7 @@ def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
 
 def _guards_without(service: Service, ending: str) -> None:
     """Asks for no key where the path has this ending, which it cuts off after the key was looked for."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.removesuffix(ending)))
+    amend.paths(service, lambda request: request.path.removesuffix(ending))
     amend.accept(service, lambda request: _stranger(request) and request.path.endswith(ending))
 
 
@@ -238,8 +236,7 @@ def guards_paths_without_a_space(service: Service) -> None:
 @fault("AUTH-2")
 def guards_paths_without_parameters(service: Service) -> None:
     """Asks for no key where a parameter of the path follows a semicolon: it is cut off after the key was looked for."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.partition(";")[0]))
+    amend.paths(service, lambda request: request.path.partition(";")[0])
     amend.accept(service, lambda request: _stranger(request) and ";" in request.path)
 
 
@@ -345,14 +342,12 @@ def tells_strangers_that_an_order_was_cancelled(service: Service) -> None:
 @fault("AUTH-2")
 def lists_for_an_encoded_slash(service: Service) -> None:
     """Asks for the key by the path as it is sent, and routes by the path decoded: `/store%2Forders` is anybody's."""
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
-        if request.method == "GET" and request.path == f"{service.base}/store%2Forders":
-            return service.list_orders(request)
-        return inner(request)
+    def answer(request: Request) -> Response | None:
+        encoded = request.method == "GET" and request.path == f"{service.base}/store%2Forders"
+        return service.list_orders(request) if encoded else None
 
-    service.respond = respond
+    amend.before(service, answer)
 
 
 @fault("AUTH-2")
@@ -365,14 +360,12 @@ def cancels_for_strangers_under_another_method(service: Service) -> None:
 @fault("AUTH-2")
 def finds_nothing_for_strangers_in_an_empty_store(service: Service) -> None:
     """Answers 404 to a cancel without a key before it looks for one, where there is no order at all."""
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
-        if amend.is_cancel(request) and amend.no_header(request) and not len(service.store):
-            return service.error(404, "There is no such order.")
-        return inner(request)
+    def answer(request: Request) -> Response | None:
+        lost = amend.is_cancel(request) and amend.no_header(request) and not len(service.store)
+        return service.error(404, "There is no such order.") if lost else None
 
-    service.respond = respond
+    amend.before(service, answer)
 
 
 @fault("AUTH-2")

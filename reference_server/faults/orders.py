@@ -79,9 +79,10 @@ def lists_in_xml_for_those_who_accept_it(service: Service) -> None:
 
     def change(request: Request, response: Response) -> Response | None:
         first = request.headers.get("accept", "").startswith("application/xml")
-        return Response(200, b"<orders/>", {"Content-Type": "application/xml"}) if first and response.body else None
+        listed = response.status == 200 and response.body
+        return Response(200, b"<orders/>", {"Content-Type": "application/xml"}) if first and listed else None
 
-    amend.granted(service, lambda request, response: change(request, response) if response.status == 200 else None)
+    amend.granted(service, change)
 
 
 @fault("LIST-1")
@@ -355,15 +356,10 @@ def ends_the_array_with_null(service: Service) -> None:
 @fault("LIST-2")
 def ends_the_array_with_a_count(service: Service) -> None:
     """Puts the number of orders after the last one."""
-    inner = service.list_orders
-
-    def list_orders(request: Request) -> Response:
-        response = inner(request)
-        if len(service.store):
-            response.body = response.body[:-1] + b",%d]" % len(service.store)
-        return response
-
-    service.list_orders = list_orders
+    amend.listing_body(
+        service,
+        lambda body: body[:-1] + b",%d]" % len(service.store) if len(service.store) else body,
+    )
 
 
 @fault("LIST-2")

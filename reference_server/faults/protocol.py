@@ -404,9 +404,7 @@ def answers_the_pet_lookup_with_204(service: Service) -> None:
     """Answers the pet lookup with 204 when the Authorization header is absent."""
     amend.refusals(
         service,
-        lambda request, _: (
-            Response(204) if _is_pet_lookup(service, request) and "authorization" not in request.headers else None
-        ),
+        lambda request, _: Response(204) if _is_pet_lookup(service, request) and amend.no_header(request) else None,
     )
 
 

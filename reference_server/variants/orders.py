@@ -56,14 +56,12 @@ def lists_cancelled_orders_as_such(service: Service) -> None:
 def lists_cancelled_orders_once_more(service: Service) -> None:
     """Lists a cancelled order in the next listing, and then no more."""
     ghosts = _ghosts(service)
-    inner = service.listed
 
-    def listed(request: Request) -> list[Order]:
-        orders = list(inner(request))
+    def change(request: Request, orders: list[Order]) -> list[Order]:
         ghosts.clear()
         return orders
 
-    service.listed = listed
+    amend.listing(service, change)
 
 
 @variant()

@@ -11,6 +11,7 @@ Standard library only. Read it in this order:
     seed.py      the orders at the start
     running.py   a service with its listeners, started and stopped; `serve`, the whole program
     amend.py     ways to change one part of a service from outside, for faults and variants
+    registry.py  the catalogues of faults and variants
     faults/      services that break one requirement each
     variants/    services that are correct and different
 """

@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from email.utils import formatdate
 from functools import partial
+from typing import TypeGuard
 
 from .api import Credentials, JsonObject, Service
 from .messages import Request, Response
@@ -35,10 +36,20 @@ def is_listing(request: Request, response: Response) -> bool:
     return request.method == "GET" and response.status == 200
 
 
+def id_of(service: Service, request: Request) -> int | None:
+    """The id that a request names in its path, if it is well-formed."""
+    return service.read_id(request.path.rpartition("/")[2])
+
+
 def order_of(service: Service, request: Request) -> Order | None:
     """The order that a request names in its path, if there is one."""
-    order_id = service.read_id(request.path.rpartition("/")[2])
+    order_id = id_of(service, request)
     return None if order_id is None else service.store.get(order_id)
+
+
+def order_to_cancel(service: Service, request: Request) -> Order | None:
+    """The order that a request asks to cancel, if it asks for that and there is one."""
+    return order_of(service, request) if is_cancel(request) else None
 
 
 def place_of(service: Service, order: Order) -> int:
@@ -56,14 +67,14 @@ def authorization(request: Request) -> str:
     return request.headers.get("authorization", "")
 
 
-def pending(order: Order) -> bool:
-    """Whether an order is pending."""
-    return order.status is Status.PENDING
+def pending(order: Order | None) -> TypeGuard[Order]:
+    """Whether there is an order, and it is pending."""
+    return order is not None and order.status is Status.PENDING
 
 
-def shipped(order: Order) -> bool:
-    """Whether an order has shipped."""
-    return order.status is Status.SHIPPED
+def shipped(order: Order | None) -> TypeGuard[Order]:
+    """Whether there is an order, and it has shipped."""
+    return order is not None and order.status is Status.SHIPPED
 
 
 Change = Callable[[Request, Response], Response | None]
@@ -76,6 +87,12 @@ def _then(inner: Callable[..., Response], change: Change) -> Callable[..., Respo
         return change(request, response) or response
 
     return changed
+
+
+def before(service: Service, answer: Callable[[Request], Response | None]) -> None:
+    """Does something before anything of a request is looked at, even its key, and may answer it."""
+    inner = service.respond
+    service.respond = lambda request: answer(request) or inner(request)
 
 
 def responses(service: Service, change: Change) -> None:
@@ -92,6 +109,12 @@ def instead(service: Service, answer: Callable[[Request], Response | None]) -> N
     """Answers requests that carried the key, but leaves those to the service for which this gives `None`."""
     inner = service.dispatch
     service.dispatch = lambda request: answer(request) or inner(request)
+
+
+def paths(service: Service, read: Callable[[Request], str]) -> None:
+    """Reads another path in requests that carried the key."""
+    inner = service.dispatch
+    service.dispatch = lambda request: inner(request._replace(path=read(request)))
 
 
 def refusals(service: Service, change: Change) -> None:
@@ -203,18 +226,30 @@ def after_cancel(service: Service, change: Callable[[int, Outcome], Outcome | No
     service.cancel = cancel
 
 
+def when(service: Service, outcome: Outcome, act: Callable[[Order], object]) -> None:
+    """Does something with each order whose cancel has this outcome; it is given the order as it was before."""
+    inner = service.cancel
+
+    def cancel(order_id: int) -> Outcome:
+        order = service.store.get(order_id)
+        found = inner(order_id)
+        if order and found is outcome:
+            act(order)
+        return found
+
+    service.cancel = cancel
+
+
 def later(service: Service, seconds: float) -> Callable[[Callable[[], object]], None]:
     """Gives what puts an act off by so many seconds, to the first request after that."""
     due: deque[tuple[float, Callable[[], object]]] = deque()
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
+    def catch_up(request: Request) -> None:
         with suppress(IndexError):  # another request may have taken it
             while due and due[0][0] < time.monotonic():
                 due.popleft()[1]()
-        return inner(request)
 
-    service.respond = respond
+    before(service, catch_up)
     return lambda act: due.append((time.monotonic() + seconds, act))
 
 
@@ -234,8 +269,7 @@ def accepting(service: Service, media_type: str, status: int, which: Callable[[O
 
     def answer(request: Request) -> Response | None:
         named = is_cancel(request) and media_type in request.headers.get("accept", "")
-        well_formed = named and service.read_id(request.path.rpartition("/")[2]) is not None
-        if not well_formed or not which(order_of(service, request)):
+        if not named or id_of(service, request) is None or not which(order_of(service, request)):
             return None
         return service.error(status, "This order is not for you.")
 
@@ -270,16 +304,12 @@ def repeated_cancels(service: Service, change: Callable[[Response], Response]) -
     cancelled: set[int] = set()
     inner = service.cancel_order
 
-    def after(order_id: int, outcome: Outcome) -> None:
-        if outcome is Outcome.CANCELLED:
-            cancelled.add(order_id)
-
     def cancel_order(request: Request, text: str) -> Response:
         repeated = service.read_id(text) in cancelled
         response = inner(request, text)
         return change(response) if repeated and response.status == 404 else response
 
-    after_cancel(service, after)
+    when(service, Outcome.CANCELLED, lambda order: cancelled.add(order.id))
     service.cancel_order = cancel_order
 
 

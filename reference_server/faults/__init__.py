@@ -6,6 +6,7 @@ command line is the function's with hyphens, and its docstring is what people re
 
 from __future__ import annotations
 
+from ..registry import FAULTS
 from . import (  # noqa: F401 - each registers its faults
     caching,
     cancelling,
@@ -25,6 +26,5 @@ from . import (  # noqa: F401 - each registers its faults
     protocol,
     refusals,
 )
-from .registry import FAULTS
 
 __all__ = ["FAULTS"]

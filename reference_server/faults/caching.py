@@ -11,7 +11,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import Order, Outcome
-from .registry import fault
+from ..registry import fault
 
 #: Orders from which on writing a listing takes long enough for two of them to meet.
 LONG = 500
@@ -70,13 +70,9 @@ def tags_every_listing_alike(service: Service) -> None:
 @fault("LIST-3")
 def tags_listings_by_their_cancels(service: Service) -> None:
     """Makes the entity tag of the number of cancels: who has a listing keeps it when an order was placed."""
-    cancels = [0]
-
-    def count(order_id: int, outcome: Outcome) -> None:
-        cancels[0] += outcome is Outcome.CANCELLED
-
-    amend.after_cancel(service, count)
-    amend.tagged(service, lambda response: f'"{cancels[0]}"')
+    cancelled: list[Order] = []
+    amend.when(service, Outcome.CANCELLED, cancelled.append)
+    amend.tagged(service, lambda response: f'"{len(cancelled)}"')
 
 
 @fault("LIST-3")

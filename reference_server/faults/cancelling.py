@@ -11,7 +11,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import Order, Outcome
-from .registry import fault
+from ..registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 
@@ -70,21 +70,13 @@ def refuses_to_cancel_the_only_order(service: Service) -> None:
 @fault("CANCEL-1")
 def leaves_the_first_order_where_it_is(service: Service) -> None:
     """Answers 204 for the first order of the store and keeps it, as a list whose head is never unlinked."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        return CANCELLED if order and amend.pending(order) and order == service.store.all()[0] else None
-
-    amend.before_cancel(service, decide)
+    amend.outcomes(service, CANCELLED, lambda order: amend.pending(order) and order == service.store.all()[0])
 
 
 @fault("CANCEL-1")
 def keeps_the_last_order(service: Service) -> None:
     """Answers 204 for the only order of the store, each time, and keeps it."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        return CANCELLED if order and amend.pending(order) and len(service.store) == 1 else None
-
-    amend.before_cancel(service, decide)
+    amend.outcomes(service, CANCELLED, lambda order: amend.pending(order) and len(service.store) == 1)
 
 
 @fault("CANCEL-1")
@@ -93,7 +85,7 @@ def cancels_at_the_third_attempt(service: Service) -> None:
     asked: Counter[int] = Counter()
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.pending(order):
+        if not amend.pending(order):
             return None
         asked[order_id] += 1
         return REFUSED if asked[order_id] < 3 else None
@@ -120,7 +112,7 @@ def reports_two_cancels_and_does_the_second(service: Service) -> None:
     asked: set[int] = set()
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.pending(order) or order_id in asked:
+        if not amend.pending(order) or order_id in asked:
             return None
         asked.add(order_id)
         return CANCELLED
@@ -196,13 +188,13 @@ def takes_the_id_0_for_none(service: Service) -> None:
 @fault("CANCEL-1")
 def finds_no_pending_order_for_clients_of_json(service: Service) -> None:
     """Answers 404 for a pending order to a client that accepts application/json by name."""
-    amend.accepting(service, "application/json", 404, lambda order: order is not None and amend.pending(order))
+    amend.accepting(service, "application/json", 404, amend.pending)
 
 
 @fault("CANCEL-1")
 def refuses_pending_orders_to_browsers(service: Service) -> None:
     """Answers 409 for a pending order to a client that accepts HTML."""
-    amend.accepting(service, "text/html", 409, lambda order: order is not None and amend.pending(order))
+    amend.accepting(service, "text/html", 409, amend.pending)
 
 
 @fault("CANCEL-1")
@@ -224,10 +216,10 @@ def loses_a_cancel_to_another_order(service: Service) -> None:
         seen = len(cancelled)
         time.sleep(0.02)
         with lock:
-            if order and amend.pending(order) and set(cancelled[seen:]) - {order_id}:
+            if amend.pending(order) and set(cancelled[seen:]) - {order_id}:
                 return ABSENT
             outcome = inner(order_id)
-            if outcome is Outcome.CANCELLED:
+            if outcome is CANCELLED:
                 cancelled.append(order_id)
             return outcome
 

@@ -10,7 +10,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import FAR_ID, Order, Outcome, Status, sample_order
-from .registry import fault
+from ..registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 
@@ -189,35 +189,17 @@ def writes_back_all_orders_as_it_read_them(service: Service) -> None:
     amend.before_cancel(service, decide)
 
 
-def _restore(service: Service, cancelled: list[Order]) -> None:
-    while cancelled:
-        service.store.place_ids([cancelled.pop().id], Status.PENDING)
-
-
-def _remember(service: Service, cancelled: list[Order]) -> None:
-    """Notes every order that is cancelled."""
-    inner = service.cancel
-
-    def cancel(order_id: int) -> Outcome:
-        order = service.store.get(order_id)
-        outcome = inner(order_id)
-        if order and outcome is CANCELLED:
-            cancelled.append(order)
-        return outcome
-
-    service.cancel = cancel
-
-
 @fault("CANCEL-6")
 def brings_cancelled_orders_back_with_a_listing(service: Service) -> None:
     """Makes a cancelled order pending again when the orders are listed."""
     cancelled: list[Order] = []
-    _remember(service, cancelled)
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
-        _restore(service, cancelled)
+        while cancelled:
+            service.store.place_ids([cancelled.pop().id], Status.PENDING)
         return service.store.all()
 
+    amend.when(service, CANCELLED, cancelled.append)
     amend.listing(service, change)
 
 

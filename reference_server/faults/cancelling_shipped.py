@@ -9,7 +9,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN, Order, Outcome, Status
-from .registry import fault
+from ..registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 
@@ -17,17 +17,22 @@ CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 # --- CANCEL-3: a shipped order is refused ---
 
 
-@fault("CANCEL-3")
-def cancels_the_first_shipped_order(service: Service) -> None:
-    """Cancels the first of the shipped orders, since it takes the place 0 among them for none."""
+def _cancels_shipped(service: Service, which: Callable[[Order], bool]) -> None:
+    """Cancels shipped orders of which this is true."""
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if order is None or next(filter(amend.shipped, service.store.all()), None) != order:
+        if not amend.shipped(order) or not which(order):
             return None
         service.store.remove([order_id])
         return CANCELLED
 
     amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def cancels_the_first_shipped_order(service: Service) -> None:
+    """Cancels the first of the shipped orders, since it takes the place 0 among them for none."""
+    _cancels_shipped(service, lambda order: order == next(filter(amend.shipped, service.store.all()), None))
 
 
 @fault("CANCEL-3")
@@ -54,18 +59,6 @@ def claims_to_cancel_shipped_orders(service: Service) -> None:
     amend.outcomes(service, CANCELLED, amend.shipped)
 
 
-def _cancels_shipped(service: Service, which: Callable[[Order], bool]) -> None:
-    """Cancels shipped orders of which this is true."""
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or amend.pending(order) or not which(order):
-            return None
-        service.store.remove([order_id])
-        return CANCELLED
-
-    amend.before_cancel(service, decide)
-
-
 @fault("CANCEL-3")
 def cancels_shipped_orders(service: Service) -> None:
     """Cancels shipped orders like pending ones."""
@@ -77,8 +70,8 @@ def cancels_shipped_orders_by_force(service: Service) -> None:
     """Cancels a shipped order where the query says force=true."""
 
     def answer(request: Request) -> Response | None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if order is None or not amend.shipped(order) or "force=true" not in request.query:
+        order = amend.order_to_cancel(service, request)
+        if not amend.shipped(order) or "force=true" not in request.query:
             return None
         service.store.remove([order.id])
         return Response(204)
@@ -114,7 +107,7 @@ def finds_no_shipped_order_every_third_time(service: Service) -> None:
 @fault("CANCEL-3")
 def finds_no_shipped_order_for_clients_of_json(service: Service) -> None:
     """Answers 404 for a shipped order to a client that accepts application/json by name."""
-    amend.accepting(service, "application/json", 404, lambda order: order is not None and amend.shipped(order))
+    amend.accepting(service, "application/json", 404, amend.shipped)
 
 
 @fault("CANCEL-3")
@@ -159,7 +152,7 @@ def cancels_shipped_orders_for_two_at_once(service: Service) -> None:
     refusing: set[int] = set()
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.shipped(order):
+        if not amend.shipped(order):
             return None
         if order_id in refusing:
             service.store.remove([order_id])
@@ -175,52 +168,41 @@ def cancels_shipped_orders_for_two_at_once(service: Service) -> None:
 # --- CANCEL-4: a refused order stays as it was ---
 
 
-def _after_refusal(service: Service, change: Callable[[Order], None]) -> None:
-    """Does something to a shipped order after refusing to cancel it."""
-
-    def after(order_id: int, outcome: Outcome) -> None:
-        order = service.store.get(order_id)
-        if outcome is REFUSED and order:
-            change(order)
-
-    amend.after_cancel(service, after)
-
-
 @fault("CANCEL-4")
 def cancels_refused_orders(service: Service) -> None:
     """Answers 409 but cancels the shipped order anyway."""
-    _after_refusal(service, lambda order: service.store.remove([order.id]))
+    amend.when(service, REFUSED, lambda order: service.store.remove([order.id]))
 
 
 @fault("CANCEL-4")
 def cancels_refused_orders_a_moment_later(service: Service) -> None:
     """Answers 409 and a fifth of a second later cancels the shipped order anyway."""
     later = amend.later(service, 0.2)
-    _after_refusal(service, lambda order: later(lambda: service.store.remove([order.id])))
+    amend.when(service, REFUSED, lambda order: later(lambda: service.store.remove([order.id])))
 
 
 @fault("CANCEL-4")
 def reopens_refused_orders(service: Service) -> None:
     """Answers 409 and makes the shipped order pending, so that the next cancel succeeds."""
-    _after_refusal(service, lambda order: service.store.change(order.id, status=Status.PENDING))
+    amend.when(service, REFUSED, lambda order: service.store.change(order.id, status=Status.PENDING))
 
 
 @fault("CANCEL-4")
 def empties_refused_orders(service: Service) -> None:
     """Answers 409 and sets the quantity of the shipped order to 0."""
-    _after_refusal(service, lambda order: service.store.change(order.id, quantity=0))
+    amend.when(service, REFUSED, lambda order: service.store.change(order.id, quantity=0))
 
 
 @fault("CANCEL-4")
 def turns_complete_of_refused_orders(service: Service) -> None:
     """Answers 409 and turns the flag complete of the shipped order round."""
-    _after_refusal(service, lambda order: service.store.change(order.id, complete=not order.complete))
+    amend.when(service, REFUSED, lambda order: service.store.change(order.id, complete=not order.complete))
 
 
 @fault("CANCEL-4")
 def moves_the_date_of_refused_orders(service: Service) -> None:
     """Answers 409 and sets another shipDate."""
-    _after_refusal(service, lambda order: service.store.change(order.id, ship_date="2030-01-01T00:00:00Z"))
+    amend.when(service, REFUSED, lambda order: service.store.change(order.id, ship_date="2030-01-01T00:00:00Z"))
 
 
 @fault("CANCEL-4")
@@ -229,7 +211,7 @@ def refuses_once_and_then_finds_nothing(service: Service) -> None:
     refused: set[int] = set()
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.shipped(order):
+        if not amend.shipped(order):
             return None
         outcome = ABSENT if order_id in refused else REFUSED
         refused.add(order_id)

@@ -10,25 +10,21 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import Order
-from .registry import fault
+from ..registry import fault
 
 
 def _later(service: Service, answer: Callable[[Order], Response | None]) -> None:
     """Changes what cancels of orders are answered that are not the first request of their connection."""
     seen: Counter[object] = Counter()
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
+    def count(request: Request) -> None:
         seen[request.connection] += 1
-        return inner(request)
 
     def instead(request: Request) -> Response | None:
-        if not amend.is_cancel(request) or seen[request.connection] < 2:
-            return None
-        order = amend.order_of(service, request)
-        return answer(order) if order is not None else None
+        order = amend.order_to_cancel(service, request)
+        return answer(order) if order and seen[request.connection] > 1 else None
 
-    service.respond = respond
+    amend.before(service, count)
     amend.instead(service, instead)
 
 
@@ -123,8 +119,8 @@ def cancels_for_strangers_on_a_used_connection(service: Service) -> None:
     seen: set[object] = set()
 
     def change(request: Request, response: Response) -> None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if response.status == 401 and request.connection in seen and order is not None and amend.pending(order):
+        order = amend.order_to_cancel(service, request)
+        if response.status == 401 and request.connection in seen and amend.pending(order):
             service.store.remove([order.id])
         seen.add(request.connection)
 

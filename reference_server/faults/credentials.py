@@ -5,8 +5,7 @@ from __future__ import annotations
 from .. import amend
 from ..api import Credentials, Service
 from ..messages import Request, Response
-from ..orders import Status
-from .registry import fault
+from ..registry import fault
 
 VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
 
@@ -55,8 +54,7 @@ def refuses_the_key_for_shipped_orders(service: Service) -> None:
     """Answers 401 to the valid key when the order to cancel has shipped."""
 
     def judge(request: Request, found: Credentials) -> Credentials:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        return INVALID if order and order.status is Status.SHIPPED else found
+        return INVALID if amend.shipped(amend.order_to_cancel(service, request)) else found
 
     amend.credentials(service, judge)
 
@@ -154,8 +152,8 @@ def looks_at_the_status_before_the_key(service: Service) -> None:
     """Answers 409 to a cancel without credentials when the order has shipped."""
 
     def change(request: Request, response: Response) -> Response | None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) and _stranger(request) else None
-        return service.error(409, "Shipped.") if order and order.status is Status.SHIPPED else None
+        shipped = _stranger(request) and amend.shipped(amend.order_to_cancel(service, request))
+        return service.error(409, "Shipped.") if shipped else None
 
     amend.refusals(service, change)
 
@@ -217,8 +215,7 @@ def asks_for_the_key_by_the_path_as_written(service: Service) -> None:
 @fault("AUTH-2")
 def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
     """Takes cancels without credentials where a slash ends the path: its pattern of guarded paths knows none."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.rstrip("/")))
+    amend.paths(service, lambda request: request.path.rstrip("/"))
     amend.accept(
         service, lambda request: amend.is_cancel(request) and _stranger(request) and request.path.endswith("/")
     )
@@ -226,8 +223,7 @@ def guards_cancels_without_a_slash_at_the_end(service: Service) -> None:
 
 def _guards_without(service: Service, ending: str) -> None:
     """Asks for no key where the path has this ending, which it cuts off after the key was looked for."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.removesuffix(ending)))
+    amend.paths(service, lambda request: request.path.removesuffix(ending))
     amend.accept(service, lambda request: _stranger(request) and request.path.endswith(ending))
 
 
@@ -240,8 +236,7 @@ def guards_paths_without_a_space(service: Service) -> None:
 @fault("AUTH-2")
 def guards_paths_without_parameters(service: Service) -> None:
     """Asks for no key where a parameter of the path follows a semicolon: it is cut off after the key was looked for."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.partition(";")[0]))
+    amend.paths(service, lambda request: request.path.partition(";")[0])
     amend.accept(service, lambda request: _stranger(request) and ";" in request.path)
 
 
@@ -347,14 +342,12 @@ def tells_strangers_that_an_order_was_cancelled(service: Service) -> None:
 @fault("AUTH-2")
 def lists_for_an_encoded_slash(service: Service) -> None:
     """Asks for the key by the path as it is sent, and routes by the path decoded: `/store%2Forders` is anybody's."""
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
-        if request.method == "GET" and request.path == f"{service.base}/store%2Forders":
-            return service.list_orders(request)
-        return inner(request)
+    def answer(request: Request) -> Response | None:
+        encoded = request.method == "GET" and request.path == f"{service.base}/store%2Forders"
+        return service.list_orders(request) if encoded else None
 
-    service.respond = respond
+    amend.before(service, answer)
 
 
 @fault("AUTH-2")
@@ -367,14 +360,12 @@ def cancels_for_strangers_under_another_method(service: Service) -> None:
 @fault("AUTH-2")
 def finds_nothing_for_strangers_in_an_empty_store(service: Service) -> None:
     """Answers 404 to a cancel without a key before it looks for one, where there is no order at all."""
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
-        if amend.is_cancel(request) and amend.no_header(request) and not len(service.store):
-            return service.error(404, "There is no such order.")
-        return inner(request)
+    def answer(request: Request) -> Response | None:
+        lost = amend.is_cancel(request) and amend.no_header(request) and not len(service.store)
+        return service.error(404, "There is no such order.") if lost else None
 
-    service.respond = respond
+    amend.before(service, answer)
 
 
 @fault("AUTH-2")

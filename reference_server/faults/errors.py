@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 from .. import amend
-from ..api import JsonObject, Service
+from ..api import Service
 from ..messages import Request, Response
-from .registry import fault
+from ..registry import fault
 
 HTML = "<!doctype html><title>Error</title><h1>Error</h1>"
 TRACE = """Traceback (most recent call last):
@@ -177,23 +177,20 @@ def writes_a_list_of_messages(service: Service) -> None:
     _with(service, 404, message=["There is no such order."])
 
 
-def _wrapped(service: Service, status: int, wrap: str) -> None:
-    def change(fields: JsonObject) -> JsonObject:
-        return {wrap: fields}
-
-    amend.errors(service, change, status)
+def _wrapped(service: Service, status: int) -> None:
+    amend.errors(service, lambda fields: {"error": fields}, status)
 
 
 @fault("ERR-1")
 def wraps_401_in_an_object(service: Service) -> None:
     """Sends the Error of 401 within {"error": ...}."""
-    _wrapped(service, 401, "error")
+    _wrapped(service, 401)
 
 
 @fault("ERR-1")
 def wraps_404_in_an_object(service: Service) -> None:
     """Sends the Error of 404 within {"error": ...}."""
-    _wrapped(service, 404, "error")
+    _wrapped(service, 404)
 
 
 @fault("ERR-1")
@@ -218,7 +215,7 @@ def refuses_a_wrong_key_as_plain_text(service: Service) -> None:
     """Sends 401 as plain text when a key was given that is wrong."""
 
     def change(request: Request, response: Response) -> None:
-        if "authorization" in request.headers:
+        if not amend.no_header(request):
             response.body, response.headers["Content-Type"] = b"Unauthorized", "text/plain"
 
     amend.refusals(service, change)

@@ -10,7 +10,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN, Outcome
-from .registry import fault
+from ..registry import fault
 
 #: What `object[name]` finds in JavaScript whatever the object holds.
 _IN_EVERY_OBJECT = ("constructor", "toString", "valueOf", "hasOwnProperty")
@@ -34,7 +34,7 @@ def _malformed(service: Service, pattern: str, answer: Callable[[], Response | N
 # --- CANCEL-9: exactly this id ---
 
 
-def _pending_ids(service: Service, which: Callable[[int], bool]) -> Iterable[int]:
+def _known_ids(service: Service, which: Callable[[int], bool]) -> list[int]:
     return [order.id for order in service.store.all() if which(order.id)]
 
 
@@ -47,7 +47,7 @@ def cancels_what_every_object_has(service: Service) -> None:
 @fault("CANCEL-9")
 def reads_ids_in_32_bits(service: Service) -> None:
     """Cancels the order whose id equals the one asked for modulo 2^32."""
-    amend.find(service, lambda asked: _pending_ids(service, lambda known: (known - asked) % 2**32 == 0))
+    amend.find(service, lambda asked: _known_ids(service, lambda known: (known - asked) % 2**32 == 0))
 
 
 @fault("CANCEL-9")
@@ -59,7 +59,7 @@ def reads_ids_as_signed_32_bits(service: Service) -> None:
 @fault("CANCEL-9")
 def reads_ids_through_a_double(service: Service) -> None:
     """Cancels an order whose id equals the one asked for as a double."""
-    amend.find(service, lambda asked: _pending_ids(service, lambda known: float(known) == float(asked)))
+    amend.find(service, lambda asked: _known_ids(service, lambda known: float(known) == float(asked)))
 
 
 @fault("CANCEL-9")
@@ -75,7 +75,7 @@ def finds_an_order_by_the_beginning_of_its_id(service: Service) -> None:
     and there is one such order."""
 
     def other(asked: int) -> Iterable[int]:
-        found = list(_pending_ids(service, lambda known: str(known).startswith(str(asked))))
+        found = _known_ids(service, lambda known: str(known).startswith(str(asked)))
         return found if len(found) == 1 and asked >= 1000 else []
 
     amend.find(service, other)
@@ -145,14 +145,12 @@ def reads_an_id_up_to_a_null_character(service: Service) -> None:
 @fault("CANCEL-9")
 def prefers_the_id_in_the_query(service: Service) -> None:
     """Cancels the order that the query names, whatever the path says."""
-    inner = service.dispatch
 
-    def dispatch(request: Request) -> Response:
+    def read(request: Request) -> str:
         named = re.search(r"\borderId=(-?[0-9]+)", request.query)
-        path = f"{service.collection}/{named[1]}" if named and amend.is_cancel(request) else request.path
-        return inner(request._replace(path=path))
+        return f"{service.collection}/{named[1]}" if named and amend.is_cancel(request) else request.path
 
-    service.dispatch = dispatch
+    amend.paths(service, read)
 
 
 @fault("CANCEL-9")

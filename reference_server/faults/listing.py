@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 
 from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
 from ..orders import Order, Outcome, Status
-from .registry import fault
+from ..registry import fault
 
 # --- LIST-3: every order ---
 
@@ -20,13 +20,13 @@ from .registry import fault
 @fault("LIST-3")
 def leaves_out_shipped_orders(service: Service) -> None:
     """Lists pending orders only."""
-    amend.leave_out(service, lambda order: order.status is Status.SHIPPED)
+    amend.leave_out(service, amend.shipped)
 
 
 @fault("LIST-3")
 def leaves_out_pending_orders(service: Service) -> None:
     """Lists shipped orders only."""
-    amend.leave_out(service, lambda order: order.status is Status.PENDING)
+    amend.leave_out(service, amend.pending)
 
 
 @fault("LIST-3")
@@ -113,16 +113,12 @@ def leaves_out_an_order_every_third_time(service: Service) -> None:
 @fault("LIST-3")
 def leaves_out_an_order_right_after_a_cancel(service: Service) -> None:
     """Leaves the newest order out of the first listing after an order was cancelled."""
-    cancelled: list[int] = []
-
-    def note(order_id: int, outcome: Outcome) -> None:
-        if outcome is Outcome.CANCELLED:
-            cancelled[:] = [order_id]
+    cancelled: deque[int] = deque(maxlen=1)
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
         return orders[:-1] if cancelled and cancelled.pop() else orders
 
-    amend.after_cancel(service, note)
+    amend.when(service, Outcome.CANCELLED, lambda order: cancelled.append(order.id))
     amend.listing(service, change)
 
 
@@ -172,7 +168,7 @@ def leaves_out_shipped_orders_that_are_being_refused(service: Service) -> None:
     locked: set[int] = set()
 
     def decide(order_id: int, order: Order | None) -> None:
-        if order and order.status is Status.SHIPPED:
+        if amend.shipped(order):
             locked.add(order_id)
             time.sleep(0.02)
             locked.discard(order_id)
@@ -304,7 +300,7 @@ def moves_the_date_with_each_listing(service: Service) -> None:
     readings = itertools.count()
 
     def fields_of(order: Order, fields: JsonObject) -> JsonObject:
-        if order.status is Status.SHIPPED:
+        if amend.shipped(order):
             return fields
         return {**fields, "shipDate": f"2026-05-{1 + next(readings) % 28:02}T10:00:00Z"}
 

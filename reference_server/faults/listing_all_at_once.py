@@ -9,7 +9,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import Order
-from .registry import fault
+from ..registry import fault
 
 # --- LIST-5: however many ---
 

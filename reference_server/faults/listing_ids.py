@@ -7,8 +7,8 @@ from collections.abc import Callable
 from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request
-from ..orders import FAR_ID, INT64_MAX, INT64_MIN, Order, Status
-from .registry import fault
+from ..orders import FAR_ID, INT64_MAX, INT64_MIN, Order
+from ..registry import fault
 
 # --- LIST-4: unique ids ---
 
@@ -24,7 +24,7 @@ def lists_shipped_orders_twice(service: Service) -> None:
     """Lists every shipped order twice, as a join with two shipments would."""
     amend.listing(
         service,
-        lambda request, orders: [order for order in orders for _ in range(2 if order.status is Status.SHIPPED else 1)],
+        lambda request, orders: [order for order in orders for _ in range(2 if amend.shipped(order) else 1)],
     )
 
 

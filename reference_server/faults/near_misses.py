@@ -9,7 +9,7 @@ from hashlib import sha256
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
-from .registry import fault
+from ..registry import fault
 
 # --- AUTH-3: a wrong key is refused ---
 
@@ -186,12 +186,8 @@ def reads_the_key_behind_a_colon(service: Service) -> None:
 # --- AUTH-4: the key in another place ---
 
 
-def _parameter(request: Request, *names: str) -> list[bytes]:
-    """The values of these query parameters."""
-    return _values(request.query, *names)
-
-
 def _values(form: str, *names: str) -> list[bytes]:
+    """The values of these fields of a form, or parameters of a query."""
     pairs = [pair.partition("=") for pair in form.split("&")]
     return [value.encode("latin-1") for name, _, value in pairs if name.lower() in names]
 
@@ -238,13 +234,13 @@ def accepts_any_scheme(service: Service) -> None:
 def accepts_the_key_in_the_query(service: Service) -> None:
     """Takes the key as a query parameter: api_key, apikey, key, token or access_token."""
     names = ("api_key", "apikey", "api-key", "key", "token", "access_token")
-    amend.accept(service, lambda request: service.key in _parameter(request, *names))
+    amend.accept(service, lambda request: service.key in _values(request.query, *names))
 
 
 @fault("AUTH-4")
 def accepts_the_key_as_access_token_parameter(service: Service) -> None:
     """Takes the key as the query parameter access_token, as RFC 6750 once allowed."""
-    amend.accept(service, lambda request: service.key in _parameter(request, "access_token"))
+    amend.accept(service, lambda request: service.key in _values(request.query, "access_token"))
 
 
 @fault("AUTH-4")

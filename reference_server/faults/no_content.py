@@ -8,7 +8,7 @@ from .. import amend
 from ..api import Service
 from ..messages import Request, Response
 from ..orders import Order
-from .registry import fault
+from ..registry import fault
 
 # --- CANCEL-2: nothing after 204 ---
 

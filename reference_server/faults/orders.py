@@ -9,8 +9,8 @@ from datetime import datetime
 from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
-from ..orders import Order, Outcome, Status
-from .registry import fault
+from ..orders import Order, Outcome
+from ..registry import fault
 
 
 def _media_type(service: Service, media_type: str | None) -> None:
@@ -25,12 +25,9 @@ def _media_type(service: Service, media_type: str | None) -> None:
     amend.granted(service, change)
 
 
-def _field(service: Service, name: str, value: object, when: object = None) -> None:
-    """Writes one field with another value, in orders of one status or in all."""
-    amend.orders(
-        service,
-        lambda order, fields: {**fields, name: value} if when in (None, order.status) else fields,
-    )
+def _field(service: Service, which: Callable[[Order], bool], name: str, value: object) -> None:
+    """Writes one field with another value, in orders of which this is true."""
+    amend.orders(service, lambda order, fields: {**fields, name: value} if which(order) else fields)
 
 
 def _last_element(service: Service, element: bytes) -> None:
@@ -82,9 +79,10 @@ def lists_in_xml_for_those_who_accept_it(service: Service) -> None:
 
     def change(request: Request, response: Response) -> Response | None:
         first = request.headers.get("accept", "").startswith("application/xml")
-        return Response(200, b"<orders/>", {"Content-Type": "application/xml"}) if first and response.body else None
+        listed = response.status == 200 and response.body
+        return Response(200, b"<orders/>", {"Content-Type": "application/xml"}) if first and listed else None
 
-    amend.granted(service, lambda request, response: change(request, response) if response.status == 200 else None)
+    amend.granted(service, change)
 
 
 @fault("LIST-1")
@@ -240,10 +238,7 @@ def writes_quantities_as_strings(service: Service) -> None:
 @fault("LIST-2")
 def writes_quantity_one_as_true(service: Service) -> None:
     """Writes the quantity 1 as true."""
-    amend.orders(
-        service,
-        lambda order, fields: {**fields, "quantity": True} if order.quantity == 1 else fields,
-    )
+    _field(service, lambda order: order.quantity == 1, "quantity", True)
 
 
 @fault("LIST-2")
@@ -279,19 +274,19 @@ def writes_null_for_the_id_0(service: Service) -> None:
 @fault("LIST-2")
 def writes_null_dates_of_pending_orders(service: Service) -> None:
     """Writes null as the shipDate of pending orders."""
-    _field(service, "shipDate", None, Status.PENDING)
+    _field(service, amend.pending, "shipDate", None)
 
 
 @fault("LIST-2")
 def writes_null_pets_of_shipped_orders(service: Service) -> None:
     """Writes null as the petId of shipped orders."""
-    _field(service, "petId", None, Status.SHIPPED)
+    _field(service, amend.shipped, "petId", None)
 
 
 @fault("LIST-2")
 def writes_empty_dates_of_shipped_orders(service: Service) -> None:
     """Writes an empty string as the shipDate of shipped orders."""
-    _field(service, "shipDate", "", Status.SHIPPED)
+    _field(service, amend.shipped, "shipDate", "")
 
 
 @fault("LIST-2")
@@ -337,19 +332,19 @@ def writes_dates_for_mail(service: Service) -> None:
 @fault("LIST-2")
 def writes_the_30th_of_february(service: Service) -> None:
     """Writes a day that does not exist as the shipDate of shipped orders."""
-    _field(service, "shipDate", "2026-02-30T12:00:00Z", Status.SHIPPED)
+    _field(service, amend.shipped, "shipDate", "2026-02-30T12:00:00Z")
 
 
 @fault("LIST-2")
 def writes_the_hour_25(service: Service) -> None:
     """Writes an hour that does not exist as the shipDate of pending orders."""
-    _field(service, "shipDate", "2026-02-20T25:00:00Z", Status.PENDING)
+    _field(service, amend.pending, "shipDate", "2026-02-20T25:00:00Z")
 
 
 @fault("LIST-2")
 def writes_pet_ids_beyond_int64(service: Service) -> None:
     """Writes 2^63 as the petId of shipped orders."""
-    _field(service, "petId", 2**63, Status.SHIPPED)
+    _field(service, amend.shipped, "petId", 2**63)
 
 
 @fault("LIST-2")
@@ -361,15 +356,10 @@ def ends_the_array_with_null(service: Service) -> None:
 @fault("LIST-2")
 def ends_the_array_with_a_count(service: Service) -> None:
     """Puts the number of orders after the last one."""
-    inner = service.list_orders
-
-    def list_orders(request: Request) -> Response:
-        response = inner(request)
-        if len(service.store):
-            response.body = response.body[:-1] + b",%d]" % len(service.store)
-        return response
-
-    service.list_orders = list_orders
+    amend.listing_body(
+        service,
+        lambda body: body[:-1] + b",%d]" % len(service.store) if len(service.store) else body,
+    )
 
 
 @fault("LIST-2")
@@ -384,10 +374,7 @@ def writes_the_last_quantity_as_string(service: Service) -> None:
 @fault("LIST-2")
 def writes_quantity_250_as_null(service: Service) -> None:
     """Writes null instead of one certain quantity."""
-    amend.orders(
-        service,
-        lambda order, fields: {**fields, "quantity": None} if order.quantity == 250 else fields,
-    )
+    _field(service, lambda order: order.quantity == 250, "quantity", None)
 
 
 # --- LIST-10: dates as RFC 3339 (recommended) ---
@@ -447,9 +434,5 @@ def writes_the_quantity_twice(service: Service) -> None:
 @fault("LIST-11")
 def writes_a_further_name_twice(service: Service) -> None:
     """Writes a name that the contract does not know twice in shipped orders."""
-
-    def mark(order: Order, fields: JsonObject) -> JsonObject:
-        return {**fields, "note": "x"} if order.status is Status.SHIPPED else fields
-
-    amend.orders(service, mark)
+    _field(service, amend.shipped, "note", "x")
     amend.listing_body(service, lambda body: body.replace(b'"note":"x"', b'"note":"x","note":"y"'))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from .. import amend
 from ..api import Service
 from ..orders import Order, Outcome, Status
-from .registry import fault
+from ..registry import fault
 
 CANCELLED, REFUSED, ABSENT = Outcome.CANCELLED, Outcome.REFUSED, Outcome.ABSENT
 
@@ -21,7 +21,7 @@ def _races(service: Service, window: float) -> None:
     """Looks at the status, waits, and then cancels whatever became of the order meanwhile."""
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.pending(order):
+        if not amend.pending(order):
             return None
         time.sleep(window)
         service.store.remove([order_id])
@@ -49,7 +49,7 @@ def lets_none_of_several_cancels_win(service: Service) -> None:
     together: dict[int, int] = {}
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.pending(order):
+        if not amend.pending(order):
             return None
         with lock:
             together[order_id] = together.get(order_id, 0) + 1
@@ -87,7 +87,7 @@ def ships_what_a_late_cancel_finds_gone(service: Service) -> None:
     """A cancel that comes too late to be the one of several puts the order back, as one that has shipped."""
 
     def decide(order_id: int, order: Order | None) -> Outcome | None:
-        if not order or not amend.pending(order):
+        if not amend.pending(order):
             return None
         time.sleep(0.02)
         if service.store.cancel(order_id) is CANCELLED:
@@ -101,27 +101,14 @@ def ships_what_a_late_cancel_finds_gone(service: Service) -> None:
 # --- CANCEL-8: no other order ---
 
 
-def _takes_along(
-    service: Service, which: Callable[[Order, Order], bool], act: str = "remove", after: Outcome = CANCELLED
-) -> None:
-    """Does something to other orders when one is cancelled, or has this outcome; the condition is given that one and
-    the other."""
-    inner = service.cancel
+def _takes_along(service: Service, which: Callable[[Order, Order], bool], outcome: Outcome = CANCELLED) -> None:
+    """Removes other orders when one is cancelled, or has this outcome; the condition is given that one and the
+    other."""
 
-    def cancel(order_id: int) -> Outcome:
-        order = service.store.get(order_id)
-        outcome = inner(order_id)
-        if order and outcome is after:
-            for other in [other for other in service.store.all() if which(order, other)]:
-                if act == "remove":
-                    service.store.remove([other.id])
-                elif act == "ship":
-                    service.store.change(other.id, status=Status.SHIPPED)
-                else:
-                    service.store.change(other.id, quantity=other.quantity + order.quantity)
-        return outcome
+    def act(order: Order) -> None:
+        service.store.remove([other.id for other in service.store.all() if which(order, other)])
 
-    service.cancel = cancel
+    amend.when(service, outcome, act)
 
 
 def _with_the_first(service: Service, lost: slice) -> None:
@@ -172,12 +159,7 @@ def cancels_the_tenth_next_order_too(service: Service) -> None:
 def cancels_the_next_order_a_moment_later(service: Service) -> None:
     """Cancels the order with the next higher id as well, a fifth of a second later."""
     later = amend.later(service, 0.2)
-
-    def after(order_id: int, outcome: Outcome) -> None:
-        if outcome is CANCELLED:
-            later(lambda: service.store.cancel(order_id + 1))
-
-    amend.after_cancel(service, after)
+    amend.when(service, CANCELLED, lambda order: later(lambda: service.store.cancel(order.id + 1)))
 
 
 @fault("CANCEL-8")
@@ -195,7 +177,7 @@ def removes_shipped_orders_of_the_pet(service: Service) -> None:
 @fault("CANCEL-8")
 def cancels_the_pending_orders_of_a_refused_pet(service: Service) -> None:
     """Refuses to cancel a shipped order, and cancels the pending ones of the same pet."""
-    _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.pending(other), after=REFUSED)
+    _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.pending(other), REFUSED)
 
 
 @fault("CANCEL-8")
@@ -225,13 +207,24 @@ def removes_shipped_orders_too(service: Service) -> None:
 @fault("CANCEL-8")
 def ships_the_other_orders(service: Service) -> None:
     """Ships the other pending orders when one is cancelled."""
-    _takes_along(service, lambda order, other: amend.pending(other), act="ship")
+
+    def act(order: Order) -> None:
+        for other in filter(amend.pending, service.store.all()):
+            service.store.change(other.id, status=Status.SHIPPED)
+
+    amend.when(service, CANCELLED, act)
 
 
 @fault("CANCEL-8")
 def moves_the_quantity_to_the_next_order(service: Service) -> None:
     """Adds the quantity of a cancelled order to the one with the next higher id."""
-    _takes_along(service, lambda order, other: other.id == order.id + 1, act="add")
+
+    def act(order: Order) -> None:
+        other = service.store.get(order.id + 1)
+        if other:
+            service.store.change(other.id, quantity=other.quantity + order.quantity)
+
+    amend.when(service, CANCELLED, act)
 
 
 @fault("CANCEL-8")
@@ -245,9 +238,8 @@ def cancels_another_order_every_third_time(service: Service) -> None:
     """Cancels the newest pending order as well with every third cancel."""
     due = amend.every(3)
 
-    def change(order_id: int, outcome: Outcome) -> None:
-        pending = [order.id for order in service.store.all() if amend.pending(order)]
-        if outcome is CANCELLED and due():
-            service.store.remove(pending[-1:])
+    def act(order: Order) -> None:
+        if due():
+            service.store.remove([other.id for other in service.store.all() if amend.pending(other)][-1:])
 
-    amend.after_cancel(service, change)
+    amend.when(service, CANCELLED, act)

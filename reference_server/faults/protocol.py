@@ -10,7 +10,7 @@ from .. import amend
 from ..api import ORDERS, Service
 from ..messages import Request, Response
 from ..orders import Order
-from .registry import fault
+from ..registry import fault
 
 # --- HTTP-1: listed statuses only ---
 
@@ -60,7 +60,7 @@ def reads_ids_into_32_bits(service: Service) -> None:
     def answer(request: Request) -> Response | None:
         if not amend.is_cancel(request):
             return None
-        order_id = service.read_id(request.path.rpartition("/")[2])
+        order_id = amend.id_of(service, request)
         return _error(service, 400) if order_id is not None and not -(2**31) <= order_id < 2**31 else None
 
     amend.instead(service, answer)
@@ -124,7 +124,7 @@ def finds_no_listing_every_fifth_time(service: Service) -> None:
 @fault("HTTP-1")
 def wants_a_precondition_first(service: Service) -> None:
     """Answers 428 to the first cancel of a shipped order, and 409 from then on."""
-    _at_first(service, 428, lambda order: order is not None and amend.shipped(order))
+    _at_first(service, 428, amend.shipped)
 
 
 @fault("HTTP-1")
@@ -404,9 +404,7 @@ def answers_the_pet_lookup_with_204(service: Service) -> None:
     """Answers the pet lookup with 204 when the Authorization header is absent."""
     amend.refusals(
         service,
-        lambda request, _: (
-            Response(204) if _is_pet_lookup(service, request) and "authorization" not in request.headers else None
-        ),
+        lambda request, _: Response(204) if _is_pet_lookup(service, request) and amend.no_header(request) else None,
     )
 
 

@@ -10,8 +10,8 @@ from concurrent.futures import Future
 from .. import amend
 from ..api import Credentials, Service
 from ..messages import Request, Response
-from ..orders import Status
-from .registry import fault
+from ..orders import Order, Status
+from ..registry import fault
 
 VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
 
@@ -19,17 +19,14 @@ VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.IN
 # --- AUTH-5: what is refused is not done ---
 
 
-def _acts_when(service: Service, *refused: Credentials, act: str = "cancel") -> None:
-    """Refuses a cancel with these credentials, but acts on the order nevertheless."""
+def _acts_when(service: Service, act: Callable[[int], object], *refused: Credentials) -> None:
+    """Refuses a cancel with these credentials, but acts on the order nevertheless; the act is given its id."""
     inner = service.refuse
 
     def refuse(request: Request, found: Credentials) -> Response:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if order and order.status is Status.PENDING and found in refused:
-            if act == "cancel":
-                service.store.cancel(order.id)
-            else:
-                service.store.change(order.id, status=Status.SHIPPED)
+        order = amend.order_to_cancel(service, request)
+        if amend.pending(order) and found in refused:
+            act(order.id)
         return inner(request, found)
 
     service.refuse = refuse
@@ -38,69 +35,61 @@ def _acts_when(service: Service, *refused: Credentials, act: str = "cancel") -> 
 @fault("AUTH-5")
 def cancels_although_it_answers_401(service: Service) -> None:
     """Answers 401 to a cancel without a valid key, and cancels the order anyway."""
-    _acts_when(service, MISSING, INVALID)
+    _acts_when(service, service.store.cancel, MISSING, INVALID)
 
 
 @fault("AUTH-5")
 def cancels_with_a_wrong_key_although_it_answers_401(service: Service) -> None:
     """Answers 401 to a cancel with a wrong key, and cancels the order anyway."""
-    _acts_when(service, INVALID)
+    _acts_when(service, service.store.cancel, INVALID)
 
 
 @fault("AUTH-5")
 def cancels_without_a_key_although_it_answers_401(service: Service) -> None:
     """Answers 401 to a cancel without a key, and cancels the order anyway."""
-    _acts_when(service, MISSING)
+    _acts_when(service, service.store.cancel, MISSING)
 
 
 @fault("AUTH-5")
 def cancels_without_a_key_a_moment_later(service: Service) -> None:
     """Answers 401 to a cancel without a key, and a fifth of a second later cancels the order anyway."""
     later = amend.later(service, 0.2)
-    inner = service.refuse
-
-    def refuse(request: Request, found: Credentials) -> Response:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if order and found is MISSING:
-            later(lambda: service.store.cancel(order.id))
-        return inner(request, found)
-
-    service.refuse = refuse
+    _acts_when(service, lambda order_id: later(lambda: service.store.cancel(order_id)), MISSING)
 
 
-@fault("AUTH-5")
-def ships_what_strangers_want_cancelled(service: Service) -> None:
-    """Answers 401 to a cancel without a valid key, after which the order counts as shipped."""
-    _acts_when(service, MISSING, INVALID, act="ship")
-
-
-def _touches(service: Service, which: Status, **fields: object) -> None:
-    """Refuses a cancel of an order in this state without a valid key, but changes fields of the order."""
+def _touches(service: Service, which: Callable[[Order], bool], **fields: object) -> None:
+    """Refuses a cancel of an order of which this is true without a valid key, but changes fields of the order."""
 
     def change(request: Request, response: Response) -> None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if order and order.status is which:
+        order = amend.order_to_cancel(service, request)
+        if order and which(order):
             service.store.change(order.id, **fields)
 
     amend.refusals(service, change)
 
 
 @fault("AUTH-5")
+def ships_what_strangers_want_cancelled(service: Service) -> None:
+    """Answers 401 to a cancel without a valid key, after which the order counts as shipped."""
+    _touches(service, amend.pending, status=Status.SHIPPED)
+
+
+@fault("AUTH-5")
 def reopens_shipped_orders_for_strangers(service: Service) -> None:
     """Answers 401 to a cancel of a shipped order without a valid key, after which the order counts as pending."""
-    _touches(service, Status.SHIPPED, status=Status.PENDING)
+    _touches(service, amend.shipped, status=Status.PENDING)
 
 
 @fault("AUTH-5")
 def empties_shipped_orders_for_strangers(service: Service) -> None:
     """Answers 401 to a cancel of a shipped order without a valid key, and sets the quantity of the order to 0."""
-    _touches(service, Status.SHIPPED, quantity=0)
+    _touches(service, amend.shipped, quantity=0)
 
 
 @fault("AUTH-5")
 def empties_pending_orders_for_strangers(service: Service) -> None:
     """Answers 401 to a cancel of a pending order without a valid key, and sets the quantity of the order to 0."""
-    _touches(service, Status.PENDING, quantity=0)
+    _touches(service, amend.pending, quantity=0)
 
 
 # --- AUTH-6: each request on its own ---
@@ -310,18 +299,14 @@ def knows_no_capital_scheme(service: Service) -> None:
     )
 
 
-def _hints(service: Service, hint: str, tells: str) -> None:
-    """Puts a hint into a field of the 401 to a cancel, if the order exists, or if it has shipped."""
+def _hints(service: Service, which: Callable[[Order], bool], **hint: str) -> None:
+    """Writes a hint into a field of the 401 to a cancel, if there is the order and this is true of it."""
 
-    def change(request: Request, response: Response) -> Response | None:
-        order = amend.order_of(service, request) if amend.is_cancel(request) else None
-        if order and (tells == "exists" or order.status is Status.SHIPPED):
-            fields = {
-                **service.error_fields(401, "The API key is missing or invalid."),
-                hint: f"ORDER_{tells}",
-            }
-            response.body = service.encode(fields)
-        return response
+    def change(request: Request, response: Response) -> None:
+        order = amend.order_to_cancel(service, request)
+        if order and which(order):
+            fields = service.error_fields(401, "The API key is missing or invalid.")
+            response.body = service.encode({**fields, **hint})
 
     amend.refusals(service, change)
 
@@ -329,10 +314,10 @@ def _hints(service: Service, hint: str, tells: str) -> None:
 @fault("AUTH-9")
 def tells_strangers_that_the_order_exists(service: Service) -> None:
     """Words the message of 401 differently when the order to cancel exists."""
-    _hints(service, "message", "exists")
+    _hints(service, lambda order: True, message="ORDER_exists")
 
 
 @fault("AUTH-9")
 def tells_strangers_that_the_order_has_shipped(service: Service) -> None:
     """Gives 401 another code when the order to cancel has shipped."""
-    _hints(service, "code", "shipped")
+    _hints(service, amend.shipped, code="ORDER_shipped")

@@ -6,7 +6,7 @@ so. A variant is a function that changes a service (see `api.Service` and `amend
 
 from __future__ import annotations
 
+from ..registry import VARIANTS
 from . import answers, deployment, orders, protocol  # noqa: F401 - each registers its variants
-from .registry import VARIANTS
 
 __all__ = ["VARIANTS"]

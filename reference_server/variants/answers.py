@@ -9,7 +9,7 @@ from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN
-from .registry import variant
+from ..registry import variant
 
 
 def _error(service: Service, status: int, code: str, message: str) -> Response:
@@ -237,7 +237,7 @@ def tells_a_missing_key_from_a_wrong_one(service: Service) -> None:
     """Gives 401 one code for a missing key and another for a wrong one."""
 
     def change(request: Request, response: Response) -> Response | None:
-        if "authorization" in request.headers:
+        if not amend.no_header(request):
             return None
         other = _error(service, 401, "MISSING_KEY", "An API key is needed.")
         other.headers["WWW-Authenticate"] = response.headers["WWW-Authenticate"]
@@ -307,34 +307,33 @@ def refuses_any_query_with_422(service: Service) -> None:
 @variant()
 def looks_at_the_query_before_the_key(service: Service) -> None:
     """Answers 422 to any request with a query, whoever asks."""
-    inner = service.respond
-    service.respond = lambda request: (
-        _error(service, 422, "UNKNOWN_PARAMETER", "No query.") if request.query else inner(request)
+    amend.before(
+        service,
+        lambda request: _error(service, 422, "UNKNOWN_PARAMETER", "No query.") if request.query else None,
     )
 
 
 @variant()
 def looks_at_a_body_before_the_key(service: Service) -> None:
     """Answers 415 to any request with a body, whoever asks."""
-    inner = service.respond
-    service.respond = lambda request: (
-        _error(service, 415, "UNSUPPORTED_MEDIA_TYPE", "No body.") if request.body else inner(request)
+    amend.before(
+        service,
+        lambda request: _error(service, 415, "UNSUPPORTED_MEDIA_TYPE", "No body.") if request.body else None,
     )
 
 
 @variant()
 def takes_a_trailing_slash(service: Service) -> None:
     """Answers paths that end with a slash as if they did not."""
-    inner = service.dispatch
-    service.dispatch = lambda request: inner(request._replace(path=request.path.rstrip("/")))
+    amend.paths(service, lambda request: request.path.rstrip("/"))
 
 
 @variant()
 def answers_501_to_other_methods(service: Service) -> None:
     """Answers 501 to HEAD, OPTIONS and every method besides GET and DELETE, before it asks for a key."""
-    inner = service.respond
-    service.respond = lambda request: (
-        inner(request) if request.method in ("GET", "DELETE") else Response(501, close=True)
+    amend.before(
+        service,
+        lambda request: Response(501, close=True) if request.method not in ("GET", "DELETE") else None,
     )
 
 
@@ -351,8 +350,7 @@ def answers_404_to_other_methods(service: Service) -> None:
 def answers_options_to_anyone(service: Service) -> None:
     """Answers OPTIONS without a key, as browsers need it."""
     headers = {"Allow": "GET, DELETE", "Access-Control-Allow-Origin": "*"}
-    inner = service.respond
-    service.respond = lambda request: Response(204, headers=headers) if request.method == "OPTIONS" else inner(request)
+    amend.before(service, lambda request: Response(204, headers=headers) if request.method == "OPTIONS" else None)
 
 
 def _pets(service: Service, request: Request) -> bool:
@@ -362,13 +360,8 @@ def _pets(service: Service, request: Request) -> bool:
 @variant()
 def has_a_page_for_any_other_path(service: Service) -> None:
     """Answers any other path with the page of an application, to anyone, as single-page applications do."""
-    inner = service.respond
     page = Response(200, b"<!doctype html><title>Store</title>", {"Content-Type": "text/html"})
-
-    def respond(request: Request) -> Response:
-        return inner(request) if request.path.startswith(service.collection) else page
-
-    service.respond = respond
+    amend.before(service, lambda request: page if not request.path.startswith(service.collection) else None)
 
 
 @variant()
@@ -389,9 +382,11 @@ def has_the_pet_lookup(service: Service) -> None:
 @variant()
 def has_no_pet_lookup_for_anyone(service: Service) -> None:
     """Answers the pet lookup with 404 before it asks for a key, as a router does that lacks the path."""
-    inner = service.respond
-    service.respond = lambda request: (
-        Response(404, b"not found", {"Content-Type": "text/plain"}) if _pets(service, request) else inner(request)
+    amend.before(
+        service,
+        lambda request: (
+            Response(404, b"not found", {"Content-Type": "text/plain"}) if _pets(service, request) else None
+        ),
     )
 
 
@@ -417,8 +412,7 @@ def has_closed_the_pet_lookup(service: Service) -> None:
 def has_a_firewall_that_stops_some_queries(service: Service) -> None:
     """Answers 503 with a page to a query with a parameter called `where`, which a firewall takes for an attack."""
     page = Response(503, b"<h1>Blocked</h1>", {"Content-Type": "text/html"})
-    inner = service.respond
-    service.respond = lambda request: page if "where=" in request.query else inner(request)
+    amend.before(service, lambda request: page if "where=" in request.query else None)
 
 
 @variant()

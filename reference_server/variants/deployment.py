@@ -14,7 +14,7 @@ from .. import amend
 from ..api import ORDERS, Service
 from ..messages import Request, Response
 from ..orders import Order, Outcome, Status
-from .registry import variant
+from ..registry import variant
 
 
 @variant()
@@ -22,18 +22,16 @@ def is_shared_with_busy_clients(service: Service) -> None:
     """Has other clients that place, ship and cancel orders between any two requests."""
     mine: deque[int] = deque(service.store.place(10, Status.PENDING))
     lock = threading.Lock()
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
+    def act(request: Request) -> None:
         with lock:
             mine.extend(service.store.place(2, Status.PENDING))
             service.store.change(mine[-1], status=Status.SHIPPED)
             service.store.change(mine[0], quantity=1)
             while len(mine) > 20:
                 service.store.remove([mine.popleft()])
-        return inner(request)
 
-    service.respond = respond
+    amend.before(service, act)
     service.cannot.add("no orders")
 
 
@@ -42,15 +40,13 @@ def cancels_and_ships_behind_your_back(service: Service) -> None:
     """Has orders of others that change their status from one request to the next, each there all the time."""
     others = service.store.place(6, Status.PENDING)
     turn = itertools.cycle((Status.SHIPPED, Status.PENDING))
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
+    def act(request: Request) -> None:
         status = next(turn)
         for order_id in others:
             service.store.change(order_id, status=status, complete=status is Status.SHIPPED)
-        return inner(request)
 
-    service.respond = respond
+    amend.before(service, act)
     service.cannot.add("no orders")
 
 
@@ -78,21 +74,19 @@ def refuses_fields_beyond_ascii(service: Service) -> None:
 @variant()
 def limits_the_length_of_requests(service: Service) -> None:
     """Has a gateway in front that answers 414 to a long request target and 431 to long header fields."""
-    inner = service.respond
 
-    def respond(request: Request) -> Response:
+    def answer(request: Request) -> Response | None:
         if len(request.path) + len(request.query) > 250:
             return Response(414)
-        return Response(431) if sum(map(len, request.lines)) > 600 else inner(request)
+        return Response(431) if sum(map(len, request.lines)) > 600 else None
 
-    service.respond = respond
+    amend.before(service, answer)
 
 
 @variant()
 def refuses_fields_with_an_underscore(service: Service) -> None:
     """Answers 400 to a request with an underscore in the name of a header field, as some servers before programs do."""
-    inner = service.respond
-    service.respond = lambda request: Response(400) if any("_" in n for n in request.headers) else inner(request)
+    amend.before(service, lambda request: Response(400) if any("_" in n for n in request.headers) else None)
 
 
 @variant()
@@ -109,41 +103,33 @@ def gives_removed_ids_to_others(service: Service) -> None:
     service.store.clear = cleared  # type: ignore[method-assign]
 
 
-def _slow(service: Service, seconds: float, *methods: str) -> None:
-    inner = service.respond
+def _slow(service: Service, seconds: float, which: Callable[[Request], bool]) -> None:
+    """Lets requests of which this is true wait for so many seconds."""
 
-    def respond(request: Request) -> Response:
-        if not methods or request.method in methods:
+    def wait(request: Request) -> None:
+        if which(request):
             time.sleep(seconds)
-        return inner(request)
 
-    service.respond = respond
+    amend.before(service, wait)
 
 
 @variant()
 def is_slow(service: Service) -> None:
     """Takes 30 milliseconds for every request."""
-    _slow(service, 0.03)
+    _slow(service, 0.03, lambda request: True)
 
 
 @variant()
 def cancels_slowly(service: Service) -> None:
     """Takes 60 milliseconds for every cancel."""
-    _slow(service, 0.06, "DELETE")
+    _slow(service, 0.06, amend.is_cancel)
 
 
 @variant()
 def is_slow_now_and_then(service: Service) -> None:
     """Takes half a second for every fiftieth request."""
     due = amend.every(50)
-    inner = service.respond
-
-    def respond(request: Request) -> Response:
-        if due():
-            time.sleep(0.5)
-        return inner(request)
-
-    service.respond = respond
+    _slow(service, 0.5, lambda request: due())
 
 
 @variant()
@@ -162,9 +148,8 @@ def serves_one_request_at_a_time(service: Service) -> None:
 def _sends_away(service: Service, n: int, status: int, retry_after: str | None, body: bytes = b"") -> None:
     """Answers every n-th request with this status before it looks at anything."""
     due = amend.every(n)
-    inner = service.respond
     headers = {"Content-Type": "text/plain"} | ({"Retry-After": retry_after} if retry_after else {})
-    service.respond = lambda request: Response(status, body, headers) if due() else inner(request)
+    amend.before(service, lambda request: Response(status, body, headers) if due() else None)
 
 
 @variant()
@@ -216,21 +201,16 @@ def repeats_a_path_that_looks_like_that_of_a_file(service: Service) -> None:
 def _lists_for_a_while(service: Service, until: Callable[[], float]) -> None:
     """Answers 204 at once, and goes on listing the order until the time that is given for it."""
     leaving: dict[int, tuple[Order, float]] = {}
-    inner = service.cancel
 
-    def cancel(order_id: int) -> Outcome:
-        order = service.store.get(order_id)
-        outcome = inner(order_id)
-        if order and outcome is Outcome.CANCELLED:
-            leaving[order_id] = (order, until())
-        return outcome
+    def leave(order: Order) -> None:
+        leaving[order.id] = (order, until())
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
         present, now = {order.id for order in orders}, time.monotonic()
         late = [order for order, end in list(leaving.values()) if end > now and order.id not in present]
         return orders + late
 
-    service.cancel = cancel
+    amend.when(service, Outcome.CANCELLED, leave)
     amend.listing(service, change)
     service.cannot.add("no orders")
 

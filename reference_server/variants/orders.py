@@ -14,7 +14,7 @@ from .. import amend
 from ..api import JsonObject, Service
 from ..messages import Request, Response
 from ..orders import INT64_MAX, INT64_MIN, Order, Outcome, Status
-from .registry import variant
+from ..registry import variant
 
 # --- which orders are listed, and how ---
 
@@ -22,20 +22,12 @@ from .registry import variant
 def _ghosts(service: Service) -> list[Order]:
     """Keeps what is cancelled, to list it further."""
     ghosts: list[Order] = []
-    inner = service.cancel
-
-    def cancel(order_id: int) -> Outcome:
-        order = service.store.get(order_id)
-        outcome = inner(order_id)
-        if order and outcome is Outcome.CANCELLED:
-            ghosts.append(order)
-        return outcome
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
         present = {order.id for order in orders}
         return orders + [ghost for ghost in {g.id: g for g in ghosts}.values() if ghost.id not in present]
 
-    service.cancel = cancel
+    amend.when(service, Outcome.CANCELLED, ghosts.append)
     amend.listing(service, change)
     service.cannot.add("no orders")
     return ghosts
@@ -64,14 +56,12 @@ def lists_cancelled_orders_as_such(service: Service) -> None:
 def lists_cancelled_orders_once_more(service: Service) -> None:
     """Lists a cancelled order in the next listing, and then no more."""
     ghosts = _ghosts(service)
-    inner = service.listed
 
-    def listed(request: Request) -> list[Order]:
-        orders = list(inner(request))
+    def change(request: Request, orders: list[Order]) -> list[Order]:
         ghosts.clear()
         return orders
 
-    service.listed = listed
+    amend.listing(service, change)
 
 
 @variant()

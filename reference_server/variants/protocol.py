@@ -10,7 +10,7 @@ from collections.abc import Callable
 from .. import amend
 from ..api import Service
 from ..messages import Request, Response
-from .registry import variant
+from ..registry import variant
 
 
 def _head(service: Service, change: Callable[[bytes], bytes]) -> None:

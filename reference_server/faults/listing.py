@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 
 from .. import amend
@@ -113,12 +113,15 @@ def leaves_out_an_order_every_third_time(service: Service) -> None:
 @fault("LIST-3")
 def leaves_out_an_order_right_after_a_cancel(service: Service) -> None:
     """Leaves the newest order out of the first listing after an order was cancelled."""
-    cancelled: deque[int] = deque(maxlen=1)
+    cancelled: list[Order] = []
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
-        return orders[:-1] if cancelled and cancelled.pop() else orders
+        if not cancelled:
+            return orders
+        cancelled.clear()
+        return orders[:-1]
 
-    amend.when(service, Outcome.CANCELLED, lambda order: cancelled.append(order.id))
+    amend.when(service, Outcome.CANCELLED, cancelled.append)
     amend.listing(service, change)
 
 

@@ -400,12 +400,8 @@ def has_buried_the_pet_lookup(service: Service) -> None:
 @variant()
 def has_closed_the_pet_lookup(service: Service) -> None:
     """Answers the pet lookup with 503, to anyone, as a gateway does for a service that was taken down."""
-    amend.instead(
-        service,
-        lambda request: (
-            Response(503, b"<h1>Gone</h1>", {"Content-Type": "text/html"}) if _pets(service, request) else None
-        ),
-    )
+    page = Response(503, b"<h1>Gone</h1>", {"Content-Type": "text/html"})
+    amend.before(service, lambda request: page if _pets(service, request) else None)
 
 
 @variant()

@@ -104,9 +104,10 @@ exit status: 0 written · 2 a file is there already, or cannot be written
 """
 
 SELFTEST_HELP = """\
-A fault is caught only if the requirement that it breaks failed. Exit status 1 on a fault that was missed, a variant
-that was failed or not decided, a requirement with fewer than two faults, and a check that fails on no fault, or no
-longer on one that it is on record for.
+A fault is caught only if the requirement that it breaks failed, a variant left alone only if nothing else failed than
+the recommended requirements that it is known not to follow, and everything was decided. Exit status 1 on a fault that
+was missed, a variant that was not left alone, a requirement with fewer than two faults, and a check that fails on no
+fault, or no longer on one that it is on record for.
 
 examples:
   store-orders-conformance selftest                         the whole matrix

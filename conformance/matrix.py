@@ -28,11 +28,13 @@ Proofs = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Case:
-    """A server to judge: a fault with the requirement that it breaks, or a variant, with none."""
+    """A server to judge: a fault with the requirement that it breaks, or a variant, with none, and the recommended
+    ones that it does not follow."""
 
     name: str
     requirement: str | None
     description: str
+    leaves: frozenset[str] = frozenset()
 
     def matches(self, names: tuple[str, ...]) -> bool:
         """Whether one of `names` is its own, that of its requirement, or that of the family."""
@@ -63,10 +65,10 @@ class Judged:
 
     @property
     def good(self) -> bool:
-        """Whether the fault was caught, or the variant left alone and decided."""
+        """Whether the fault was caught, or the variant decided, and failed for what it does not follow alone."""
         if self.case.requirement:
             return self.case.requirement in self.failed
-        return not self.further and self.exit_status == 0
+        return self.case.leaves == set(self.failed) and self.exit_status == 0
 
 
 @dataclass(frozen=True)
@@ -145,8 +147,10 @@ def complaint(judged: Judged) -> str:
         instead = ", ".join(judged.failed) or "nothing"
         said = judged.messages.get(case.requirement, "")
         return f"MISSED {case.name}: {case.requirement} did not fail, {instead} did. {said}"
-    said = "; ".join(f"{id_}: {judged.messages.get(id_, '')}" for id_ in (*judged.failed, *judged.inconclusive)[:3])
-    return f"WRONGED {case.name}: exit status {judged.exit_status}. {said}"
+    wrong = [id_ for id_ in (*judged.failed, *judged.inconclusive) if id_ not in case.leaves]
+    reasons = [f"{id_}: {judged.messages.get(id_, '')}" for id_ in wrong[:3]]
+    reasons += [f"{id_} did not fail" for id_ in sorted(case.leaves - set(judged.failed))]
+    return f"WRONGED {case.name}: exit status {judged.exit_status}. {'; '.join(reasons)}"
 
 
 def text(matrix: Matrix) -> str:

@@ -44,7 +44,7 @@ def cases() -> list[Case]:
     order = list(catalogue.load().requirements)
     faults = sorted(FAULTS.values(), key=lambda fault: order.index(fault.requirement))
     return [Case(fault.name, fault.requirement, fault.description) for fault in faults] + [
-        Case(variant.name, None, variant.description) for variant in VARIANTS.values()
+        Case(variant.name, None, variant.description, variant.leaves) for variant in VARIANTS.values()
     ]
 
 

@@ -13,6 +13,7 @@ from reference_server.faults import FAULTS
 
 FAULT = Case("cancels-anything", "CANCEL-3", "Cancels shipped orders <too>.")
 VARIANT = Case("shouts", None, "Writes header fields in capitals.")
+LEAVING = Case("writes-no-offset", None, "Writes dates without an offset.", frozenset({"LIST-10"}))
 
 
 def test_a_fault_is_caught_only_if_its_own_requirement_failed() -> None:
@@ -31,13 +32,17 @@ def test_what_failed_beside_it_counts_if_it_is_required() -> None:
     ("judged", "good"),
     [
         (Judged(VARIANT), True),
-        (Judged(VARIANT, failed=("LIST-10",)), True),
+        (Judged(VARIANT, failed=("LIST-10",)), False),
+        (Judged(LEAVING, failed=("LIST-10",)), True),
+        (Judged(LEAVING), False),
+        (Judged(LEAVING, failed=("LIST-10", "LIST-1"), exit_status=1), False),
         (Judged(VARIANT, failed=("LIST-1",), exit_status=1), False),
         (Judged(VARIANT, inconclusive=("LIST-1",), exit_status=3), False),
     ],
 )
-def test_a_variant_is_left_alone_if_nothing_required_failed_or_stayed_open(judged: Judged, good: bool) -> None:
+def test_a_variant_is_left_alone_if_nothing_failed_but_what_it_leaves(judged: Judged, good: bool) -> None:
     assert judged.good is good
+    assert ("LIST-10 did not fail" in matrix.complaint(judged)) is (judged == Judged(LEAVING))
     assert Matrix([judged], 1.0, complete=False).good is good
 
 

@@ -23,8 +23,9 @@ from conformance.transport.answer import Answer
 from conformance.transport.evidence import STATUSES, Allowed, Operation, Trouble
 from conformance.transport.retries import retry_after
 
-#: Statuses with which something in front of a service says that it could not reach it: they prove neither way.
-GATEWAY = frozenset({502, 503, 504})
+#: Statuses with which something in front of a service says that it could not reach it: they prove neither way. Those
+#: above 511 are Cloudflare's own.
+GATEWAY = frozenset({502, 503, 504, *range(520, 527), 530})
 #: What to do where a service has limits, which are not shown (section 8).
 FEWER = "--rate-limit and -n 1 keep a run below a limit"
 #: Content Too Large, URI Too Long, Request Header Fields Too Large.

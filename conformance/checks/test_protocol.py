@@ -170,15 +170,16 @@ def no_pet_for_anyone(api: Api, key: str) -> None:
     # With the key first: what is answered must not be kept for others.
     api.send(Request("GET", pets[-1], api.key, allowed=Allowed.OPEN))
     answers = api.send_all(Request("GET", pet, who, allowed=Allowed.OPEN) for pet in pets for who in wrong)
-    # What has a page for any path, such as an application of a single page, has it for this one, too.
+    # What has an answer to any path, such as an application of a single page, has it for this one, too.
     for answer in answers:
         if answer.status in (None, 429):  # what a gateway answers for an operation that is gone is no success
             verify.settled(answer)
         if answer.succeeded:
             (path,) = api.absent()
             nowhere = api.send(Request("GET", f"/{path}/1", NOBODY, allowed=Allowed.OPEN))
-            if nowhere.status == answer.status and nowhere.media_type == answer.media_type == "text/html":
-                raise verify.Excluded("the service answers any path with a page, so this one says nothing of a lookup")
+            same = nowhere.status == answer.status and nowhere.media_type == answer.media_type
+            if same and (nowhere.media_type == "text/html" or nowhere.body == answer.body):
+                raise verify.Excluded("the service has one answer to any path, so this one says nothing of a lookup")
             if not verify.refusal(api.list(answer.request.credential)):
                 raise verify.Inconclusive("the listing is answered without the key, too", "AUTH-2, AUTH-3 or AUTH-4")
             raise verify.Failed(

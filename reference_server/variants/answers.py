@@ -398,6 +398,13 @@ def has_buried_the_pet_lookup(service: Service) -> None:
 
 
 @variant()
+def answers_any_other_path_with_what_it_is(service: Service) -> None:
+    """Answers any path but those of the orders with 200 and what the service is, to anyone."""
+    told = service.json(200, {"service": "store-orders", "version": "1.0.0"})
+    amend.before(service, lambda request: None if request.path.startswith(service.collection) else told)
+
+
+@variant()
 def has_closed_the_pet_lookup(service: Service) -> None:
     """Answers the pet lookup with 503, to anyone, as a gateway does for a service that was taken down."""
     page = Response(503, b"<h1>Gone</h1>", {"Content-Type": "text/html"})

@@ -141,6 +141,24 @@ def orders(recorded: Report, session: Session, api: Api) -> Iterator[Orders]:
 
 
 @pytest.fixture
+def kept_orders(recorded: Report, session: Session, api: Api) -> Orders:
+    """Orders of the check's own that stay when it ends, until another check has them returned by `give_back`."""
+    return session.orders(recorded.check, api, kept=True)[1]
+
+
+@pytest.fixture
+def give_back(session: Session) -> Callable[[], None]:
+    """Returns all orders that were kept."""
+    return session.give_back
+
+
+@pytest.fixture
+def due(session: Session) -> frozenset[str]:
+    """The ids of the checks that a run against the target decides."""
+    return session.due
+
+
+@pytest.fixture
 def observe(recorded: Report, session: Session) -> Iterator[Observations]:
     """Takes down facts on topics that the specification leaves open."""
     observations = session.observations()

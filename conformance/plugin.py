@@ -49,8 +49,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: runs while no other check does; alone('late'): after the others")
-    config.addinivalue_line("markers", "pauses: lets time pass, best while what is made up keeps a processor busy")
+    config.addinivalue_line("markers", "alone: runs while no other check does")
+    config.addinivalue_line("markers", "first: begins what others conclude")
+    config.addinivalue_line("markers", "last: runs after the others of its kind, alone or not")
     config.addinivalue_line("markers", "lengthy: waits for one answer after the other, and should begin early")
     config.addinivalue_line("markers", "xdist_group(name): checks that one process runs, since they share something")
     for library in ("httpcore", "httpx", "hpack", "h2"):  # whose debug logs hold header fields
@@ -153,12 +154,9 @@ class Plugin(Process):
             check = check_of(item)
             if check is None:
                 return (0, False, False, False, False, -1)
-            alone = item.get_closest_marker("alone")
-            late = alone is not None and "late" in alone.args
-            early = item.get_closest_marker("pauses") is not None
+            alone, first, last = (item.get_closest_marker(name) is not None for name in ("alone", "first", "last"))
             # A store that was emptied for a check may stay empty: that is for the last one to meet.
-            empty = check.needs.empty_store
-            return (names.index(target_of(item)), bool(alone), empty, late, not early, order[check.id])
+            return (names.index(target_of(item)), alone, check.needs.empty_store, last, not first, order[check.id])
 
         items[:] = sorted(kept, key=place)
         if dropped:

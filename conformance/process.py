@@ -241,6 +241,7 @@ class Process:
         for report in self.unfinished():
             self.collect(report)
         for name, own in self.sessions.items():
+            own.give_back()
             if not self.is_worker and self.folder is not None and own.provider is not None:
                 own.warnings += return_left(own.provider, self.folder, name)  # what dead workers held
             if name in self.collections:

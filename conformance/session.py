@@ -50,6 +50,7 @@ class Session:
         self.wire = self.wire_of(self.client)
         self.valid = credentials.valid(self.key)
         self._provider: Provider | None = None
+        self._kept: list[leases.Leases] = []
 
     def _pace_file(self, folder: Path) -> Path:
         return folder / f"{self.target.name}.pace"
@@ -92,11 +93,22 @@ class Session:
         """The operations for one check, whose random choices derive from the seed and its id."""
         return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"))
 
-    def orders(self, check: str, api: Api) -> tuple[leases.Leases, Orders]:
-        """The orders of one check, and the leases to give back when it ends."""
-        ledger = self.shared / f"{self.target.name}.{os.getpid()}{leases.LEDGER}" if self.shared else None
+    def orders(self, check: str, api: Api, *, kept: bool = False) -> tuple[leases.Leases, Orders]:
+        """The orders of one check, and the leases to give back when it ends; `kept` ones by `give_back`, or in the end
+        by `close`."""
+        ledger = None
+        if self.shared is not None:
+            process = f"{os.getpid()}{leases.KEPT if kept else ''}"
+            ledger = self.shared / f"{self.target.name}.{process}{leases.LEDGER}"
         held = leases.Leases(self.provider, self.guard, self.shares.get(check, ((), ())), ledger)
+        self._kept += [held] if kept else []
         return held, Orders(held, api)
+
+    def give_back(self) -> None:
+        """Return the orders that were kept."""
+        for held in self._kept:
+            self.warnings += held.give_back()
+        self._kept.clear()
 
     @property
     def wrong_keys(self) -> tuple[str, ...]:
@@ -111,7 +123,12 @@ class Session:
     @property
     def needs(self) -> list[Needs]:
         """What the checks of the run need, but for those that will not be decided."""
-        return [check.needs for check in self._checks if check.id not in self.exclusions]
+        return [check.needs for check in self._checks if check.id in self.due]
+
+    @cached_property
+    def due(self) -> frozenset[str]:
+        """The ids of the checks of the run, but for those that will not be decided."""
+        return frozenset(check.id for check in self._checks if check.id not in self.exclusions)
 
     @cached_property
     def shares(self) -> Shares:
@@ -143,7 +160,8 @@ class Session:
         return Observations(catalogue.load().observations)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Return the orders that are still kept, and close all connections."""
+        self.give_back()
         self.client.close()
         if self._provider is not None:
             self._provider.close()

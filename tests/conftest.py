@@ -31,7 +31,8 @@ settings.load_profile("harness")
 def pytest_configure(config: pytest.Config) -> None:
     """Announce the markers of the suite's checks, which are imported here without its plugin."""
     config.addinivalue_line("markers", "alone: runs while no other check does")
-    config.addinivalue_line("markers", "pauses: begins first")
+    config.addinivalue_line("markers", "first: runs before the others")
+    config.addinivalue_line("markers", "last: runs after the others")
     config.addinivalue_line("markers", "lengthy: begins early, where several checks run at once")
 
 

@@ -218,6 +218,10 @@ class ReplayedSession(Session):
         # The record holds no secrets. What stands in for the key is none, and may coincide with anything.
         self.recorder.redactor = Redactor(secrets.token_hex(32))
 
+    def close(self) -> None:
+        self._kept.clear()  # what is returned after the last check is not on record
+        super().close()
+
     def client_of(self, endpoint: Endpoint, guard: Guard, observer: Observer) -> Client:
         return ReplayedClient(endpoint, guard, self.recorder, observer, self.record)
 

@@ -24,7 +24,7 @@ from conformance.transport.evidence import Allowed
 
 #: What shares a look is for one process. Once such orders were listed, no id that could be taken for one of them is
 #: cancelled or chosen in this process: that is for the last checks to meet.
-pytestmark = [pytest.mark.xdist_group("edges"), pytest.mark.alone("late")]
+pytestmark = [pytest.mark.xdist_group("edges"), pytest.mark.alone, pytest.mark.last]
 
 EDGES = (0, INT64.stop - 1, INT64.start)
 

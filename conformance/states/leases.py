@@ -19,8 +19,8 @@ from conformance.ending import ENDING
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup, teardown
 from conformance.transport.guard import Guard
 
-#: How the name of a ledger ends.
-LEDGER = ".held"
+#: How the name of a ledger ends, after this if it is of orders that are kept when their check ends.
+LEDGER, KEPT = ".held", ".kept"
 
 
 class Leases:
@@ -140,7 +140,9 @@ def return_left(provider: Provider, folder: Path, target: str) -> list[str]:
     """Return what processes that are no more held of `target`, by their ledgers in `folder`. What could not be returned
     is said as `Leases.give_back` says it."""
     left_behind = []
-    own = re.compile(rf"{re.escape(target)}\.[0-9]+{re.escape(LEDGER)}")  # not those of a target called TARGET.eu
+    own = re.compile(
+        rf"{re.escape(target)}\.[0-9]+({re.escape(KEPT)})?{re.escape(LEDGER)}"
+    )  # not those of a target called TARGET.eu
     for ledger in sorted(path for path in folder.iterdir() if own.fullmatch(path.name)):
         for state, ids in json.loads(ledger.read_text(encoding="ascii")).items():
             left_behind += _returned(provider, State(state), ids)

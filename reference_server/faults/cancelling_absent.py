@@ -190,6 +190,30 @@ def writes_back_all_orders_as_it_read_them(service: Service) -> None:
 
 
 @fault("CANCEL-6")
+def remembers_the_last_twenty_cancels(service: Service) -> None:
+    """Remembers twenty cancels, and makes the order of the oldest pending again at the next one."""
+    cancelled: list[Order] = []
+    remove, clear = service.store.remove, service.store.clear
+
+    def remember(order: Order) -> None:
+        cancelled.append(order)
+        if len(cancelled) > 20:
+            service.store.place_ids([cancelled.pop(0).id], Status.PENDING)
+
+    def forget(ids: Iterable[int]) -> None:
+        removed = set(ids)
+        cancelled[:] = [order for order in cancelled if order.id not in removed]
+        remove(removed)
+
+    def forget_all() -> None:
+        cancelled.clear()
+        clear()
+
+    amend.when(service, CANCELLED, remember)
+    service.store.remove, service.store.clear = forget, forget_all  # type: ignore[method-assign]
+
+
+@fault("CANCEL-6")
 def brings_cancelled_orders_back_with_a_listing(service: Service) -> None:
     """Makes a cancelled order pending again when the orders are listed."""
     cancelled: list[Order] = []

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import date, timedelta
 
 from .. import amend
 from ..api import JsonObject, Service
@@ -305,6 +306,6 @@ def moves_the_date_with_each_listing(service: Service) -> None:
     def fields_of(order: Order, fields: JsonObject) -> JsonObject:
         if amend.shipped(order):
             return fields
-        return {**fields, "shipDate": f"2026-05-{1 + next(readings) % 28:02}T10:00:00Z"}
+        return {**fields, "shipDate": f"{date(2026, 5, 1) + timedelta(days=next(readings))}T10:00:00Z"}
 
     amend.orders(service, fields_of)

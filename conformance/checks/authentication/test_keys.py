@@ -125,7 +125,8 @@ def test_cancelling_without_key(api: Api, orders: Orders) -> None:
 
 @requirement("AUTH-2", mode=Mode.FULL, empty_store=True, pending=1)
 @pytest.mark.xdist_group("empty store")
-@pytest.mark.alone("late")
+@pytest.mark.alone
+@pytest.mark.last
 def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met: bool) -> None:
     """Has the store emptied, lists and cancels an order that does not exist without an Authorization header: 401, as
     where there are orders. The check of LIST-7 may have seen that already."""

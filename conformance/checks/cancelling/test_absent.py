@@ -73,7 +73,8 @@ def test_absent_order_is_not_found_again(api: Api) -> None:
 
 @requirement("CANCEL-5", mode=Mode.FULL, empty_store=True, pending=1)
 @pytest.mark.xdist_group("empty store")
-@pytest.mark.alone("late")
+@pytest.mark.alone
+@pytest.mark.last
 def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, already_met: bool) -> None:
     """Has the store emptied, and cancels an order that does not exist: 404. The check of LIST-7 may have seen that
     already."""

@@ -70,7 +70,8 @@ def kin(found: Listing | None, order: int, others: Iterable[int], bond: Bond | N
 
 @requirement("CANCEL-8", mode=Mode.FULL, empty_store=True, pending=1, shipped=1)
 @pytest.mark.xdist_group("empty store")
-@pytest.mark.alone("late")
+@pytest.mark.alone
+@pytest.mark.last
 def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_met: bool) -> None:
     """Has the store emptied and two orders placed, the second of which has shipped, and cancels the first: the other is
     still refused. The check of LIST-7 may have seen that already."""

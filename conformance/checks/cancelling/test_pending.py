@@ -132,7 +132,8 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
 
 @requirement("CANCEL-1", mode=Mode.FULL, empty_store=True, pending=1)
 @pytest.mark.xdist_group("empty store")
-@pytest.mark.alone("late")
+@pytest.mark.alone
+@pytest.mark.last
 def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) -> None:
     """Has the store emptied and one order placed, which is the first and the last, and cancels it: 204. The check of
     LIST-7 may have seen that already."""

@@ -80,7 +80,8 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
 
 @requirement("CANCEL-3", mode=Mode.FULL, empty_store=True, shipped=1)
 @pytest.mark.xdist_group("empty store")
-@pytest.mark.alone("late")
+@pytest.mark.alone
+@pytest.mark.last
 def test_only_shipped_order_is_refused(api: Api, orders: Orders, already_met: bool) -> None:
     """Has the store emptied and one order placed, which has shipped and is the first and the last, and cancels it: 409.
     The check of LIST-7 may have seen that already."""

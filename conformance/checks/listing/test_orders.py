@@ -124,7 +124,8 @@ def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders)
 
 @requirement("LIST-3", mode=Mode.FULL, empty_store=True, pending=1, shipped=1)
 @pytest.mark.xdist_group("empty store")
-@pytest.mark.alone("late")
+@pytest.mark.alone
+@pytest.mark.last
 def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
     """Has the store emptied and one order placed, which is the first and the last: it is listed, and so is a shipped
     one when that is cancelled. The check of LIST-7 may have seen that already."""

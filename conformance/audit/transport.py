@@ -120,8 +120,8 @@ class ReplayedConnection(Connection):
     def conclude(self) -> Answer:
         return self.exchange(self._due)
 
-    def give_up(self) -> None:
-        self.receive()
+    def give_up(self) -> Answer:
+        return self.receive()
 
     def release(self) -> None:
         pass

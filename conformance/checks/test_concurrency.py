@@ -19,7 +19,7 @@ from conformance.checks.cancelling.steps import cancelled_once
 from conformance.checks.listing.steps import none_missing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed, Operation
+from conformance.transport.evidence import NOBODY, Allowed, Operation, Request
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import Connection, Wire
 
@@ -39,11 +39,20 @@ TRIES = 4
 
 
 def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
-    """Cancel each of `orders` on a connection of its own. Each has sent its request but for the last two bytes before a
-    barrier releases those, so that the requests become complete within microseconds of each other. A service that takes
-    no further connection while others wait for their end is sent whole requests together."""
+    """Cancel each of `orders` on a connection of its own, all released together. A service that takes no further
+    connection while others wait for the end of their requests is sent whole requests: listings tell, since some
+    services do what a request asks for whose end never comes."""
     asked = [api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in orders]
-    barrier = Barrier(len(orders), timeout=READY)
+    if wire.takes_several is None:
+        released_together(wire, [api.ask_list()] * len(asked))
+    return released_together(wire, asked) if wire.takes_several else api.send_all(asked, at_once=True)
+
+
+def released_together(wire: Wire, requests: Sequence[Request]) -> list[Answer]:
+    """The answers to requests each of which is sent on a connection of its own, but for its last two bytes, before a
+    barrier releases those: so they become complete within microseconds of each other. Where there is no connection for
+    one of them all are given up, and count as turned away."""
+    barrier = Barrier(len(requests), timeout=READY)
 
     def release(connection: Connection) -> Answer:
         barrier.wait()
@@ -52,14 +61,13 @@ def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
 
     with ExitStack() as stack:
         connections: list[Connection] = []
-        for request in asked:
+        for request in requests:
             connections.append(stack.enter_context(wire.connect()))
             connections[-1].prepare(request, last=True, within=OPENED)
-            if connections[-1].kept_waiting:
-                for connection in connections:
-                    connection.give_up()
-                return api.send_all(asked, at_once=True)
-        with ThreadPoolExecutor(len(orders)) as threads:
+            wire.takes_several = not connections[-1].kept_waiting
+            if not wire.takes_several:
+                return [connection.give_up() for connection in connections]
+        with ThreadPoolExecutor(len(requests)) as threads:
             try:
                 answers = list(threads.map(release, connections))
             except BaseException:
@@ -67,7 +75,7 @@ def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
                 raise
     for answer in answers:
         wire.keep(answer)
-    wire.pass_turns(len(asked))
+    wire.pass_turns(len(requests))
     return answers
 
 

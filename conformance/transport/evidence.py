@@ -140,7 +140,7 @@ class Trouble(StrEnum):
     TOO_LARGE = "too large"  # the answer passed a limit of the suite
     BROKEN = "broken"  # the connection ended or the framing failed: no complete HTTP response (HTTP-2)
     CLOSED = "closed"  # the service closed an idle connection just as it was to be used again: its good right
-    UNSENT = "unsent"  # the end of the request was not sent, so that nobody can have received it
+    UNSENT = "unsent"  # the end of the request was not sent, so that nobody should have done what it asks for
     DROPPED = "dropped"  # the connection ended before any answer, while there were others: no limit is shown
     WAITING = "waiting"  # no further connection while others wait for the end of their requests
     UNSPOKEN = "unspoken"  # the service does not speak HTTP/1.1, as raw connections do

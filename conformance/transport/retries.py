@@ -45,7 +45,7 @@ def pause(answer: Answer) -> float | None:
 def turned_away(answer: Answer) -> bool:
     """Whether the request may have been one too many at once, or too soon: no limits are shown (section 8)."""
     exchange = answer.exchange
-    refused = exchange.crowded and exchange.trouble == Trouble.UNREACHABLE
+    refused = exchange.crowded and exchange.trouble in (Trouble.UNREACHABLE, Trouble.UNSENT, Trouble.WAITING)
     return refused or too_many(exchange) or pause(answer) is not None
 
 

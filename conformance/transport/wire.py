@@ -100,6 +100,8 @@ class Wire:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        # Whether the service takes several connections while it waits for the ends of requests; None until that shows.
+        self.takes_several: bool | None = None
 
     def connect(self) -> Connection:
         """A new connection; use it in a `with` block."""
@@ -249,11 +251,11 @@ class Connection:
         """Whether there was no connection in time for the prepared request."""
         return self._answer.exchange.trouble == Trouble.WAITING
 
-    def give_up(self) -> None:
+    def give_up(self) -> Answer:
         """Close the connection without the end of the prepared request, which goes on record so."""
         self._answer.exchange.trouble = self._answer.exchange.trouble or Trouble.UNSENT
         self._answer.exchange.detail = self._answer.exchange.detail or "its end was not sent"
-        self.receive()
+        return self.receive()
 
     def release(self) -> None:
         """Send the rest of the prepared request."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import http.server
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from built import LIST, answered, cancel, session
+from commands import command
 from raw_service import Conversation, answer, head, serving
 
 from conformance.checks import test_concurrency
@@ -18,7 +22,11 @@ from conformance.checks.test_concurrency import AT_ONCE, cancel_at_once
 from conformance.checks.test_protocol import whole
 from conformance.transport import wire
 from conformance.transport.evidence import Trouble
+from conformance.transport.retries import turned_away
 from conformance.verify import Failed, Inconclusive
+from reference_server.api import Service
+from reference_server.running import Running, build
+from reference_server.server import answer_at_once
 
 OK = answer("200 OK", b"[]")
 
@@ -70,25 +78,78 @@ NOT_FOUND = answer("404 Not Found", b'{"status": 404, "code": "NOT_FOUND", "mess
 ABSENT = 2**60 + 12345
 
 
-def test_who_takes_no_further_connection_is_sent_whole_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connections that were made are given up, with nothing on them that anybody could have received."""
+def has_wait(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Have there be no connection for the one with this number."""
     connect = wire.Connection._connect
     made: list[wire.Connection] = []
 
-    def third_waits(connection: wire.Connection, deadline: float) -> Any:
+    def waits(connection: wire.Connection, deadline: float) -> Any:
         made.append(connection)
-        if len(made) == 3:
+        if len(made) == number:
             raise TimeoutError
         return connect(connection, deadline)
 
-    monkeypatch.setattr(wire.Connection, "_connect", third_waits)
+    monkeypatch.setattr(wire.Connection, "_connect", waits)
+
+
+GIVEN_UP = [Trouble.UNSENT, Trouble.UNSENT, Trouble.WAITING]
+
+
+def test_who_takes_no_further_connection_is_sent_whole_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listings show it, so that no cancel is left without its end."""
+    has_wait(monkeypatch, 3)
     with serving(NOT_FOUND) as service, session(service.base_url) as opened:
         opened.guard.saw_listing([])
         found = cancel_at_once(opened.api("harness"), opened.wire, [ABSENT] * AT_ONCE)
         assert [one.status for one in found] == [404] * AT_ONCE
-        troubles = [exchange.trouble for exchange in opened.recorder.exchanges]
-        assert troubles == [Trouble.UNSENT, Trouble.UNSENT, Trouble.WAITING, *[None] * AT_ONCE]
+        kept = [(exchange.method, exchange.trouble) for exchange in opened.recorder.exchanges]
+        assert kept == [*(("GET", trouble) for trouble in GIVEN_UP), *[("DELETE", None)] * AT_ONCE]
         assert len(service.requests) == AT_ONCE
+
+
+def test_orders_of_cancels_that_were_given_up_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    has_wait(monkeypatch, AT_ONCE + 3)
+    with serving(NOT_FOUND) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        api = opened.api("harness")
+        found = cancel_at_once(api, opened.wire, [ABSENT] * AT_ONCE)
+        assert [one.exchange.trouble for one in found] == GIVEN_UP
+        assert all(map(turned_away, found))
+        assert len(service.requests) == AT_ONCE, "the listings"
+        again = cancel_at_once(api, opened.wire, [ABSENT] * AT_ONCE)
+        assert [one.status for one in again] == [404] * AT_ONCE
+
+
+class OneAtATime(http.server.HTTPServer):
+    """Python's own server, which takes one connection and lets one wait. It does what a request asks for whose end
+    never comes."""
+
+    request_queue_size = 1
+
+    def __init__(self, service: Service) -> None:
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                fields = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
+                received = f"{self.requestline}\r\n{fields}\r\n".encode("latin-1")
+                self.wfile.write(answer_at_once(service, received))
+
+            do_GET = do_DELETE = do_OPTIONS = do_HEAD = answer  # noqa: N815 - so are they called
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+def test_a_server_that_takes_one_connection_at_a_time_is_left_alone(tmp_path: Path) -> None:
+    service = build(b"sk-of-one-at-a-time")
+    with Running(service, states_port=0) as control, OneAtATime(service) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        where = ("--base-url", f"http://127.0.0.1:{server.server_port}/v1", "--states-url", str(control.states_url))
+        words = ("--api-key-env", "KEY", "--only", "CANCEL-1,CANCEL-3,CANCEL-6,CANCEL-7", "--budget", "quick")
+        done = command(tmp_path, "run", *where, *words, KEY="sk-of-one-at-a-time")
+        server.shutdown()
+    assert done.status == 0, done.said
 
 
 def test_an_interruption_while_requests_are_set_off_is_not_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,13 +74,15 @@ def _pointless(session: Session) -> str | None:
         answer = api.list()
     if answer.exchange.trouble == Trouble.UNREACHABLE:
         detail = answer.exchange.detail
-        return f"{target.base_url} cannot be reached: {detail}. Check base_url, network, proxy and certificates."
+        hint = "Check base_url, network, proxy and certificates (--ca-bundle names an authority of your own)."
+        return f"{target.base_url} cannot be reached: {detail}. {hint}"
     if answer.exchange.trouble == Trouble.TIMEOUT:
         return f"{target.base_url} does not answer: {answer.exchange.detail}. Raise --timeout if it is merely slow."
     if answer.status == 401 and not _takes_key_otherwise(session):
         return (
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
-            f"in {target.key_file or f'${target.key_variable}'}). Check that the key belongs to this deployment."
+            f"in {target.key_file or f'${target.key_variable}'}). Check that the key belongs to this deployment, and "
+            "that nothing in front of the service takes the Authorization header away, as Apache does from CGI."
         )
     if answer.exchange.trouble == Trouble.BROKEN and (said := foreign(session)) is not None:
         return said

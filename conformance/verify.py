@@ -82,7 +82,8 @@ def settled(answer: Answer) -> Answer:
     if exchange.trouble == Trouble.DROPPED:
         raise Inconclusive(f"{exchange.line} got no answer among other requests: {exchange.detail}; {FEWER}")
     if answer.status is None:
-        raise Inconclusive(f"{exchange.line} got no answer: {exchange.detail}")
+        advice = f"; {FEWER}" if exchange.crowded and exchange.trouble == Trouble.TIMEOUT else ""
+        raise Inconclusive(f"{exchange.line} got no answer: {exchange.detail}{advice}")
     if answer.status in GATEWAY:
         advice = f"; {FEWER}" if answer.status == 503 else ""
         raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way{advice}", "HTTP-1")

@@ -235,7 +235,8 @@ def _shown(exchange: Exchange | None, telling: bool, variable: str) -> Shown | N
     if exchange.status is None:
         response = [exchange.received]
     else:
-        response = [f"{exchange.http_version} {exchange.received}".strip(), *_fields(exchange.headers)]
+        line = f"{exchange.http_version} {exchange.status} {exchange.reason}".strip()
+        response = [line, *_fields(exchange.headers)]
     if exchange.body:
         response += ["", visible(pretty(exchange.body[:_BODY]), keep="\n")]
     note = f"{plural(exchange.body_size, 'byte')} of body"

@@ -203,10 +203,11 @@ class Exchange:
 
     @property
     def received(self) -> str:
-        """The answer in a few words: "204 No Content", or what went wrong instead."""
+        """The answer in a few words: "204 No Content", with where a redirect leads, or what went wrong instead."""
         if self.status is None:
             return f"no answer ({self.detail or self.trouble})"
-        return f"{self.status} {self.reason}".strip()
+        leads = [value for name, value in self.headers if name.lower() == "location" and 300 <= self.status < 400]
+        return f"{self.status} {self.reason}".strip() + "".join(f" to {value[:100]}" for value in leads[:1])
 
     @property
     def raw_body(self) -> bytes:

@@ -202,6 +202,8 @@ def test_an_exchange_is_recorded() -> None:
     kept.answer(exchange, (("Server", "x"),), b"")
     kept.end(exchange)
     assert exchange.received == "204 No Content"
+    exchange.status, exchange.reason, exchange.headers = 301, "Moved Permanently", [("location", "/store/orders/")]
+    assert exchange.received == "301 Moved Permanently to /store/orders/"
     assert exchange.line == "DELETE http://h/v1/store/orders/12%61 with the key"
     assert exchange.seconds >= 0
 

@@ -115,6 +115,15 @@ def test_a_listing_teaches_the_guard() -> None:
             opened.client.send(cancel("5x"))
 
 
+def test_a_page_for_those_without_the_key_is_no_listing() -> None:
+    with serving(answer("200 OK", b"healthy")) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        opened.client.send(Request("GET", "/store/orders", NOBODY))
+        assert opened.guard.permits("6")
+        opened.client.send(LIST)
+        assert not opened.guard.permits("6")
+
+
 def test_a_listing_asked_for_with_a_query_tells_ids_and_nothing_else() -> None:
     """Where fields can be chosen, orders without ids are those that the plain listing shows with theirs."""
     chosen = replace(LIST, query="fields=none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from conformance import verify
 from conformance.api import Api, Orders
@@ -108,22 +109,26 @@ def shown_ids(answer: Answer) -> frozenset[int]:
 def test_no_disguise_cancels_without_key(api: Api) -> None:
     """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
     header fields or parameters or looks harmless: nothing that only a cancel with the key is answered, such as 404.
-    What is answered to any parameter, which cancelling has none of, is no such thing."""
+    What is answered to any parameter, which cancelling has none of, or to any path is no such thing."""
     plain = replace(api.ask_cancel(api.absent()[0], NOBODY), allowed=Allowed.OPEN)
     asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
-    for answer in filter(served, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
+    goes_wrong = partial(served, api)
+    for answer in filter(goes_wrong, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
         open_to_all = bool(answer.request.query) and not answer.succeeded
         if open_to_all and api.send(replace(plain, query="example=1")).status == answer.status:
             continue
-        told = simplest(api, answer, served)
+        told = simplest(api, answer, goes_wrong)
         received = f"{verify.describe(told)}, {disguise(told)}"
         raise verify.Failed("no answer but a refusal (401), since the key is missing", received, told)
 
 
-def served(answer: Answer) -> bool:
-    """Whether a cancel without the key was answered as only one with it is. Raises like `verify.settled`."""
-    verify.settled(answer)
-    return answer.succeeded or answer.status in STATUSES[Operation.CANCEL] - {401}
+def served(api: Api, answer: Answer) -> bool:
+    """Whether a cancel without the key was answered as only one with it is. A success is not, if it is the answer to a
+    path of nothing, too: something in front of the service gives it. Raises like `verify.settled`."""
+    if verify.settled(answer).succeeded:
+        nowhere = replace(answer.request, method="GET", path=f"{answer.request.path}/nowhere")
+        return api.send(nowhere).status != answer.status
+    return answer.status in STATUSES[Operation.CANCEL] - {401}
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=2)

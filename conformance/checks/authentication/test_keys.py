@@ -226,6 +226,6 @@ def key_elsewhere_refused(api: Api, order: int, key: str, target: Target, *, few
     step = 5 if few else 1
     answers = cancel_each(api, [order], credentials.misplaced(key, proxied=target.proxy is not None)[::step])
     verify.refused(answers, since="there is no bearer token in Authorization")
-    battery = [*credentials.in_query(key), *credentials.malformed(key), *credentials.in_form(key)]
+    battery = [*credentials.in_query(key, fitting=True), *credentials.malformed(key), *credentials.in_form(key)]
     answers = cancel_each(api, [order], battery[::step])
     verify.refused(answers, since="there is no well-formed bearer token in Authorization")

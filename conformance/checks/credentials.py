@@ -111,6 +111,11 @@ NEAR_MISSES = (
         lambda key: hashlib.sha256(key.encode()).hexdigest(),
         '$(printf %s "$KEY" | sha256sum | cut -c 1-64)',
     ),
+    NearMiss(
+        "the MD5 of the key",
+        lambda key: hashlib.md5(key.encode(), usedforsecurity=False).hexdigest(),
+        '$(printf %s "$KEY" | md5sum | cut -c 1-32)',
+    ),
 )
 #: Words that are nobody's key and that a careless service lets pass.
 STRANGERS = (

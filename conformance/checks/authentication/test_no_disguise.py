@@ -78,8 +78,9 @@ def shows_nobody(api: Api, wire: Wire, target: Target) -> None:
         disguises.append(replace(plain, method="OPTIONS"))
     api.list(query=VOUCHING_QUERY)
     answers = api.send_all(disguises)
-    with wire.connect() as connection:  # clients tidy these up
-        answers += [connection.exchange(replace(plain, path=path, beside=True)) for path in untidy_targets(target)]
+    for path in untidy_targets(target):  # which clients tidy up
+        with wire.connect() as connection:
+            answers.append(connection.exchange(replace(plain, path=path, beside=True)))
     for answer in answers:
         if known_ids(known, answer):
             told = simplest(api, answer, lambda each: bool(known_ids(known, each)))
@@ -126,10 +127,10 @@ def known_ids(known: Listing, answer: Answer) -> frozenset[int]:
     """The ids of orders of the listing that an answer shows. Beside the base URL another service may have others of the
     same ids: there they have to be the same throughout."""
     ids = known.ids & shown_ids(answer)
-    found = answer.listing
-    if not answer.request.beside or found is None:
+    if not answer.request.beside:
         return ids
-    pairs = {order: (known.by_id[order], found.by_id[order]) for order in ids}
+    others = answer.listing.by_id if answer.listing is not None else {}
+    pairs = {order: (known.by_id[order], others.get(order, {})) for order in ids}
     return frozenset(order for order, (one, other) in pairs.items() if one.keys() <= other.keys() and alike(one, other))
 
 

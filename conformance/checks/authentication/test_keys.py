@@ -53,6 +53,8 @@ def accepted_beside_cookies(api: Api, request: Request, otherwise: int) -> None:
     answer = api.send(replace(request, headers=(("Cookie", "theme=dark; sessionid=0"),), allowed=Allowed.OPEN))
     if verify.settled(answer).status in (401, 403):
         verify.step(api.send(request), otherwise, "AUTH-1")
+        if answer.repeat().status == otherwise:
+            raise verify.Inconclusive(f"{answer.exchange.line} was refused, and not when asked again", "HTTP-1")
         raise verify.Failed("the valid key accepted, whatever cookies there are", verify.describe(answer), answer)
 
 

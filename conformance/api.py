@@ -23,8 +23,9 @@ from conformance.verify import listing as readable
 
 #: What clients of JSON interfaces accept.
 NAMES_JSON = (("Accept", "application/json"),)
-#: What browsers accept: JSON, too. All bodies are JSON (section 1), whoever asks.
+#: How browsers ask. They accept JSON, too: all bodies are JSON (section 1), whoever asks.
 BROWSER = (
+    ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
     ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
     ("Accept-Language", "de-DE,de;q=0.9,en;q=0.8"),
 )

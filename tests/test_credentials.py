@@ -67,6 +67,20 @@ def test_invalid_keys_are_not_the_key(key: str) -> None:
     assert not any(credential.valid for credential in invalid(key))
 
 
+@pytest.mark.parametrize("length", [32, 200, 800, 1500])
+def test_the_queries_of_a_long_key_are_several(length: int) -> None:
+    queries = [credential.query for credential in credentials.in_query("k" * length, fitting=True)]
+    named = {field.partition("=")[0] for query in queries for field in query.split("&")}
+    assert named == {*credentials.PARAMETERS, *credentials.RARE_PARAMETERS}
+    assert all(len(query) <= credentials.LONGEST_QUERY for query in queries)
+
+
+def test_a_query_that_is_too_long_is_no_fitting_one() -> None:
+    key = "k" * credentials.LONGEST_QUERY
+    assert credentials.in_query(key)
+    assert not credentials.in_query(key, fitting=True)
+
+
 @pytest.mark.parametrize("key", ODD)
 def test_odd_keys_have_near_misses_too(key: str) -> None:
     """Keys without letters, of one letter, palindromes: fewer near misses, and none of them the key."""

@@ -111,6 +111,11 @@ NEAR_MISSES = (
         lambda key: hashlib.sha256(key.encode()).hexdigest(),
         '$(printf %s "$KEY" | sha256sum | cut -c 1-64)',
     ),
+    NearMiss(
+        "the MD5 of the key",
+        lambda key: hashlib.md5(key.encode(), usedforsecurity=False).hexdigest(),
+        '$(printf %s "$KEY" | md5sum | cut -c 1-32)',
+    ),
 )
 #: Words that are nobody's key and that a careless service lets pass.
 STRANGERS = (
@@ -274,22 +279,29 @@ RARE_PARAMETERS = (
     "access-token", "sig",
 )  # fmt: skip
 
-#: About as many characters of values as go into one query: a longer one is refused for its length.
-LONGEST_QUERY = 6000
+#: Characters of a query up to which servers take it: IIS answers 404 to one of more than 2,048.
+LONGEST_QUERY = 1600
 
 
-def in_query(key: str) -> list[Credential]:
-    """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400."""
+def in_query(key: str, *, fitting: bool = False) -> list[Credential]:
+    """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400. The less common
+    ones go together in as few queries as hold them; with `fitting` there is none that may be refused for its length."""
     quoted = quote(key, safe="")
     plain = quoted == key
-    fitting = RARE_PARAMETERS[: max(1, LONGEST_QUERY // len(quoted))]
-    several = "&".join(f"{name}={quoted}" for name in fitting)
+    heaps: list[str] = []
+    for field in (f"{name}={quoted}" for name in RARE_PARAMETERS):
+        if heaps and len(heaps[-1]) + len(field) < LONGEST_QUERY:
+            heaps[-1] += f"&{field}"
+        else:
+            heaps.append(field)
+    queries = {f"the key in the query parameter {name}": f"{name}={quoted}" for name in PARAMETERS}
+    for heap in heaps:
+        since = f", from {heap.partition('=')[0]} on" if heap != heaps[0] else ""
+        queries[f"the key in query parameters of several names{since}"] = heap
     return [
-        *(
-            Credential(f"the key in the query parameter {name}", query=f"{name}={quoted}", plain=plain)
-            for name in PARAMETERS
-        ),
-        Credential("the key in query parameters of several names", query=several, plain=plain),
+        Credential(label, query=query, plain=plain)
+        for label, query in queries.items()
+        if not fitting or len(query) <= LONGEST_QUERY
     ]
 
 

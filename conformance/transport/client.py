@@ -108,6 +108,8 @@ class Client:
             answer.lacking = tuple(sorted(answer.listing.left_out(self.guard.untouched)))
         if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
             seen = answer.text.sightings
+            # Without the key a page, or a word for those who look whether all is well, is no listing in another form.
+            plain = plain and (answer.listing is not None or answer.request.credential.valid)
             self.guard.remember(seen.ids, nameless=plain and seen.nameless, countless=plain and seen.countless)
         self._observer(answer)
         self.recorder.keep(answer.exchange)

@@ -23,6 +23,8 @@ def curl(exchange: Exchange, key: str) -> str:
     """A command line that repeats `exchange`. The shell finds the key where `key` says: in the variable of that name,
     or in what a command prints, `$(cat PATH)`."""
     words = ["curl -sS -i"]
+    if "/./" in exchange.url:
+        words.append("--path-as-is")
     if exchange.method != "GET":
         words.append(f"-X {exchange.method}")
     if exchange.shell_user:

@@ -158,11 +158,14 @@ class Endpoint:
     def path(self, request: Request) -> str:
         """The request target: base path, path and query."""
         query = request.full_query
-        return f"{self.base_path}{request.path}{'?' if query else ''}{query}"
+        base = "" if request.beside else self.base_path
+        return f"{base}{request.path}{'?' if query else ''}{query}"
 
     def url(self, request: Request) -> str:
         """The absolute URL of `request`."""
-        return f"{self.scheme}://{self.authority}{self.path(request)}"
+        target = self.path(request)
+        absolute = request.beside and not target.startswith("/")
+        return target if absolute else f"{self.scheme}://{self.authority}{target}"
 
     def headers(self, request: Request, *, connection: str) -> Headers:
         """The header fields of `request` in the order in which they are sent."""

@@ -14,6 +14,7 @@ from . import (  # noqa: F401 - each registers its faults
     cancelling_shipped,
     connections,
     credentials,
+    disguises,
     errors,
     identifiers,
     listing,

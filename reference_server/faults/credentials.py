@@ -78,6 +78,17 @@ def goes_by_cookies_first_to_cancel(service: Service) -> None:
     amend.credentials(service, judge)
 
 
+@fault("AUTH-1")
+def asks_for_a_csrf_token_beside_cookies(service: Service) -> None:
+    """Answers 403 to a cancel with the valid key and a cookie, since no token against forged requests comes with it."""
+
+    def answer(request: Request) -> Response | None:
+        forged = amend.is_cancel(request) and "cookie" in request.headers
+        return Response(403, b"CSRF token missing", {"Content-Type": "text/plain"}) if forged else None
+
+    amend.instead(service, answer)
+
+
 # --- AUTH-2: no header, no answer ---
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from hashlib import sha256
+from hashlib import md5, sha256
 
 from .. import amend
 from ..api import Service
@@ -175,6 +175,13 @@ def compares_the_prefix_in_any_case(service: Service) -> None:
 def takes_the_hash_for_the_key(service: Service) -> None:
     """Compares a token with the SHA-256 of the key that it stores, hashed or as it is: what leaks is as good."""
     amend.accept_keys(service, lambda given, key: given == sha256(key).hexdigest().encode())
+
+
+@fault("AUTH-3")
+def takes_the_md5_for_the_key(service: Service) -> None:
+    """Takes the MD5 of the key, as it is stored, for the key."""
+    stored = md5(service.key, usedforsecurity=False).hexdigest().encode()
+    amend.accept_keys(service, lambda given, key: given == stored)
 
 
 @fault("AUTH-3")

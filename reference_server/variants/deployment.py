@@ -84,6 +84,40 @@ def limits_the_length_of_requests(service: Service) -> None:
 
 
 @variant()
+def refuses_long_queries_with_404(service: Service) -> None:
+    """Has IIS in front, which answers 404 (404.15) with a page to a query of more than 2,048 characters."""
+    page = b"<h1>404.15 - Query String Too Long</h1>"
+    amend.before(
+        service,
+        lambda request: Response(404, page, {"Content-Type": "text/html"}) if len(request.query) > 2048 else None,
+    )
+
+
+@variant()
+def has_examples_beside_it(service: Service) -> None:
+    """Has another service beside it, without a version and as v2, that shows anyone made-up orders of the same ids."""
+
+    def answer(request: Request) -> Response | None:
+        if request.path not in (ORDERS, f"/v2{ORDERS}"):
+            return None
+        return service.json(200, [{**service.order_fields(order), "quantity": 0} for order in service.store.all()])
+
+    amend.before(service, answer)
+
+
+@variant()
+def answers_health_checks_in_front(service: Service) -> None:
+    """Has a server in front that answers 200 and a word to any request of those who look whether all is well."""
+
+    def answer(request: Request) -> Response | None:
+        agent = request.headers.get("user-agent", "")
+        looks = any(name in agent for name in ("ELB-HealthChecker", "kube-probe", "GoogleHC"))
+        return Response(200, b"healthy\n", {"Content-Type": "text/plain"}) if looks else None
+
+    amend.before(service, answer)
+
+
+@variant()
 def refuses_fields_with_an_underscore(service: Service) -> None:
     """Answers 400 to a request with an underscore in the name of a header field, as some servers before programs do."""
     amend.before(service, lambda request: Response(400) if any("_" in n for n in request.headers) else None)

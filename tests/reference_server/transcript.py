@@ -6,7 +6,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from hashlib import sha256
+from hashlib import md5, sha256
 
 from reference_server.api import Service
 from reference_server.messages import Request
@@ -108,6 +108,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         f"x:{KEY}",
         f"0{KEY}",
         sha256(KEY.encode()).hexdigest(),
+        md5(KEY.encode(), usedforsecurity=False).hexdigest(),
         "YOUR_API_KEY",
         "eyJh.eyJz.c2ln",
         "None",
@@ -222,6 +223,13 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     # Strangers in disguise, the id 0, and queries of cancels.
     yield say("GET", LIST.replace("orders", "%6Frders"), None)
     yield say("GET", LIST.replace("/orders", "%2Forders"), None)
+    for other in ("/V1/store/orders", "/%761/store/orders", "/v1/./store/orders", "/v1/store\\orders", "/store/orders"):
+        yield say("GET", other, None)
+    yield say("GET", "/v2/store/orders", None)
+    yield say("OPTIONS", LIST, None)
+    yield say("GET", LIST, None, x_original_url="/")
+    yield say("GET", LIST, None, x_forwarded_host="localhost")
+    yield say("GET", LIST, None, user_agent="Mozilla/5.0")
     yield cancel(999, None, x_http_method_override="GET")
     yield from [cancel(f"999{odd}", None) for odd in ("/", ";x")]
     yield say("GET", LIST, None, if_none_match="*")

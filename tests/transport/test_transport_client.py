@@ -27,7 +27,7 @@ from conformance.states.provider import State, setup
 from conformance.target import Mode, RateLimit, States
 from conformance.transport import client, concurrency, endpoint
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
-from conformance.transport.evidence import NOBODY, Credential, Request, Trouble
+from conformance.transport.evidence import NOBODY, Credential, Operation, Request, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.retries import retry_after, turned_away
 from conformance.transport.wire import Wire
@@ -68,6 +68,29 @@ def test_paths_are_sent_as_they_are(segment: str) -> None:
         opened.guard.saw_listing([])
         opened.client.send(cancel(segment))
         assert service.requests[0].startswith(f"DELETE /v1/store/orders/{segment} HTTP/1.1\r\n".encode())
+
+
+def test_a_request_target_beside_the_base_url_is_sent_as_it_is() -> None:
+    with serving(answer("200 OK", b"[]")) as service, session(service.base_url) as opened:
+        absolute = f"{service.base_url}/store/orders"
+        paths = ["/V1/store/orders", "/%761/store/orders", "/store/orders"]
+        asked = [Request("GET", path, beside=True) for path in (*paths, "/v1/./store/orders", absolute)]
+        for request in asked:
+            assert request.operation is Operation.OTHER
+        opened.client.send_all(asked[:3])
+        for request in asked[3:]:
+            with opened.wire.connect() as connection:
+                connection.exchange(request)
+        lines = [sent.partition(b" HTTP")[0].decode() for sent in service.requests]
+        assert sorted(lines[:3]) == sorted(f"GET {path}" for path in paths)
+        assert lines[3:] == ["GET /v1/./store/orders", f"GET {absolute}"]
+        assert opened.recorder.exchanges[-1].url == absolute
+
+
+@pytest.mark.parametrize(("method", "who"), [("DELETE", NOBODY), ("OPTIONS", NOBODY), ("GET", LIST.credential)])
+def test_beside_the_base_url_nothing_is_changed_and_no_key_shown(method: str, who: Credential) -> None:
+    with pytest.raises(ValueError, match="beside the base URL"):
+        Request(method, "/v2/store/orders", who, beside=True)
 
 
 def test_every_request_has_a_connection_of_its_own() -> None:
@@ -113,6 +136,15 @@ def test_a_listing_teaches_the_guard() -> None:
         assert opened.guard.lists_seen == 1
         with pytest.raises(Refused, match="could be taken for order 5"):
             opened.client.send(cancel("5x"))
+
+
+def test_a_page_for_those_without_the_key_is_no_listing() -> None:
+    with serving(answer("200 OK", b"healthy")) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        opened.client.send(Request("GET", "/store/orders", NOBODY))
+        assert opened.guard.permits("6")
+        opened.client.send(LIST)
+        assert not opened.guard.permits("6")
 
 
 def test_a_listing_asked_for_with_a_query_tells_ids_and_nothing_else() -> None:

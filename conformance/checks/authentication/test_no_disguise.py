@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from urllib.parse import urlsplit
 
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import NotJson, integer
-from conformance.target import Mode
+from conformance.contract.listing import Listing, alike
+from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Operation
+from conformance.transport.wire import Wire
 
 #: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section
 #: 6.2.2.2): where the key is asked for by one spelling and orders are looked up by another, they are anybody's.
@@ -33,6 +37,9 @@ HARMLESS_FIELDS = (
     ("User-Agent", "ELB-HealthChecker/2.0"), ("Origin", "http://localhost"), ("Referer", "http://localhost/"),
     ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
 )  # fmt: skip
+#: What tells a service in place of the request line where a request goes. Some go by it, and refuse it otherwise than
+#: for want of a key, so only the listing is asked for with it.
+MISLEADING_FIELDS = (("X-Original-URL", "/"), ("X-Rewrite-URL", "/"), ("X-Forwarded-Host", "localhost"))
 #: What vouches for clients in a query, and paths that are open to all as a rule, wherever in a URL they are looked for.
 VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true&from=/health&next=/login&style=.css"
 #: How the names of files end that may be had by anyone as a rule, or that tell a router what to answer with; and what
@@ -41,37 +48,61 @@ ENDINGS = (".json", ".css", "%20", ".")
 
 
 @requirement("AUTH-2")
-def test_no_disguise_lists_without_key(api: Api) -> None:
-    """Asks for the listing without an Authorization header under other spellings of its path, as somebody who is
-    vouched for by further header fields or parameters or looks harmless, and with a query that was just answered with
-    the key; and for one of its orders: whatever is answered is no order of the listing."""
-    shows_nobody(api)
+def test_no_disguise_lists_without_key(api: Api, wire: Wire, target: Target) -> None:
+    """Asks for the listing without an Authorization header under other spellings of its path and of the base URL,
+    without the version or under the next one, with OPTIONS, as somebody who is vouched for by further header fields or
+    parameters or looks harmless, and with a query that was just answered with the key; and for one of its orders:
+    whatever is answered is no order of the listing."""
+    shows_nobody(api, wire, target)
 
 
 @requirement("AUTH-2", pending=2)
-def test_no_disguise_lists_orders_without_key(api: Api, orders: Orders) -> None:
+def test_no_disguise_lists_orders_without_key(api: Api, orders: Orders, wire: Wire, target: Target) -> None:
     """The same while orders of the suite are in the listing, which may have been empty."""
     orders.take(pending=2)
-    shows_nobody(api)
+    shows_nobody(api, wire, target)
 
 
-def shows_nobody(api: Api) -> None:
+def shows_nobody(api: Api, wire: Wire, target: Target) -> None:
     """Ask for the listing in every disguise, and demand that no order is shown."""
-    known = api.listing().ids
+    known = api.listing()
     plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
     paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "//store/orders"]
     paths += [f"/store/orders{ending}" for ending in ENDINGS]
-    paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
+    paths += [f"/store/orders/{one}" for one in sorted(known.ids)[:1]]
     disguises = [replace(plain, path=path) for path in paths]
-    disguises += [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
+    disguises += [replace(plain, path=path, beside=True) for path in other_addresses(target)]
+    disguises += [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, MISLEADING_FIELDS)]
     disguises.append(replace(plain, query=VOUCHING_QUERY))
+    if target.mode is not Mode.OBSERVE:
+        disguises.append(replace(plain, method="OPTIONS"))
     api.list(query=VOUCHING_QUERY)
-    for answer in api.send_all(disguises):
-        if known & shown_ids(answer):
-            told = simplest(api, answer, lambda each: bool(known & shown_ids(each)))
-            count = len(known & shown_ids(told))
+    answers = api.send_all(disguises)
+    for path in untidy_targets(target):  # which clients tidy up
+        with wire.connect() as connection:
+            answers.append(connection.exchange(replace(plain, path=path, beside=True)))
+    for answer in answers:
+        if known_ids(known, answer):
+            told = simplest(api, answer, lambda each: bool(known_ids(known, each)))
+            count = len(known_ids(known, told))
             received = f"{told.exchange.received} with {count} of the orders, {disguise(told)}"
             raise verify.Failed("no order shown, since the key is missing", received, told)
+
+
+def other_addresses(target: Target) -> list[str]:
+    """Where the listing may be found besides its own address: the base URL in capitals and percent-encoded, without
+    the version and with the next one."""
+    base = urlsplit(target.base_url).path
+    before, _, version = base.rpartition("/")
+    encoded = "".join(f"%{ord(char):02X}" for char in version[:1]) + version[1:]
+    return [f"{base}/store/orders" for base in (base.upper(), f"{before}/{encoded}", before, f"{before}/v2")]
+
+
+def untidy_targets(target: Target) -> list[str]:
+    """The address of the listing with a segment that stands for nothing (RFC 3986 section 6.2.2.3), with the slash that
+    browsers take for one, and in the absolute form (RFC 9112 section 3.2.2)."""
+    base = urlsplit(target.base_url).path
+    return [f"{base}/./store/orders", f"{base}/store\\orders", f"{target.base_url}/store/orders"]
 
 
 def simplest(api: Api, answer: Answer, goes_wrong: Callable[[Answer], bool]) -> Answer:
@@ -92,6 +123,17 @@ def disguise(answer: Answer) -> str:
     return f"with {fields}" if fields else f"to {request.method} {request.path}{query}"
 
 
+def known_ids(known: Listing, answer: Answer) -> frozenset[int]:
+    """The ids of orders of the listing that an answer shows. Beside the base URL another service may have others of the
+    same ids: there they have to be the same throughout."""
+    ids = known.ids & shown_ids(answer)
+    if not answer.request.beside:
+        return ids
+    others = answer.listing.by_id if answer.listing is not None else {}
+    pairs = {order: (known.by_id[order], others.get(order, {})) for order in ids}
+    return frozenset(order for order, (one, other) in pairs.items() if one.keys() <= other.keys() and alike(one, other))
+
+
 def shown_ids(answer: Answer) -> frozenset[int]:
     """The ids of the orders in an answer: a listing, or an object."""
     if answer.listing is not None:
@@ -108,29 +150,35 @@ def shown_ids(answer: Answer) -> frozenset[int]:
 def test_no_disguise_cancels_without_key(api: Api) -> None:
     """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
     header fields or parameters or looks harmless: nothing that only a cancel with the key is answered, such as 404.
-    What is answered to any parameter, which cancelling has none of, is no such thing."""
+    What is answered to any parameter, which cancelling has none of, or at any path is no such thing."""
     plain = replace(api.ask_cancel(api.absent()[0], NOBODY), allowed=Allowed.OPEN)
     asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
-    for answer in filter(served, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
+    goes_wrong = partial(served, api)
+    for answer in filter(goes_wrong, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
         open_to_all = bool(answer.request.query) and not answer.succeeded
         if open_to_all and api.send(replace(plain, query="example=1")).status == answer.status:
             continue
-        told = simplest(api, answer, served)
+        told = simplest(api, answer, goes_wrong)
         received = f"{verify.describe(told)}, {disguise(told)}"
         raise verify.Failed("no answer but a refusal (401), since the key is missing", received, told)
 
 
-def served(answer: Answer) -> bool:
-    """Whether a cancel without the key was answered as only one with it is. Raises like `verify.settled`."""
-    verify.settled(answer)
-    return answer.succeeded or answer.status in STATUSES[Operation.CANCEL] - {401}
+def served(api: Api, answer: Answer) -> bool:
+    """Whether a cancel without the key was answered as only one with it is. A success is not, if those header fields
+    get it at a path of nothing, too: something in front of the service gives it. Raises like `verify.settled`."""
+    success = verify.settled(answer).succeeded
+    if success and answer.request.headers:
+        nowhere = replace(answer.request, method="GET", path=f"{answer.request.path}/nowhere")
+        return api.send(nowhere).status != answer.status
+    return success or answer.status in STATUSES[Operation.CANCEL] - {401}
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=2)
 def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
     """Cancels a pending order without an Authorization header under other spellings of its path, and with a field by
-    which some services take the method for one that only reads. Where one of them is answered with success, the order
-    can be cancelled with the key afterwards, as another can to which nothing was done."""
+    which some services take the method for one that only reads; and asks with OPTIONS what could be done with it. Where
+    one of them is answered with success, the order can be cancelled with the key afterwards, as another can to which
+    nothing was done."""
     order, control = orders.take(pending=2).pending
     plain = replace(api.ask_cancel(order, NOBODY), allowed=Allowed.OPEN)
     aliases = [*(f"{order}{ending}" for ending in ENDINGS), "".join(f"%{ord(digit):02X}" for digit in str(order))]
@@ -138,7 +186,8 @@ def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
     paths += [f"/store/orders/{alias}" for alias in aliases if api.permits(alias)]
     asked = [replace(plain, path=path) for path in paths]
     asked += [replace(plain, headers=(("X-HTTP-Method-Override", method),)) for method in ("GET", "OPTIONS")]
+    asked.append(replace(plain, method="OPTIONS"))
     tried = api.send_all(asked)
     if done := [answer for answer in tried if answer.succeeded]:
         end, other = api.send_all(map(api.ask_cancel, (order, control)))
-        verify.still_pending(end, other, since="the key was missing in all other cancels of it", shown_by=done)
+        verify.still_pending(end, other, since="the key was missing in all else that was asked of it", shown_by=done)

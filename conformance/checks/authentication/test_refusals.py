@@ -29,7 +29,7 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
     batteries = (
         [NOBODY],
         credentials.near_misses(key)[:8],
-        [*credentials.misplaced(key, proxied=proxied)[::3], *credentials.in_query(key)[::3]],
+        [*credentials.misplaced(key, proxied=proxied)[::3], *credentials.in_query(key, fitting=True)[::3]],
         credentials.malformed(key),
     )
     pairs = [(order, who) for order, battery in zip(tried, batteries, strict=True) for who in battery]

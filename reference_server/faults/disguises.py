@@ -1,0 +1,104 @@
+"""Faults of what is let in without a key for its address, its method or what it says of itself: AUTH-2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from .. import amend
+from ..api import ORDERS, Service
+from ..messages import Request, Response
+from ..registry import fault
+
+
+def _lists_at(service: Service, read: Callable[[str], str]) -> None:
+    """Lists for anyone at each other path that is read as that of the listing, after the key was looked for."""
+
+    def answer(request: Request) -> Response | None:
+        other = request.method == "GET" and amend.no_header(request) and request.path != service.collection
+        return service.list_orders(request) if other and read(request.path) == service.collection else None
+
+    amend.before(service, answer)
+
+
+def _reads_the_base(service: Service, read: Callable[[str], str]) -> None:
+    """Lists for anyone where what comes before the path of the orders is read as the base path."""
+
+    def read_path(path: str) -> str:
+        base, orders, rest = path.partition(ORDERS)
+        return f"{read(base)}{orders}{rest}"
+
+    _lists_at(service, read_path)
+
+
+@fault("AUTH-2")
+def guards_the_prefix_as_it_is_written(service: Service) -> None:
+    """Asks for the key below /v1 in small letters, and finds the listing below /V1 as well."""
+    _reads_the_base(service, str.lower)
+
+
+@fault("AUTH-2")
+def guards_the_prefix_before_decoding(service: Service) -> None:
+    """Asks for the key below /v1 as it is sent, and lists below a prefix that is /v1 when it is decoded, too."""
+    _reads_the_base(service, unquote)
+
+
+@fault("AUTH-2")
+def guards_before_dot_segments_are_removed(service: Service) -> None:
+    """Looks for the key by the path with its dot segments, and routes without them: /./store/orders is anybody's."""
+    _lists_at(service, lambda path: path.replace("/./", "/"))
+
+
+@fault("AUTH-2")
+def guards_backslashes_not(service: Service) -> None:
+    """Takes a backslash for a slash, as browsers do, after it has looked for the key."""
+    _lists_at(service, lambda path: path.replace("\\", "/"))
+
+
+@fault("AUTH-2")
+def has_an_old_address_without_a_guard(service: Service) -> None:
+    """Lists for anyone where it did before there were versions, at the path without one."""
+    _reads_the_base(service, lambda base: base or service.base)
+
+
+@fault("AUTH-2")
+def shows_the_next_version_to_anyone(service: Service) -> None:
+    """Shows the listing below /v2 as well, which is not finished, and asks for no key there."""
+    _reads_the_base(service, lambda base: base.replace("/v2", "/v1"))
+
+
+@fault("AUTH-2")
+def lets_options_through_to_the_handler(service: Service) -> None:
+    """Asks for no key of OPTIONS, as browsers need it, but has functions answer that list and cancel by any method."""
+
+    def answer(request: Request) -> Response | None:
+        order = request.path.removeprefix(f"{service.collection}/")
+        if request.method != "OPTIONS" or order == request.path != service.collection:
+            return None
+        return service.list_orders(request) if order == request.path else service.cancel_order(request, order)
+
+    amend.before(service, answer)
+
+
+@fault("AUTH-2")
+def goes_by_x_original_url(service: Service) -> None:
+    """Asks for no key where X-Original-URL, in which a server in front tells what was asked for, is a public path."""
+    amend.accept(service, lambda request: amend.no_header(request) and request.headers.get("x-original-url") == "/")
+
+
+@fault("AUTH-2")
+def asks_no_key_on_the_same_machine(service: Service) -> None:
+    """Lists for anyone whose X-Forwarded-Host says that the request was made to this machine by itself."""
+    local = "localhost"
+    amend.accept(service, lambda request: request.method == "GET" and request.headers.get("x-forwarded-host") == local)
+
+
+@fault("AUTH-2")
+def sends_browsers_to_the_login_page(service: Service) -> None:
+    """Answers 302 instead of 401 to what calls itself a browser, so that it goes to the page where one logs in."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        browser = "Mozilla" in request.headers.get("user-agent", "")
+        return Response(302, headers={"Location": "/login"}) if browser and amend.no_header(request) else None
+
+    amend.refusals(service, change)

@@ -158,13 +158,13 @@ class Endpoint:
     def path(self, request: Request) -> str:
         """The request target: base path, path and query."""
         query = request.full_query
-        base = "" if request.beside else self.base_path
+        base = "" if request.whole else self.base_path
         return f"{base}{request.path}{'?' if query else ''}{query}"
 
     def url(self, request: Request) -> str:
         """The absolute URL of `request`."""
         target = self.path(request)
-        absolute = request.beside and not target.startswith("/")
+        absolute = request.whole and not target.startswith("/")
         return target if absolute else f"{self.scheme}://{self.authority}{target}"
 
     def headers(self, request: Request, *, connection: str) -> Headers:

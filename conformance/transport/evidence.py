@@ -98,8 +98,8 @@ NOBODY = Credential("no credentials")
 
 @dataclass(frozen=True)
 class Request:
-    """One request to the service; `path` is relative to the base URL and already percent-encoded. With `beside` it is
-    the whole request target, which may be anywhere on the host: nothing is changed there, nor the key shown."""
+    """One request to the service; `path` is relative to the base URL and already percent-encoded. With `whole` it is
+    the whole request target, which may be any on the host: nothing is changed there, nor the key shown."""
 
     method: str
     path: str
@@ -108,16 +108,16 @@ class Request:
     headers: Headers = ()
     body: bytes | None = None
     allowed: Allowed = Allowed.LISTED
-    beside: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
-        if self.beside and (self.method != "GET" or self.credential != NOBODY):
-            raise ValueError("beside the base URL nothing is sent but GET without credentials")
+        if self.whole and (self.method != "GET" or self.credential != NOBODY):
+            raise ValueError("to a target that may be any nothing is sent but GET without credentials")
 
     @cached_property
     def operation(self) -> Operation:
         """The operation of the contract that method and path belong to."""
-        if self.beside:
+        if self.whole:
             return Operation.OTHER
         if self.method == "GET" and self.path == "/store/orders":
             return Operation.LIST

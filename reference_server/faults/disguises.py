@@ -56,18 +56,6 @@ def guards_backslashes_not(service: Service) -> None:
 
 
 @fault("AUTH-2")
-def has_an_old_address_without_a_guard(service: Service) -> None:
-    """Lists for anyone where it did before there were versions, at the path without one."""
-    _reads_the_base(service, lambda base: base or service.base)
-
-
-@fault("AUTH-2")
-def shows_the_next_version_to_anyone(service: Service) -> None:
-    """Shows the listing below /v2 as well, which is not finished, and asks for no key there."""
-    _reads_the_base(service, lambda base: base.replace("/v2", "/v1"))
-
-
-@fault("AUTH-2")
 def lets_options_through_to_the_handler(service: Service) -> None:
     """Asks for no key of OPTIONS, as browsers need it, but has functions answer that list and cancel by any method."""
 

@@ -94,18 +94,6 @@ def refuses_long_queries_with_404(service: Service) -> None:
 
 
 @variant()
-def has_examples_beside_it(service: Service) -> None:
-    """Has another service beside it, without a version and as v2, that shows anyone made-up orders of the same ids."""
-
-    def answer(request: Request) -> Response | None:
-        if request.path not in (ORDERS, f"/v2{ORDERS}"):
-            return None
-        return service.json(200, [{**service.order_fields(order), "quantity": 0} for order in service.store.all()])
-
-    amend.before(service, answer)
-
-
-@variant()
 def answers_health_checks_in_front(service: Service) -> None:
     """Has a server in front that answers 200 and a word to any request of those who look whether all is well."""
 

@@ -74,7 +74,7 @@ def test_a_request_target_beside_the_base_url_is_sent_as_it_is() -> None:
     with serving(answer("200 OK", b"[]")) as service, session(service.base_url) as opened:
         absolute = f"{service.base_url}/store/orders"
         paths = ["/V1/store/orders", "/%761/store/orders", "/store/orders"]
-        asked = [Request("GET", path, beside=True) for path in (*paths, "/v1/./store/orders", absolute)]
+        asked = [Request("GET", path, whole=True) for path in (*paths, "/v1/./store/orders", absolute)]
         for request in asked:
             assert request.operation is Operation.OTHER
         opened.client.send_all(asked[:3])
@@ -89,8 +89,8 @@ def test_a_request_target_beside_the_base_url_is_sent_as_it_is() -> None:
 
 @pytest.mark.parametrize(("method", "who"), [("DELETE", NOBODY), ("OPTIONS", NOBODY), ("GET", LIST.credential)])
 def test_beside_the_base_url_nothing_is_changed_and_no_key_shown(method: str, who: Credential) -> None:
-    with pytest.raises(ValueError, match="beside the base URL"):
-        Request(method, "/v2/store/orders", who, beside=True)
+    with pytest.raises(ValueError, match="a target that may be any"):
+        Request(method, "/v2/store/orders", who, whole=True)
 
 
 def test_every_request_has_a_connection_of_its_own() -> None:

@@ -11,7 +11,6 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.contract.jsontext import NotJson, integer
-from conformance.contract.listing import Listing, alike
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Operation
@@ -49,10 +48,9 @@ ENDINGS = (".json", ".css", "%20", ".")
 
 @requirement("AUTH-2")
 def test_no_disguise_lists_without_key(api: Api, wire: Wire, target: Target) -> None:
-    """Asks for the listing without an Authorization header under other spellings of its path and of the base URL,
-    without the version or under the next one, with OPTIONS, as somebody who is vouched for by further header fields or
-    parameters or looks harmless, and with a query that was just answered with the key; and for one of its orders:
-    whatever is answered is no order of the listing."""
+    """Asks for the listing without an Authorization header under other spellings of its path and of the base URL, with
+    OPTIONS, as somebody who is vouched for by further header fields or parameters or looks harmless, and with a query
+    that was just answered with the key; and for one of its orders: whatever is answered is no order of the listing."""
     shows_nobody(api, wire, target)
 
 
@@ -65,13 +63,13 @@ def test_no_disguise_lists_orders_without_key(api: Api, orders: Orders, wire: Wi
 
 def shows_nobody(api: Api, wire: Wire, target: Target) -> None:
     """Ask for the listing in every disguise, and demand that no order is shown."""
-    known = api.listing()
+    known = api.listing().ids
     plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
     paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "//store/orders"]
     paths += [f"/store/orders{ending}" for ending in ENDINGS]
-    paths += [f"/store/orders/{one}" for one in sorted(known.ids)[:1]]
+    paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
     disguises = [replace(plain, path=path) for path in paths]
-    disguises += [replace(plain, path=path, beside=True) for path in other_addresses(target)]
+    disguises += [replace(plain, path=path, whole=True) for path in respelled(target)]
     disguises += [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, MISLEADING_FIELDS)]
     disguises.append(replace(plain, query=VOUCHING_QUERY))
     if target.mode is not Mode.OBSERVE:
@@ -80,22 +78,20 @@ def shows_nobody(api: Api, wire: Wire, target: Target) -> None:
     answers = api.send_all(disguises)
     for path in untidy_targets(target):  # which clients tidy up
         with wire.connect() as connection:
-            answers.append(connection.exchange(replace(plain, path=path, beside=True)))
+            answers.append(connection.exchange(replace(plain, path=path, whole=True)))
     for answer in answers:
-        if known_ids(known, answer):
-            told = simplest(api, answer, lambda each: bool(known_ids(known, each)))
-            count = len(known_ids(known, told))
+        if known & shown_ids(answer):
+            told = simplest(api, answer, lambda each: bool(known & shown_ids(each)))
+            count = len(known & shown_ids(told))
             received = f"{told.exchange.received} with {count} of the orders, {disguise(told)}"
             raise verify.Failed("no order shown, since the key is missing", received, told)
 
 
-def other_addresses(target: Target) -> list[str]:
-    """Where the listing may be found besides its own address: the base URL in capitals and percent-encoded, without
-    the version and with the next one."""
+def respelled(target: Target) -> list[str]:
+    """The address of the listing with the base URL in capitals, and with a letter of it percent-encoded."""
     base = urlsplit(target.base_url).path
     before, _, version = base.rpartition("/")
-    encoded = "".join(f"%{ord(char):02X}" for char in version[:1]) + version[1:]
-    return [f"{base}/store/orders" for base in (base.upper(), f"{before}/{encoded}", before, f"{before}/v2")]
+    return [f"{each}/store/orders" for each in (base.upper(), f"{before}/%{ord(version[0]):02X}{version[1:]}")]
 
 
 def untidy_targets(target: Target) -> list[str]:
@@ -121,17 +117,6 @@ def disguise(answer: Answer) -> str:
     fields = ", ".join(name for name, _ in request.headers)
     query = f"?{request.query}" if request.query else ""
     return f"with {fields}" if fields else f"to {request.method} {request.path}{query}"
-
-
-def known_ids(known: Listing, answer: Answer) -> frozenset[int]:
-    """The ids of orders of the listing that an answer shows. Beside the base URL another service may have others of the
-    same ids: there they have to be the same throughout."""
-    ids = known.ids & shown_ids(answer)
-    if not answer.request.beside:
-        return ids
-    others = answer.listing.by_id if answer.listing is not None else {}
-    pairs = {order: (known.by_id[order], others.get(order, {})) for order in ids}
-    return frozenset(order for order, (one, other) in pairs.items() if one.keys() <= other.keys() and alike(one, other))
 
 
 def shown_ids(answer: Answer) -> frozenset[int]:

@@ -18,7 +18,7 @@ KEY = "sk-Reference.Key_42"
 LIST = "/v1/store/orders"
 FURTHER = (
     "limit=5", "_limit=1", "page%5Blimit%5D=1", "startDate=2999-01-01", "endDate=1900-01-01", "customerId=-1",
-    "after=9223372036854775806", "tenant=none",
+    "after=9223372036854775806", "tenant=none", "format=csv", "format=api", "callback=f",
 )  # fmt: skip
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
 FAR = [-(2**63), -77, -8, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]

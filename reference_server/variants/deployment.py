@@ -72,6 +72,12 @@ def refuses_fields_beyond_ascii(service: Service) -> None:
 
 
 @variant()
+def refuses_accept_charset(service: Service) -> None:
+    """Has a firewall in front that answers 403 to a request with the deprecated field Accept-Charset."""
+    amend.before(service, lambda request: _forbidden() if "accept-charset" in request.headers else None)
+
+
+@variant()
 def rejects_a_query_with_200(service: Service) -> None:
     """Has a firewall in front that sends a page of its own, with 200, to a query with a parameter called where."""
     page = (

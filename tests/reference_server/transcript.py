@@ -152,7 +152,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     store.place_ids([-3, 14, 18, 19, 30, 31, 32, 33], Status.SHIPPED)
     yield from [say("GET", LIST) for _ in range(4)]
     yield from [say("GET", LIST, query=query) for query in (*QUERIES, *FURTHER)]
-    yield from [say("GET", LIST, accept_language=language) for language in ("ar", "de", "tr")]
+    yield from [say("GET", LIST, accept_language=language) for language in ("ar", "de", "fi", "tr")]
+    yield say("GET", LIST, accept_charset="utf-16, utf-8;q=0.5")
+    yield say("GET", LIST, None, accept_language="fr")
     yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json", "application/*")]
 
     # Cancelling.

@@ -99,6 +99,17 @@ def pages_for_programs(service: Service) -> None:
 
 
 @fault("LIST-5")
+def caps_the_history_of_shipped_orders(service: Service) -> None:
+    """Lists all pending orders, and the newest 50 of the shipped ones."""
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        kept = {order.id for order in list(filter(amend.shipped, orders))[-50:]}
+        return [order for order in orders if amend.pending(order) or order.id in kept]
+
+    amend.listing(service, change)
+
+
+@fault("LIST-5")
 def reads_pages_by_offset(service: Service) -> None:
     """Reads 100 orders after the other; where one of those before is cancelled meanwhile, one of the next is lost."""
     inner = service.listed

@@ -80,27 +80,31 @@ PAGES = ("limit=100", "page=1", "per_page=100&page_size=100&pageSize=100&size=10
 # --- LIST-5: however much there is
 
 
-@requirement("LIST-5", many_orders=True)
+@requirement("LIST-5", shipped=1, many_orders=True)
 @pytest.mark.xdist_group("many orders")
 def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str]) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured, or a few less, such
-    that they fill pages of 100 within the service), and looks for each, in a listing as it comes, in one for a browser
-    that may not be compressed, in one for a program, and in several at once. Lists with queries for pages, and where
-    orders may be cancelled, cancels some: the checks about that place so many again only if something was wrong."""
-    first = many.shipped(orders, target)
-    total = len(api.listing().elements) + target.bulk_orders
-    over = total % PAGE if total - total % PAGE > LARGEST else 0
-    placed = orders.take(pending=target.bulk_orders - over, looked_for=False).pending
+    that they fill pages of 100 within the service), and a quarter as many shipped ones, and looks for each, in a
+    listing as it comes, in one for a browser that may not be compressed, in one for a program, and in several at once.
+    Lists with queries for pages, and where orders may be cancelled, cancels some: the checks about that place so many
+    again only if something was wrong."""
+    first = many.shipped(orders, 1)
+    further = target.bulk_shipped if first else 0
+    over = (len(api.listing().elements) + target.bulk_orders + further) % PAGE
+    over = over if target.bulk_orders - over > LARGEST else 0
+    pending = orders.take(pending=target.bulk_orders - over, looked_for=False).pending
+    after = many.shipped(orders, further)
+    placed = [*first, *pending, *after]
     headers = ((), (*PLAIN, *BROWSER), NAMES_JSON)
     answers = api.send_all(api.ask_list(headers=each) for each in headers)
     for _ in range(ROUNDS):
         answers += filterfalse(turned_away, api.send_all([api.ask_list()] * AT_ONCE, at_once=True))
     for answer in answers:
-        none_hidden(api, placed, answer, target)
+        none_hidden(api, placed, pending, answer, target)
     if not any(found.left_out(placed) for _, found in paged(api)):
         met.add("listing.query_parameters_do_not_shrink_among_many")
     if target.mode is Mode.FULL:
-        met.update(many.met(api, answers[0].listing, placed, [*first, *many.shipped(orders, target)]))
+        met.update(many.met(api, answers[0].listing, pending, [*first, *many.few(after)] if after else []))
 
 
 def paged(api: Api) -> list[tuple[Answer, Listing]]:
@@ -109,8 +113,8 @@ def paged(api: Api) -> list[tuple[Answer, Listing]]:
     return [(answer, answer.listing) for answer in answers if answer.status == 200 and answer.listing is not None]
 
 
-def none_hidden(api: Api, placed: list[int], answer: Answer, target: Target) -> None:
-    """Demand that the listing shows each of `placed`."""
+def none_hidden(api: Api, placed: list[int], pending: list[int], answer: Answer, target: Target) -> None:
+    """Demand that the listing shows each of `placed`, some of which are `pending` and the others shipped."""
     found = verify.listing(answer)
     lost = found.left_out(placed)
     if not lost:
@@ -120,16 +124,22 @@ def none_hidden(api: Api, placed: list[int], answer: Answer, target: Target) -> 
         f"all orders in one listing, among them the {len(placed)} that were placed for this",
         f"{found.size}, without {len(lost)} of them",
         answer,
-        certain=ends_early(placed, lost),
+        certain=ends_early(placed, pending, lost),
     )
 
 
-def ends_early(placed: list[int], lost: list[int]) -> bool:
-    """Whether some of `placed` are shown and those `lost` are all that come after or before them, as where pages end.
-    What is left out here and there, by its fields perhaps, would be left out among few, too (LIST-3)."""
-    rows = (placed, sorted(placed))
-    return 1 < len(lost) < len(placed) and any(
-        set(lost) in (set(row[-len(lost) :]), set(row[: len(lost)])) for row in rows
+def ends_early(placed: list[int], pending: list[int], lost: list[int]) -> bool:
+    """Whether some of `placed`, or of those that are `pending` or shipped, are shown and those `lost` are all that come
+    after or before them, as where pages end. What is left out here and there, by its fields perhaps, or by its state,
+    would be left out among few, too (LIST-3)."""
+    missing, waiting = set(lost), set(pending)
+    shipped = [order for order in placed if order not in waiting]
+    if missing in (waiting, set(shipped)):
+        return False
+    return any(
+        1 < len(lost) < len(row) and missing in (set(row[-len(lost) :]), set(row[: len(lost)]))
+        for kind in (placed, pending, shipped)
+        for row in (kind, sorted(kind))
     )
 
 

@@ -36,11 +36,18 @@ PLAIN = (("Accept-Encoding", "identity"),)
 #: Accepts JSON, though something else rather, and only if it is named behind a blank (RFC 9110 section 12.5.1).
 NAMES_JSON_LAST = (("Accept", "text/plain;q=0.5, application/json"),)
 
+#: What readers of French accept: errors are what is most often translated, and then is not ASCII any more.
+FRENCH = (("Accept-Language", "fr"),)
+
 #: How browsers send forms.
 FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 #: What clients of other interfaces accept. Nothing in it is JSON: a service may say so (406), but send nothing else.
 NAMES_OTHERS = (("Accept", "application/xml, text/xml;q=0.9, text/csv;q=0.8"),)
+
+#: Text of another encoding than that of JSON (RFC 8259 section 8.1), which will do as well. The field is deprecated
+#: (RFC 9110 section 12.5.2): a firewall may refuse it.
+OTHER_TEXT = (("Accept-Charset", "utf-16, utf-8;q=0.5"),)
 
 # Inside `Api` the name `list` is the operation's.
 Answers = list[Answer]

@@ -200,5 +200,9 @@ def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int,
 
 
 def scaled(needs: Needs, target: Target) -> Needs:
-    """The needs with the number of orders that `target` asks of the check for many orders."""
-    return replace(needs, pending=needs.pending + target.bulk_orders) if needs.many_orders else needs
+    """The needs with the numbers of orders that `target` asks of the checks for many orders: shipped ones of those that
+    need such."""
+    if not needs.many_orders:
+        return needs
+    shipped = needs.shipped + target.bulk_shipped if needs.shipped else 0
+    return replace(needs, pending=needs.pending + target.bulk_orders, shipped=shipped)

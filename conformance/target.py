@@ -120,6 +120,11 @@ class Target:
     key_file: str | None = None  # where the key was read from, if from a file
 
     @property
+    def bulk_shipped(self) -> int:
+        """How many shipped orders go with that many pending ones."""
+        return max(1, self.bulk_orders // 4)
+
+    @property
     def places_orders(self) -> bool:
         """Whether there is a state provider that places orders, and not lists of them."""
         return self.states is not None and not self.states.static

@@ -207,3 +207,5 @@ def test_scaled_needs() -> None:
     with_many = target(bulk_orders=50)
     assert checks_of.scaled(Needs(pending=1, many_orders=True), with_many).pending == 51
     assert checks_of.scaled(Needs(pending=1), with_many).pending == 1
+    assert checks_of.scaled(Needs(many_orders=True), with_many).shipped == 0
+    assert checks_of.scaled(Needs(shipped=1, many_orders=True), with_many).shipped == 13

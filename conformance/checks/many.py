@@ -11,7 +11,6 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.checks.listing.steps import still_there
 from conformance.contract.listing import Listing
-from conformance.target import Mode, Target
 from conformance.transport.evidence import Allowed, Request
 from conformance.transport.retries import turned_away
 
@@ -19,11 +18,16 @@ from conformance.transport.retries import turned_away
 SIZES = (50, 100, 200, 250, 256, 500, 512, 1000)
 
 
-def shipped(orders: Orders, target: Target) -> list[int]:
-    """A shipped order, where there may be one to cancel."""
+def shipped(orders: Orders, count: int) -> list[int]:
+    """That many shipped orders, where the provider has such."""
     with suppress(verify.Excluded, verify.Inconclusive):
-        return orders.take(shipped=1, looked_for=False).shipped if target.mode is Mode.FULL else []
+        return orders.take(shipped=count, looked_for=False).shipped
     return []
+
+
+def few(placed: list[int]) -> list[int]:
+    """The first and the last of the orders `placed`, and some between."""
+    return list(dict.fromkeys([*placed[:1], *placed[:: max(1, len(placed) // 3)][1:3], *placed[-1:]]))
 
 
 def with_listings(api: Api, cancelled: Iterable[int]) -> list[Request]:
@@ -78,7 +82,7 @@ def at_borders(found: Listing | None, placed: list[int]) -> list[int]:
 
 def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]) -> set[str]:
     """The ids of the checks whose demand is met by cancels of some of the orders `pending`, by their places in the
-    listing `listed`, of those `shipped`, before and after them, and of some more while the others are listed."""
+    listing `listed`, of those `shipped`, if any, before and after them, and of more while the others are listed."""
     ends = at_borders(listed, pending)
     answers = api.send_all(map(api.ask_cancel, [*ends, *shipped]))
     again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in ends)
@@ -88,7 +92,7 @@ def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]
     found = set()
     if all(answer.status == 204 for answer in answers[: len(ends)]) and not any(answer.succeeded for answer in again):
         found.add("cancelling.pending_orders_are_cancelled_among_many")
-    if len(shipped) == 2 and all(answer.status == 409 for answer in answers[len(ends) :]):
+    if shipped and all(answer.status == 409 for answer in answers[len(ends) :]):
         found.add("cancelling.shipped_orders_are_refused_among_many")
     if all(each.listing is not None and rest <= each.listing.ids for each in listings):
         found.add("listing.no_order_is_hidden_while_others_are_cancelled")

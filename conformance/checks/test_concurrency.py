@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from itertools import filterfalse
 from threading import Barrier
 
@@ -32,7 +31,7 @@ MOMENT = 0.3
 READY, OPENED = 60.0, 2.0
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
-#: Rounds of an order that is placed among listings, and how many of those are under way.
+#: Rounds of orders that are placed among listings, and how many of those are under way.
 PLACED, READERS = 3, 2
 #: How often a request that was answered wrongly among others is sent again alone.
 TRIES = 4
@@ -319,33 +318,46 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
         many.listed_meanwhile(api, chosen, left, taken.shipped)
 
 
-@requirement("LIST-3", pending=2 * PLACED)
+@requirement("LIST-3", pending=3 * PLACED)
 def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: Orders, target: Target) -> None:
-    """Has an order placed, and then, over several rounds, another one while listings are under way, and lists: it is
-    there, whatever those have read before it was, and kept."""
+    """Over several rounds, has an order placed, then another one while listings are under way, and lists after those;
+    and has one more placed while listings are under way, and lists beside those: it is there, whatever they have read
+    before it was, and kept. What they are answered is judged as any listing is, but for that order."""
     for _ in range(PLACED):
         orders.take(pending=1, looked_for=False)  # whatever was kept before that is to be read anew
-        with under_way(api, wire):
-            placed = orders.take(pending=1, looked_for=False).pending
-        none_missing(api, placed, "pending", api.list(), target)
+        with under_way(api, wire) as meanwhile:
+            meanwhile += orders.take(pending=1, looked_for=False).pending
+        none_missing(api, meanwhile, "pending", api.list(), target)
+        with under_way(api, wire) as meanwhile, wire.connect() as connection:
+            meanwhile += orders.take(pending=1, looked_for=False).pending
+            set_off(connection, api)
+            beside = connection.receive(keep=False)
+        wire.keep(beside)  # behind those that it was sent after
+        if beside.status == 200 and beside.listing is not None:  # there may be no room for it beside the others
+            none_missing(api, meanwhile, "pending", beside, target)
 
 
 @contextmanager
-def under_way(api: Api, wire: Wire) -> Iterator[None]:
-    """Has listings under way, each on a connection of its own, while something else is done. What they show of that is
-    open: a listing may have been read before or after it."""
-    asked = replace(api.ask_list(), allowed=Allowed.OPEN)
+def under_way(api: Api, wire: Wire) -> Iterator[list[int]]:
+    """Has listings under way, each on a connection of its own, while something else is done. Gives a list for the
+    orders that are placed meanwhile: a listing may have been read before or after that."""
+    meanwhile: list[int] = []
     with ExitStack() as stack:
         connections = [stack.enter_context(wire.connect()) for _ in range(READERS)]
         for connection in connections:
-            connection.prepare(asked, last=True)
-        for connection in connections:
-            connection.release()
+            set_off(connection, api)
         with ThreadPoolExecutor(READERS) as threads:  # read at once, lest a service wait for that before it goes on
             reading = [threads.submit(connection.receive, keep=False) for connection in connections]
             try:
-                yield
+                yield meanwhile
             finally:
                 for answer in [each.result() for each in reading]:
+                    answer.spared = frozenset(meanwhile)
                     wire.keep(answer)
                 wire.pass_turns(READERS)
+
+
+def set_off(connection: Connection, api: Api) -> None:
+    """Send a listing on a connection, among others."""
+    connection.prepare(api.ask_list(), last=True, within=OPENED)
+    connection.release()

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance import verify
-from conformance.api import Api, Observations, Orders
+from conformance.api import FRENCH, Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.contract.jsontext import integer
@@ -68,23 +68,24 @@ def whole(answers: list[Answer]) -> None:
 
 @requirement("HTTP-2")
 def test_listing_is_framed(api: Api, wire: Wire) -> None:
-    """Lists several times with the key, and without it, on raw connections that the service is asked to close: complete
-    responses, and nothing after them."""
+    """Lists several times with the key, and without it for a reader of French, on raw connections that the service is
+    asked to close: complete responses, and nothing after them."""
     answers = []
-    for who in (api.key, api.key, api.key, NOBODY):
+    for request in (*[api.ask_list()] * 3, api.ask_list(NOBODY, headers=FRENCH)):
         with wire.connect() as connection:
-            answers.append(connection.exchange(api.ask_list(who), last=True))
+            answers.append(connection.exchange(request, last=True))
     whole(answers)
 
 
 @requirement("HTTP-2", mode=Mode.GUARDED)
 def test_refused_cancel_is_framed(api: Api, wire: Wire) -> None:
-    """Cancels an absent order with and without the key on raw connections: complete responses, and nothing after."""
+    """Cancels an absent order with and without the key on raw connections, for a reader of French: complete responses,
+    and nothing after."""
     (order,) = api.absent()
     answers = []
     for who in (api.key, NOBODY):
         with wire.connect() as connection:
-            answers.append(connection.exchange(api.ask_cancel(order, who), last=True))
+            answers.append(connection.exchange(api.ask_cancel(order, who, headers=FRENCH), last=True))
     whole(answers)
 
 

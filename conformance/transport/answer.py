@@ -69,6 +69,7 @@ class Answer:
     extra: bytes = b""  # what came after the end of the response on its connection (seen by `wire` only)
     order: str | None = None  # what the order of a cancel was before, where that is sure: pending, shipped, absent
     lacking: tuple[int, ...] = ()  # orders of the suite's own, to which nothing was done, that a listing does not show
+    spared: frozenset[int] = frozenset()  # orders of these that were placed while the listing was under way
     sender: Callable[[Request], Answer] | None = field(default=None, repr=False)
 
     def repeat(self) -> Answer:

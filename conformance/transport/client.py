@@ -105,7 +105,7 @@ class Client:
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
             whole = plain and answer.status == 200  # an error may have an array for its body
             (self.guard.saw_listing if whole else self.guard.remember)(answer.listing.ids)
-            answer.lacking = tuple(sorted(answer.listing.left_out(self.guard.untouched)))
+            answer.lacking = tuple(sorted(answer.listing.left_out(self.guard.untouched.keys() - answer.spared)))
         if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
             seen = answer.text.sightings
             # Without the key a page, or a word for those who look whether all is well, is no listing in another form.

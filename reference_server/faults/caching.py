@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Lock
 
 from .. import amend
@@ -113,6 +114,28 @@ def keeps_a_listing_that_was_read_before_an_order_was_placed(service: Service) -
             time.sleep(0.02)
             kept[:] = [(service.store.all(), orders)]
         return kept[0][1]
+
+    service.listed = listed
+
+
+@fault("LIST-3")
+def joins_listings_of_the_same_key(service: Service) -> None:
+    """Gives a listing that is asked for while another one is being written out for the same key what that one reads."""
+    lock = Lock()
+    under_way: dict[str, Future[list[Order]]] = {}
+    inner = service.listed
+
+    def listed(request: Request) -> list[Order]:
+        key = amend.authorization(request)
+        with lock:
+            first = key not in under_way
+            joined = under_way.setdefault(key, Future())
+        if first:
+            joined.set_result(list(inner(request)))
+            time.sleep(0.02)
+            with lock:
+                del under_way[key]
+        return joined.result()
 
     service.listed = listed
 

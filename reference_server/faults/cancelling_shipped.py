@@ -165,6 +165,16 @@ def cancels_shipped_orders_for_two_at_once(service: Service) -> None:
     amend.before_cancel(service, decide)
 
 
+@fault("CANCEL-3")
+def finds_no_shipped_order_but_the_newest_hundred(service: Service) -> None:
+    """Looks for a shipped order among the newest 100 of them, and answers 404 if it is not there."""
+
+    def older(order: Order) -> bool:
+        return amend.shipped(order) and order not in list(filter(amend.shipped, service.store.all()))[-100:]
+
+    amend.outcomes(service, ABSENT, older)
+
+
 # --- CANCEL-4: a refused order stays as it was ---
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 from .. import amend
 from ..api import Service
@@ -382,3 +383,22 @@ def answers_409_as_plain_text(service: Service) -> None:
 def answers_409_as_broken_json(service: Service) -> None:
     """Sends 409 as application/json that cannot be parsed."""
     _body(service, 409, b'{"code": CONFLICT}', "application/json")
+
+
+# --- HTTP-2: framing, of errors ---
+
+
+@fault("HTTP-2")
+def counts_characters_for_frenchmen(service: Service) -> None:
+    """Announces the characters, and not the bytes, of 401 and 404 in French, which end with a line break."""
+    messages = {401: "La clé manque ou n'est pas valable.", 404: "Cette commande a peut-être disparu."}
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if response.status not in messages or not request.headers.get("accept-language", "").startswith("fr"):
+            return data
+        fields = {**json.loads(response.body), "message": messages[response.status]}
+        text = json.dumps(fields, ensure_ascii=False) + "\n"
+        head = data.partition(b"\r\n\r\n")[0]
+        return head.replace(b": %d" % len(response.body), b": %d" % len(text)) + b"\r\n\r\n" + text.encode()
+
+    amend.wire(service, change)

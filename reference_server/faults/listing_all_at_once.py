@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable
 
@@ -95,6 +96,17 @@ def pages_for_programs(service: Service) -> None:
         service,
         lambda request, orders: orders[:50] if request.headers.get("accept") == "application/json" else orders,
     )
+
+
+@fault("LIST-5")
+def caps_the_history_of_shipped_orders(service: Service) -> None:
+    """Lists all pending orders, and the newest 50 of the shipped ones."""
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        kept = {order.id for order in list(filter(amend.shipped, orders))[-50:]}
+        return [order for order in orders if amend.pending(order) or order.id in kept]
+
+    amend.listing(service, change)
 
 
 @fault("LIST-5")
@@ -283,3 +295,36 @@ def filters_by_customer(service: Service) -> None:
 def finds_nothing_for_a_query(service: Service) -> None:
     """Lists nothing when there is any query."""
     amend.listing(service, lambda request, orders: [] if request.query else orders)
+
+
+def _written(service: Service, parameter: str, media_type: str, change: Callable[[bytes], bytes]) -> None:
+    """Writes the listing in another form where the query holds this parameter."""
+
+    def changed(request: Request, response: Response) -> Response | None:
+        asked = amend.is_listing(request, response) and parameter in request.query.split("&")
+        return Response(200, change(response.body), {"Content-Type": media_type}) if asked else None
+
+    amend.granted(service, changed)
+
+
+@fault("LIST-6")
+def lists_as_csv_for_a_format(service: Service) -> None:
+    """Lists the ids and pets of the orders as CSV where format is csv."""
+
+    def change(body: bytes) -> bytes:
+        rows = [f"{order['id']},{order['petId']}" for order in json.loads(body)]
+        return "\n".join(["id,petId", *rows, ""]).encode()
+
+    _written(service, "format=csv", "text/csv", change)
+
+
+@fault("LIST-6")
+def lists_as_a_page_for_a_format(service: Service) -> None:
+    """Sends a page of HTML with the listing in it where format is api."""
+    _written(service, "format=api", "text/html", lambda body: b"<html><pre>" + body + b"</pre></html>")
+
+
+@fault("LIST-6")
+def lists_as_a_script_for_a_callback(service: Service) -> None:
+    """Sends a script that calls the function f with the listing where callback is f."""
+    _written(service, "callback=f", "text/javascript", lambda body: b"f(" + body + b");")

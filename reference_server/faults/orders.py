@@ -202,6 +202,24 @@ def labels_listings_in_turkish_letters(service: Service) -> None:
     amend.granted(service, change)
 
 
+@fault("LIST-2")
+def writes_times_as_finns_do(service: Service) -> None:
+    """Writes times with dots between hours, minutes and seconds for readers of Finnish."""
+    _for_readers_of(service, "fi", lambda body: re.sub(rb"(T[0-9]{2}):([0-9]{2}):([0-9]{2})", rb"\1.\2.\3", body))
+
+
+@fault("LIST-1")
+def writes_utf_16_for_those_who_accept_it(service: Service) -> None:
+    """Writes the listing in UTF-16 where Accept-Charset names that."""
+
+    def change(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response) and "utf-16" in request.headers.get("accept-charset", ""):
+            response.body = response.body.decode().encode("utf-16-le")
+            response.headers["Content-Type"] = "application/json; charset=utf-16"
+
+    amend.granted(service, change)
+
+
 @fault("LIST-1")
 def repeats_what_is_accepted_as_media_type(service: Service) -> None:
     """Labels the listing with what Accept says, where that is one media type or range."""

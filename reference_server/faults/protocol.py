@@ -100,6 +100,20 @@ def fails_to_list_what_changes_meanwhile(service: Service) -> None:
 
 
 @fault("HTTP-1")
+def fails_to_list_while_an_order_is_placed(service: Service) -> None:
+    """Takes five thousandths of a second for a listing, and answers 500 if an order was placed meanwhile."""
+    inner = service.list_orders
+
+    def list_orders(request: Request) -> Response:
+        before = {order.id for order in service.store.all()}
+        time.sleep(0.005)
+        new = {order.id for order in service.store.all()} - before
+        return _error(service, 500) if new else inner(request)
+
+    service.list_orders = list_orders
+
+
+@fault("HTTP-1")
 def lists_with_206(service: Service) -> None:
     """Answers every fifth listing with 206."""
     due = amend.every(5)

@@ -72,6 +72,22 @@ def refuses_fields_beyond_ascii(service: Service) -> None:
 
 
 @variant()
+def refuses_accept_charset(service: Service) -> None:
+    """Has a firewall in front that answers 403 to a request with the deprecated field Accept-Charset."""
+    amend.before(service, lambda request: _forbidden() if "accept-charset" in request.headers else None)
+
+
+@variant()
+def rejects_a_query_with_200(service: Service) -> None:
+    """Has a firewall in front that sends a page of its own, with 200, to a query with a parameter called where."""
+    page = (
+        b"<html><title>Request Rejected</title><body>The requested URL was rejected. Your support ID is: 4711.</body>"
+    )
+    headers = {"Content-Type": "text/html; charset=utf-8"}
+    amend.before(service, lambda request: Response(200, page, headers) if "where=" in request.query else None)
+
+
+@variant()
 def limits_the_length_of_requests(service: Service) -> None:
     """Has a gateway in front that answers 414 to a long request target and 431 to long header fields."""
 

@@ -87,7 +87,16 @@ def test_heaps_are_split_where_they_grow_long() -> None:
     ],
 )
 def test_where_pages_end(placed: list[int], lost: list[int], early: bool) -> None:
-    assert ends_early(placed, lost) is early
+    assert ends_early(placed, placed, lost) is early
+
+
+def test_where_pages_of_one_state_end() -> None:
+    placed, pending = [1, 2, 3, 4, 5, 6, 7], [2, 3, 4]
+    assert ends_early(placed, pending, [1, 5])  # the newest of the shipped are shown
+    assert ends_early(placed, pending, [3, 4])
+    assert ends_early(placed, pending, [4, 5, 6, 7])
+    assert not ends_early(placed, pending, [1, 5, 6, 7])  # no shipped order is
+    assert not ends_early(placed, pending, pending)
 
 
 def held(*faults: str, **further: Any) -> tuple[Session, Api, Orders]:

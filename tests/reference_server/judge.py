@@ -309,7 +309,7 @@ class Judge:
             )
             self.expect("LIST-8", exact)
             self.service.store.remove(far)
-        for language in ("ar", "de", "tr"):
+        for language in ("ar", "de", "fi", "tr"):
             self.orders(accept_language=language)
         self.orders(accept="application/*")
         bulk = self.place(1150)

@@ -72,7 +72,9 @@ PAGES_BY_OFFSET = "reads-pages-by-offset"
 SHIPPED_FOR_TWO = "cancels-shipped-orders-for-two-at-once"
 SKIPS_LOCKED = "leaves-out-shipped-orders-that-are-being-refused"
 READ_BEFORE = "keeps-a-listing-that-was-read-before-an-order-was-placed"
+PLACED_MEANWHILE = ("fails-to-list-while-an-order-is-placed", "joins-listings-of-the-same-key")
 ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET, SHIPPED_FOR_TWO, SKIPS_LOCKED, READ_BEFORE}
+ALONE |= set(PLACED_MEANWHILE)
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
     "joins-listings-whoever-asks",
@@ -187,6 +189,24 @@ def test_a_listing_read_before_an_order_was_placed_shows_itself(
     monkeypatch.undo()
     placed += service.store.place(0 if placed else 1, Status.PENDING)
     assert (placed[0] in {order["id"] for order in json.loads(service.answer(look).body)}) is not hidden
+
+
+@pytest.mark.parametrize(("faults", "wrong"), [((), False), *(((name,), True) for name in PLACED_MEANWHILE)])
+def test_an_order_placed_during_a_listing_shows_itself(
+    faults: tuple[str, ...], wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = served(faults=faults)
+    found: list[bool] = []
+    look = Request("GET", LIST, "", {"authorization": f"Bearer {KEY}"})
+
+    def meanwhile(_: float) -> None:
+        if not found:
+            found.append(True)
+            found.append(right(service, KEY, *service.store.place(1, Status.PENDING)))
+
+    monkeypatch.setattr(time, "sleep", meanwhile)
+    found.append(service.answer(look).status == 200)
+    assert all(found) is not wrong
 
 
 def right(service: Service, key: str, order_id: int) -> bool:

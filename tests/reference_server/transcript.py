@@ -18,7 +18,7 @@ KEY = "sk-Reference.Key_42"
 LIST = "/v1/store/orders"
 FURTHER = (
     "limit=5", "_limit=1", "page%5Blimit%5D=1", "startDate=2999-01-01", "endDate=1900-01-01", "customerId=-1",
-    "after=9223372036854775806", "tenant=none",
+    "after=9223372036854775806", "tenant=none", "format=csv", "format=api", "callback=f",
 )  # fmt: skip
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
 FAR = [-(2**63), -77, -8, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
@@ -153,7 +153,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     store.place_ids([-3, 14, 18, 19, 30, 31, 32, 33], Status.SHIPPED)
     yield from [say("GET", LIST) for _ in range(4)]
     yield from [say("GET", LIST, query=query) for query in (*QUERIES, *FURTHER)]
-    yield from [say("GET", LIST, accept_language=language) for language in ("ar", "de", "tr")]
+    yield from [say("GET", LIST, accept_language=language) for language in ("ar", "de", "fi", "tr")]
+    yield say("GET", LIST, accept_charset="utf-16, utf-8;q=0.5")
+    yield say("GET", LIST, None, accept_language="fr")
     yield from [say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json", "application/*")]
 
     # Cancelling.

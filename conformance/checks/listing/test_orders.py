@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON_LAST, NAMES_OTHERS, PLAIN, SCRIPT, Api, Orders
+from conformance.api import BROWSER, NAMES_JSON_LAST, NAMES_OTHERS, OTHER_TEXT, PLAIN, SCRIPT, Api, Orders
 from conformance.check import requirement
 from conformance.checks.listing.steps import none_missing, still_there
 from conformance.contract.listing import Listing
@@ -16,8 +16,8 @@ from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed
 from conformance.transport.wire import Wire
 
-#: Languages whose digits, decimals and letters get into JSON where a service formats by the language of who asks.
-LANGUAGES = ("ar", "de", "tr")
+#: Languages whose digits, decimals, letters and times get into JSON where a service formats by that of who asks.
+LANGUAGES = ("ar", "de", "fi", "tr")
 
 
 def listed(answer: Answer) -> Listing:
@@ -42,8 +42,8 @@ def judged(api: Api, row: str) -> None:
 @requirement("LIST-1")
 def test_listing_is_a_json_array(api: Api) -> None:
     """Lists, with several spellings of Accept, a browser's and its scripts' among them, and for readers of several
-    languages: 200, application/json, one JSON text, an array. To a client that accepts XML and CSV only, a client error
-    will do."""
+    languages: 200, application/json, one JSON text, an array. To a client that accepts XML and CSV only, or names an
+    encoding with Accept-Charset, a client error will do."""
     accepted = ("application/json", "application/json, */*;q=0.1", "application/*")
     headers = [
         (),
@@ -55,9 +55,10 @@ def test_listing_is_a_json_array(api: Api) -> None:
     ]
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
         listed(answer)
-    answer = api.send(replace(api.ask_list(headers=NAMES_OTHERS), allowed=Allowed.ANY_4XX))
-    if not verify.settled(answer).client_error:
-        listed(answer)
+    others = [replace(api.ask_list(headers=each), allowed=Allowed.ANY_4XX) for each in (NAMES_OTHERS, OTHER_TEXT)]
+    for answer in api.send_all(others):
+        if not verify.settled(answer).client_error:
+            listed(answer)
 
 
 @requirement("LIST-2")

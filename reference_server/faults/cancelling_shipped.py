@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 from .. import amend
 from ..api import Service
@@ -203,6 +204,25 @@ def turns_complete_of_refused_orders(service: Service) -> None:
 def moves_the_date_of_refused_orders(service: Service) -> None:
     """Answers 409 and sets another shipDate."""
     amend.when(service, REFUSED, lambda order: service.store.change(order.id, ship_date="2030-01-01T00:00:00Z"))
+
+
+@fault("CANCEL-4")
+def touches_the_row_of_refused_orders(service: Service) -> None:
+    """Notes the refused cancel in the row of the shipped order, whose shipDate, the moment when it was placed, then
+    moves to now."""
+    inner = service.store.place_ids
+
+    def touch(order_id: int) -> None:
+        service.store.change(order_id, ship_date=datetime.now(UTC).isoformat())
+
+    def place_ids(ids: Iterable[int], status: Status) -> list[int]:
+        placed = inner(ids, status)
+        for order_id in placed:
+            touch(order_id)
+        return placed
+
+    service.store.place_ids = place_ids  # type: ignore[method-assign]
+    amend.when(service, REFUSED, lambda order: touch(order.id))
 
 
 @fault("CANCEL-4")

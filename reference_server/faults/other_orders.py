@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from .. import amend
 from ..api import Service
@@ -211,6 +212,18 @@ def ships_the_other_orders(service: Service) -> None:
     def act(order: Order) -> None:
         for other in filter(amend.pending, service.store.all()):
             service.store.change(other.id, status=Status.SHIPPED)
+
+    amend.when(service, CANCELLED, act)
+
+
+@fault("CANCEL-8")
+def moves_the_dates_of_all_other_orders_by_a_second(service: Service) -> None:
+    """Writes every other order when one is cancelled, and adds a second to its shipDate, if it has shipped, too."""
+
+    def act(order: Order) -> None:
+        for other in service.store.all():
+            moved = datetime.fromisoformat(other.ship_date) + timedelta(seconds=1)
+            service.store.change(other.id, ship_date=moved.isoformat())
 
     amend.when(service, CANCELLED, act)
 

@@ -15,7 +15,7 @@ from conformance.contract import dates
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed
+from conformance.transport.evidence import Allowed, Request
 from conformance.transport.wire import Wire
 
 #: Languages whose digits, decimals and letters get into JSON where a service formats by the language of who asks.
@@ -147,9 +147,10 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
 @requirement("LIST-9", mode=Mode.FULL, pending=2, shipped=2)
 @pytest.mark.alone  # cancels of other checks may move the expected ship date of a pending order
 def test_reading_changes_nothing(api: Api, orders: Orders) -> None:
-    """Lists many times: the orders of the suite stay as they are, the shipped one is still refused and the pending one
-    still cancellable, as another is that was placed after the reading. The expected ship date of a pending order may
-    move, but not so that hardly two listings agree on it."""
+    """Lists many times, and asks for the pending order by its own address with GET, HEAD and OPTIONS: the orders of the
+    suite stay as they are, the shipped one is still refused and the pending one still cancellable, as another is that
+    was placed after the reading. The expected ship date of a pending order may move, but not so that hardly two
+    listings agree on it. What that address answers is open."""
     taken = orders.take(pending=1, shipped=1)
     if taken.listing is None:
         raise verify.Inconclusive("there is no readable listing", "LIST-1")
@@ -157,10 +158,12 @@ def test_reading_changes_nothing(api: Api, orders: Orders) -> None:
     last = answers[-1]
     verify.unchanged(taken.pending, taken.listing, last, shipped=taken.shipped, since="it was only read")
     steady_date(taken.pending[0], [taken.listing, *map(verify.listing, answers)], answers)
+    order = f"/store/orders/{taken.pending[0]}"
+    read = api.send_all(Request(method, order, api.key, allowed=Allowed.OPEN) for method in ("GET", "HEAD", "OPTIONS"))
     cancelled = api.cancel(taken.pending[0])  # first: until then there was nothing but reading
     refusal = api.cancel(taken.shipped[0])
     unread = orders.take(pending=1, shipped=1, looked_for=False)
-    verify.still_pending(cancelled, api.cancel(unread.pending[0]), since="it was only read", shown_by=[last])
+    verify.still_pending(cancelled, api.cancel(unread.pending[0]), since="it was only read", shown_by=[last, *read])
     verify.still_shipped(refusal, lambda: api.cancel(unread.shipped[0]), since="it was only read", shown_by=[last])
 
 

@@ -228,6 +228,30 @@ def moves_the_dates_of_all_other_orders_by_a_second(service: Service) -> None:
     amend.when(service, CANCELLED, act)
 
 
+def _writes_back_what_it_read(service: Service, seconds: float) -> None:
+    """Cancels one order after the other: reads all orders, and so long after writes them back without this one."""
+    lock = threading.Lock()
+
+    def decide(order_id: int, _: Order | None) -> Outcome | None:
+        with lock:
+            if not amend.pending(service.store.get(order_id)):
+                return None
+            read = {order.id for order in service.store.all()}
+            time.sleep(seconds)
+            lost = [order.id for order in service.store.all() if order.id not in read]
+            service.store.remove([*lost, order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-8")
+def writes_back_what_it_read_without_what_was_placed(service: Service) -> None:
+    """Takes a fiftieth of a second to write all orders back without the cancelled one, and loses what was placed
+    meanwhile."""
+    _writes_back_what_it_read(service, 0.02)
+
+
 @fault("CANCEL-8")
 def moves_the_quantity_to_the_next_order(service: Service) -> None:
     """Adds the quantity of a cancelled order to the one with the next higher id."""

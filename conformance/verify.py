@@ -225,11 +225,18 @@ def not_shown(reason: str, found: Listing) -> Inconclusive:
 
 
 def unchanged(
-    orders: Iterable[int], before: Listing, after: Answer, *, since: str, shown_by: Sequence[Answer] = ()
+    pending: Iterable[int],
+    before: Listing,
+    after: Answer,
+    *,
+    shipped: Sequence[int] = (),
+    since: str,
+    shown_by: Sequence[Answer] = (),
 ) -> None:
-    """Demand that each of `orders` is listed in `after` as it was in `before`; `shown_by` is what came between."""
+    """Demand that each of these orders is listed in `after` as it was in `before`, those that have `shipped` with the
+    same date, too; `shown_by` is what came between."""
     found = listing(after)
-    orders = list(orders)
+    orders = [*pending, *shipped]
     gone = [order for order in orders if order not in found.by_id]
     for order in orders:
         if order not in before.by_id:
@@ -237,10 +244,11 @@ def unchanged(
         if order in gone and len(gone) <= found.without_id:
             owner = "LIST-2" if found.odd_ids else None
             raise Inconclusive(f"order {order} is not listed by id any more, but {without_ids(found)}", owner)
-        if order in gone or not alike(found.by_id[order], before.by_id[order]):
+        actual = order in shipped
+        if order in gone or not alike(found.by_id[order], before.by_id[order], shipped=actual):
             now = "it is no longer in the listing"
             if order not in gone:
-                now = changes(found.by_id[order], before.by_id[order])
+                now = changes(found.by_id[order], before.by_id[order], shipped=actual)
             raise Failed(f"order {order} listed as before, since {since}", now, *shown_by, after)
 
 

@@ -42,6 +42,11 @@ def aliases(order: int) -> list[int]:
     return [other for other in dict.fromkeys([*nearest, -order, *powers]) if other != order]
 
 
+def octals(order: int) -> list[str]:
+    """The digits that name `order` where a zero at the beginning means octal: as decimals they name another order."""
+    return [f"0{order:o}"] if order > 7 else []
+
+
 def neighbours(order: int) -> list[int]:
     """What is next to `order`, and the double next to it."""
     return list(dict.fromkeys([order - 1, order + 1, order - 2, int(float(order))]))

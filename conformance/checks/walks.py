@@ -131,8 +131,10 @@ class Walk:
             first, place = self._seen.setdefault(name, (element, len(self.steps)))
             between = (*before[place:], Step(Kind.LIST))
             owner = model.cause(between, name, self.states[name])
-            if not alike(element, first):
-                raise Wrong(owner, f"{self._named(name)} listed as before", changes(element, first), self)
+            shipped = self.states[name] is State.SHIPPED
+            if not alike(element, first, shipped=shipped):
+                received = changes(element, first, shipped=shipped)
+                raise Wrong(owner, f"{self._named(name)} listed as before", received, self)
             self.judged |= {"LIST-3", owner} if place < len(self.steps) else {"LIST-3"}
 
     def _keyless(self, step: Step, before: Sequence[Step]) -> Playing:

@@ -97,15 +97,21 @@ def _reckoned(parts: dict[str, str | None]) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=zone or None) + passed
 
 
-def close(one: object, other: object) -> bool:
-    """Whether two values are the same, or name moments that are at most a MINUTE apart."""
+def same(one: object, other: object) -> bool:
+    """Whether two values are the same, or name the same moment."""
     if one == other or not (isinstance(one, str) and isinstance(other, str)):
         return one == other
-    moments = instant(one), instant(other)
+    return instant(one) == instant(other)
+
+
+def close(one: object, other: object) -> bool:
+    """Whether two values are the same, or name moments that are at most a MINUTE apart."""
+    if same(one, other) or not (isinstance(one, str) and isinstance(other, str)):
+        return same(one, other)
     try:
-        return bool(abs(moments[0] - moments[1]) <= MINUTE)  # type: ignore[operator]
+        return bool(abs(instant(one) - instant(other)) <= MINUTE)  # type: ignore[operator]
     except TypeError:  # no dates, or only one of them with an offset
-        return moments[0] == moments[1]
+        return False
 
 
 def _numbers(parts: dict[str, str | None]) -> dict[str, int]:

@@ -180,6 +180,17 @@ def finds_no_order_for_clients_that_announce_no_body(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def finds_no_order_for_pages_of_its_own_origin(service: Service) -> None:
+    """Answers 404 to a cancel with an Origin, even its own, since it takes whatever has one for another site's."""
+
+    def answer(request: Request) -> Response | None:
+        other = amend.is_cancel(request) and "origin" in request.headers
+        return service.error(404, "There is no such order.") if other else None
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-1")
 def takes_the_id_0_for_none(service: Service) -> None:
     """Answers 404 for an order with the id 0."""
     amend.outcomes(service, ABSENT, lambda order: order.id == 0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 from .. import amend
 from ..api import Service
@@ -146,6 +148,50 @@ def finds_no_shipped_order_0(service: Service) -> None:
     amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id == 0)
 
 
+def _goes_by_kept_statuses(service: Service, seconds: float) -> None:
+    """Cancels an order that was pending when a listing or cancel last looked at its status, which is so long ago at
+    most; its own cancels are known."""
+    kept: dict[int, tuple[Status, float]] = {}
+    lock = threading.Lock()
+    list_orders = service.list_orders
+
+    def status(order: Order) -> Status:
+        found, until = kept.get(order.id, (order.status, 0.0))
+        if until < time.monotonic():
+            found = order.status
+            kept[order.id] = (found, time.monotonic() + seconds)
+        return found
+
+    def listing(request: Request) -> Response:
+        with lock:
+            for order in service.store.all():
+                status(order)
+        return list_orders(request)
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        with lock:
+            if not amend.shipped(order) or status(order) is not Status.PENDING:
+                kept.pop(order_id, None)
+                return None
+            service.store.remove([order_id])
+            return CANCELLED
+
+    service.list_orders = listing
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
+def goes_by_the_status_that_it_listed(service: Service) -> None:
+    """Keeps the status that an order had in the first listing, and cancels one that has shipped since."""
+    _goes_by_kept_statuses(service, float("inf"))
+
+
+@fault("CANCEL-3")
+def keeps_the_status_for_a_minute(service: Service) -> None:
+    """Keeps the status of an order for a minute, and cancels one that has shipped meanwhile."""
+    _goes_by_kept_statuses(service, 60.0)
+
+
 @fault("CANCEL-3")
 def cancels_shipped_orders_for_two_at_once(service: Service) -> None:
     """Notes who looks at a shipped order, and cancels it for whoever comes while another is being refused."""
@@ -213,6 +259,25 @@ def turns_complete_of_refused_orders(service: Service) -> None:
 def moves_the_date_of_refused_orders(service: Service) -> None:
     """Answers 409 and sets another shipDate."""
     amend.when(service, REFUSED, lambda order: service.store.change(order.id, ship_date="2030-01-01T00:00:00Z"))
+
+
+@fault("CANCEL-4")
+def touches_the_row_of_refused_orders(service: Service) -> None:
+    """Notes the refused cancel in the row of the shipped order, whose shipDate, the moment when it was placed, then
+    moves to now."""
+    inner = service.store.place_ids
+
+    def touch(order_id: int) -> None:
+        service.store.change(order_id, ship_date=datetime.now(UTC).isoformat())
+
+    def place_ids(ids: Iterable[int], status: Status) -> list[int]:
+        placed = inner(ids, status)
+        for order_id in placed:
+            touch(order_id)
+        return placed
+
+    service.store.place_ids = place_ids  # type: ignore[method-assign]
+    amend.when(service, REFUSED, lambda order: touch(order.id))
 
 
 @fault("CANCEL-4")

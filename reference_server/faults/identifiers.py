@@ -137,6 +137,17 @@ def takes_several_ids(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def reads_octal_ids(service: Service) -> None:
+    """Reads an id with a leading zero as octal, as Ruby and Go can do, and cancels the order 15 when asked for 017."""
+    inner = service.read_id
+
+    def read_id(text: str) -> int | None:
+        return int(text, 8) if re.fullmatch(r"0[0-7]{1,20}", text) else inner(text)
+
+    service.read_id = read_id
+
+
+@fault("CANCEL-9")
 def reads_an_id_up_to_a_null_character(service: Service) -> None:
     """Cancels the order 123 when asked for 123%00x."""
     amend.read_ids(service, lambda text: int(text.split("\0")[0]) if re.fullmatch(r"\d{1,18}\0.*", text) else None)

@@ -309,3 +309,15 @@ def moves_the_date_with_each_listing(service: Service) -> None:
         return {**fields, "shipDate": f"{date(2026, 5, 1) + timedelta(days=next(readings))}T10:00:00Z"}
 
     amend.orders(service, fields_of)
+
+
+@fault("LIST-9")
+def cancels_by_any_method(service: Service) -> None:
+    """Takes any method at the address of an order for a cancel: GET, HEAD and OPTIONS, too."""
+
+    def answer(request: Request) -> Response | None:
+        collection, _, text = request.path.rpartition("/")
+        safe = request.method in ("GET", "HEAD", "OPTIONS")
+        return service.cancel_order(request, text) if safe and collection == service.collection else None
+
+    amend.instead(service, answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from .. import amend
 from ..api import Service
@@ -213,6 +214,37 @@ def ships_the_other_orders(service: Service) -> None:
             service.store.change(other.id, status=Status.SHIPPED)
 
     amend.when(service, CANCELLED, act)
+
+
+@fault("CANCEL-8")
+def moves_the_dates_of_all_other_orders_by_a_second(service: Service) -> None:
+    """Writes every other order when one is cancelled, and adds a second to its shipDate, if it has shipped, too."""
+
+    def act(order: Order) -> None:
+        for other in service.store.all():
+            moved = datetime.fromisoformat(other.ship_date) + timedelta(seconds=1)
+            service.store.change(other.id, ship_date=moved.isoformat())
+
+    amend.when(service, CANCELLED, act)
+
+
+@fault("CANCEL-8")
+def writes_back_what_it_read_without_what_was_placed(service: Service) -> None:
+    """Cancels one order after the other, takes a twentieth of a second to write all others back as it had read them,
+    and loses what was placed meanwhile."""
+    lock = threading.Lock()
+
+    def decide(order_id: int, _: Order | None) -> Outcome | None:
+        with lock:
+            if not amend.pending(service.store.get(order_id)):
+                return None
+            read = {order.id for order in service.store.all()}
+            time.sleep(0.05)
+            lost = [order.id for order in service.store.all() if order.id not in read]
+            service.store.remove([*lost, order_id])
+        return CANCELLED
+
+    amend.before_cancel(service, decide)
 
 
 @fault("CANCEL-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import threading
 import time
 from collections import deque
@@ -69,6 +70,13 @@ def refuses_fields_beyond_ascii(service: Service) -> None:
         return None if "".join(request.headers.values()).isascii() else _forbidden()
 
     amend.responses(service, refused)
+
+
+@variant("CANCEL-11")
+def is_behind_a_firewall_that_says_200(service: Service) -> None:
+    """Has a firewall in front that answers U+0000 and line breaks in a path with a page, which it sends with 200."""
+    page = Response(200, b"<h1>The requested URL was rejected.</h1>", {"Content-Type": "text/html"})
+    amend.before(service, lambda request: page if re.search("%0[0aA]", request.path) else None)
 
 
 @variant()

@@ -7,6 +7,7 @@ import json
 import random
 import re
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from urllib.parse import parse_qs
 
@@ -225,6 +226,19 @@ def gives_negative_ids(service: Service) -> None:
     service.store.next_id = lambda: -inner()
 
 
+@variant()
+def keeps_orders_that_are_placed_again(service: Service) -> None:
+    """Leaves an order as it is where one is to be placed with its id."""
+    inner = service.store.place_ids
+
+    def place_ids(ids: Iterable[int], status: Status) -> list[int]:
+        wanted = list(ids)
+        inner([order_id for order_id in wanted if service.store.get(order_id) is None], status)
+        return wanted
+
+    service.store.place_ids = place_ids  # type: ignore[method-assign]
+
+
 # --- dates ---
 
 
@@ -279,12 +293,33 @@ def reads_ids_in_other_notations(service: Service) -> None:
 
 @variant()
 def reckons_the_ship_date_from_now(service: Service) -> None:
-    """Expects each order to ship in three days from the moment of the listing."""
+    """Expects each pending order to ship in three days from the moment of the listing."""
 
     def change(order: Order, fields: JsonObject) -> JsonObject:
+        if amend.shipped(order):
+            return fields
         return {**fields, "shipDate": (datetime.now(UTC) + timedelta(days=3)).isoformat()}
 
     amend.orders(service, change)
+
+
+@variant()
+def estimates_the_ship_date_from_the_backlog(service: Service) -> None:
+    """Expects a pending order to ship ten minutes after the pending one before it, so that a cancel moves dates."""
+    start = datetime(2026, 12, 1, 8, tzinfo=UTC)
+    inner = service.list_orders
+
+    def list_orders(request: Request) -> Response:
+        response = inner(request)
+        orders = json.loads(response.body)
+        waiting = {order.id: place for place, order in enumerate(filter(amend.pending, service.store.all()))}
+        for order in orders:
+            if order["id"] in waiting:
+                order["shipDate"] = (start + timedelta(minutes=10 * waiting[order["id"]])).isoformat()
+        response.body = service.encode(orders)
+        return response
+
+    service.list_orders = list_orders
 
 
 @variant()

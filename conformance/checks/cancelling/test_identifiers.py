@@ -18,8 +18,8 @@ from conformance.transport.evidence import Allowed
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
 def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, up to odd characters, as one
-    of two, or that name none, and an absent id with the order's in the query: the order is still pending afterwards, as
-    another is that was placed only then."""
+    of two, read as octal, or that name none, and an absent id with the order's in the query: the order is still pending
+    afterwards, as another is that was placed only then."""
     first, second = orders.take(pending=2).pending
     # With large ids one order's neighbour may be the other order of this check, or the next one to be placed.
     step = 1 if second > first else -1
@@ -30,6 +30,7 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     aliases = [
         *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),
         *cancel_aliases(api, [order for order in whole if order not in INT64], Allowed.OPEN),
+        *cancel_aliases(api, [octal for octal in ids.octals(first) if int(octal) not in taken], Allowed.OPEN),
         api.send(api.ask_cancel(api.absent()[0], query=f"id={first}&orderId={first}&order_id={first}")),
     ]
     no_success(malformed)
@@ -99,17 +100,25 @@ def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, al
 
 @requirement("CANCEL-9", mode=Mode.GUARDED)
 def test_malformed_ids_do_not_succeed(api: Api) -> None:
-    """Cancels ids that are no integers, such that no order could be meant: no success."""
+    """Cancels ids that are no integers, such that no order could be meant: no success. A page of a firewall that comes
+    with 200 is none."""
     answers = list(cancel_malformed(api).values())
     no_success(answers)
     if all(answer.status is None for answer in answers):  # from a firewall, some may get none
         verify.settled(answers[0])
 
 
+def claims_success(answer: Answer) -> bool:
+    """Whether a cancel of what may be malformed was answered as one that succeeded. A page for people is what some
+    firewalls send with 200 in place of a refusal."""
+    page = answer.status == 200 and answer.media_type == "text/html"
+    return answer.succeeded and not page
+
+
 def no_success(answers: list[Answer]) -> None:
     """Demand that no cancel of a malformed id has succeeded: whatever else it gets, from a firewall, too, will do."""
     for answer in answers:
-        if answer.succeeded:
+        if claims_success(answer):
             raise verify.Failed("no success, since the id is malformed", verify.describe(answer), answer, certain=True)
 
 
@@ -135,7 +144,7 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
     """Demand that each of `orders` outlived the cancels of its aliases."""
     *ended, control = api.send_all(api.ask_cancel(order) for order in (*orders, control_order))
     for order, end, answers in zip(orders, ended, tried, strict=True):
-        hit = [answer for answer in answers if answer.succeeded]
+        hit = [answer for answer in answers if claims_success(answer)]
         aliases = ", ".join(brief(str(answer.exchange.order_id)) for answer in answers)
         since = f"only {aliases} were cancelled, not {order}"
         verify.still_pending(end, control, since=since, shown_by=hit[:2] or answers[:1], certain=bool(hit))

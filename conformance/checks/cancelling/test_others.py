@@ -15,11 +15,14 @@ from conformance.check import requirement
 from conformance.checks import ids
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
+from conformance.transport.wire import Wire
 
 #: How many more orders are placed beside those of a check, to see whether they stay in the listing.
 CROWD = 20
 #: How many that have something in common with an order are cancelled after it, of the first and of the last ones.
 KIN = 2
+#: How many cancels have orders placed while they are under way.
+ROUNDS = 2
 #: Whether two elements of a listing have something in common by which a careless service may take both for one.
 Bond = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 BONDS: tuple[Bond, ...] = (
@@ -94,7 +97,7 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: 
     verify.step(refusals[1], 404, "CANCEL-5")
     if taken.listing is not None:
         since = "only cancels of other orders were refused"
-        verify.unchanged([*pending, other], taken.listing, api.list(), since=since, shown_by=refusals)
+        verify.unchanged(pending, taken.listing, api.list(), shipped=[other], since=since, shown_by=refusals)
     relatives = kin(taken.listing, chosen, pending)
     strangers = [order for order in pending if order not in relatives] or pending
     related = (relatives or strangers)[0]
@@ -105,6 +108,30 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: 
     if verify.settled(control).status != 204:
         control = api.cancel(orders.take(pending=1, looked_for=False).pending[0])
     verify.still_pending(answer, control, since="only cancels of other orders were refused", shown_by=refusals)
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, pending=3 * ROUNDS + 1)
+def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, orders: Orders) -> None:
+    """Has an order placed as soon as the cancel of another one is sent, and one more after a listing, over a few
+    rounds: all of them can still be cancelled, as another can that was placed while nothing was under way."""
+    cancelled = orders.take(pending=ROUNDS, looked_for=False).pending
+    placed: list[int] = []
+    answers = []
+    for order in cancelled:
+        with wire.connect() as connection, wire.connect() as beside:
+            connection.prepare(api.ask_cancel(order), last=True)
+            connection.release()
+            placed += orders.take(pending=1, looked_for=False).pending
+            beside.exchange(api.ask_list(), last=True)  # by then the cancel has reached a service that is near
+            placed += orders.take(pending=1, looked_for=False).pending
+            answers.append(connection.receive())
+    if all(answer.status != 204 for answer in answers):
+        verify.step(answers[0], 204, "CANCEL-1")
+    (control_order,) = orders.take(pending=1, looked_for=False).pending
+    *ended, control = api.send_all(map(api.ask_cancel, (*placed, control_order)))
+    for end in ended:
+        since = "it was placed while another one was cancelled, which has no effect on it"
+        verify.still_pending(end, control, since=since, shown_by=answers)
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)
@@ -151,7 +178,7 @@ def untouched(
         verify.still_pending(answer, control, since=since, shown_by=[control])
     answers = [control, *further]
     if before is not None:
-        verify.unchanged([*pending, *shipped, *listed], before, api.list(), since=since, shown_by=answers)
+        verify.unchanged([*pending, *listed], before, api.list(), shipped=shipped, since=since, shown_by=answers)
     further = api.send_all(api.ask_cancel(other) for other in (*shipped, *pending))
     for other, refusal in zip(shipped, further, strict=False):
         if verify.settled(refusal).status == 404:

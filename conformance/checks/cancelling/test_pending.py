@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -41,11 +42,14 @@ def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orde
         cancels(api, orders, order)
 
 
-@requirement("CANCEL-1", mode=Mode.FULL, pending=4)
-def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
-    """Cancels a pending order as a client that accepts application/json, others as a browser and its scripts, and one
-    with the `Content-Length: 0` that many clients send: 204."""
-    for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Content-Length", "0"),)):
+@requirement("CANCEL-1", mode=Mode.FULL, pending=5)
+def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders, target: Target) -> None:
+    """Cancels a pending order as a client that accepts application/json, others as a browser and its scripts, one with
+    the `Content-Length: 0` that many clients send, and one with the `Origin` that a page of the service's own address
+    sends: 204."""
+    base = urlsplit(target.base_url)
+    origin = (("Origin", f"{base.scheme}://{base.netloc}"),)
+    for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Content-Length", "0"),), origin):
         (order,) = orders.take(pending=1, looked_for=False).pending
         cancels(api, orders, order, headers)
 

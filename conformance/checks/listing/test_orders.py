@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,14 +11,17 @@ from conformance import verify
 from conformance.api import BROWSER, NAMES_JSON_LAST, NAMES_OTHERS, OTHER_TEXT, PLAIN, SCRIPT, Api, Orders
 from conformance.check import requirement
 from conformance.checks.listing.steps import none_missing, still_there
+from conformance.contract import dates
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed
+from conformance.transport.evidence import Allowed, Request
 from conformance.transport.wire import Wire
 
 #: Languages whose digits, decimals, letters and times get into JSON where a service formats by that of who asks.
 LANGUAGES = ("ar", "de", "fi", "tr")
+#: In so few listings dates may all differ without reading being the reason.
+FEW_DATES = 3
 
 
 def listed(answer: Answer) -> Listing:
@@ -143,19 +147,41 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
 
 
 @requirement("LIST-9", mode=Mode.FULL, pending=2, shipped=2)
+@pytest.mark.alone  # cancels of other checks may move the expected ship date of a pending order
 def test_reading_changes_nothing(api: Api, orders: Orders) -> None:
-    """Lists many times: the orders of the suite stay as they are, the shipped one is still refused and the pending one
-    still cancellable, as another is that was placed after the reading."""
+    """Lists many times, and asks for the pending order by its own address with GET, HEAD and OPTIONS: the orders of the
+    suite stay as they are, the shipped one is still refused and the pending one still cancellable, as another is that
+    was placed after the reading. The expected ship date of a pending order may move, but not so that hardly two
+    listings agree on it. What that address answers is open."""
     taken = orders.take(pending=1, shipped=1)
     if taken.listing is None:
         raise verify.Inconclusive("there is no readable listing", "LIST-1")
-    *_, last = api.send_all([api.ask_list()] * 6)
-    verify.unchanged([*taken.pending, *taken.shipped], taken.listing, last, since="it was only read")
+    answers = api.send_all([api.ask_list()] * 6)
+    last = answers[-1]
+    verify.unchanged(taken.pending, taken.listing, last, shipped=taken.shipped, since="it was only read")
+    readings = [found for answer in answers if (found := answer.listing) is not None]
+    steady_date(taken.pending[0], [taken.listing, *readings], answers)
+    order = f"/store/orders/{taken.pending[0]}"
+    read = api.send_all(Request(method, order, api.key, allowed=Allowed.OPEN) for method in ("GET", "HEAD", "OPTIONS"))
     cancelled = api.cancel(taken.pending[0])  # first: until then there was nothing but reading
     refusal = api.cancel(taken.shipped[0])
     unread = orders.take(pending=1, shipped=1, looked_for=False)
-    verify.still_pending(cancelled, api.cancel(unread.pending[0]), since="it was only read", shown_by=[last])
+    verify.still_pending(cancelled, api.cancel(unread.pending[0]), since="it was only read", shown_by=[last, *read])
     verify.still_shipped(refusal, lambda: api.cancel(unread.shipped[0]), since="it was only read", shown_by=[last])
+
+
+def steady_date(order: int, readings: Sequence[Listing], answers: Sequence[Answer]) -> None:
+    """Demand that reading does not move the ship date of a pending order: that most of the readings agree on it. What
+    becomes of other orders may move it now and then, where it is reckoned from how many wait before it."""
+    elements = [found.by_id.get(order) for found in readings]
+    shown = [element["shipDate"] for element in elements if isinstance(element, dict) and "shipDate" in element]
+    agreeing = max((sum(dates.close(one, other) for other in shown) for one in shown), default=0)
+    if len(shown) > FEW_DATES and agreeing <= len(shown) // 2:
+        raise verify.Failed(
+            f"the same ship date of order {order} in most listings, since it was only read",
+            f"no more than {agreeing} of {len(shown)} listings that agree on it",
+            *answers[-2:],
+        )
 
 
 # --- LIST-10, LIST-11: recommended ways to write things. Judged on every listing of the run, too.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -146,50 +145,6 @@ def finds_no_shipped_order_at_the_beginning_of_int64(service: Service) -> None:
 def finds_no_shipped_order_0(service: Service) -> None:
     """Answers 404 for a shipped order with the id 0, whose shipment it takes for that of no order."""
     amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order.id == 0)
-
-
-def _goes_by_kept_statuses(service: Service, seconds: float) -> None:
-    """Cancels an order that was pending when a listing or cancel last looked at its status, which is so long ago at
-    most; its own cancels are known."""
-    kept: dict[int, tuple[Status, float]] = {}
-    lock = threading.Lock()
-    list_orders = service.list_orders
-
-    def status(order: Order) -> Status:
-        found, until = kept.get(order.id, (order.status, 0.0))
-        if until < time.monotonic():
-            found = order.status
-            kept[order.id] = (found, time.monotonic() + seconds)
-        return found
-
-    def listing(request: Request) -> Response:
-        with lock:
-            for order in service.store.all():
-                status(order)
-        return list_orders(request)
-
-    def decide(order_id: int, order: Order | None) -> Outcome | None:
-        with lock:
-            if not amend.shipped(order) or status(order) is not Status.PENDING:
-                kept.pop(order_id, None)
-                return None
-            service.store.remove([order_id])
-            return CANCELLED
-
-    service.list_orders = listing
-    amend.before_cancel(service, decide)
-
-
-@fault("CANCEL-3")
-def goes_by_the_status_that_it_listed(service: Service) -> None:
-    """Keeps the status that an order had in the first listing, and cancels one that has shipped since."""
-    _goes_by_kept_statuses(service, float("inf"))
-
-
-@fault("CANCEL-3")
-def keeps_the_status_for_a_minute(service: Service) -> None:
-    """Keeps the status of an order for a minute, and cancels one that has shipped meanwhile."""
-    _goes_by_kept_statuses(service, 60.0)
 
 
 @fault("CANCEL-3")

@@ -7,7 +7,6 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from urllib.parse import parse_qs
 
@@ -224,19 +223,6 @@ def gives_negative_ids(service: Service) -> None:
     """Gives new orders negative ids, counting down."""
     inner = service.store.next_id
     service.store.next_id = lambda: -inner()
-
-
-@variant()
-def keeps_orders_that_are_placed_again(service: Service) -> None:
-    """Leaves an order as it is where one is to be placed with its id."""
-    inner = service.store.place_ids
-
-    def place_ids(ids: Iterable[int], status: Status) -> list[int]:
-        wanted = list(ids)
-        inner([order_id for order_id in wanted if service.store.get(order_id) is None], status)
-        return wanted
-
-    service.store.place_ids = place_ids  # type: ignore[method-assign]
 
 
 # --- dates ---

@@ -13,7 +13,6 @@ from conformance.check import requirement
 from conformance.checks import ids, many
 from conformance.checks.cancelling.steps import body_kind, not_made_up, refuses
 from conformance.target import Mode, Target
-from conformance.transport.evidence import Allowed
 
 #: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.
 INSISTENT = (
@@ -77,31 +76,6 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
         verify.step(answer, 204, "CANCEL-1")
     orders.place(shipped, shipped=True, looked_for=False)
     refuses_all(api, orders, shipped)
-
-
-@requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
-def test_order_that_was_listed_before_it_shipped_is_refused(api: Api, orders: Orders) -> None:
-    """Has an order placed as pending, lists, and has it placed anew as shipped, with another that was not listed
-    meanwhile: 409 to the cancel of the first. Where the other, whose status nobody could have kept, is cancelled, too,
-    the provider renews no orders."""
-    drawn = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
-    if len(drawn) < 2:
-        raise verify.Excluded("most ids to be chosen could be mistaken for that of an order in the listing")
-    listed, control = drawn[:2]
-    orders.place([listed])
-    orders.place([control], looked_for=False)
-    try:
-        orders.place([listed, control], shipped=True, looked_for=False)
-    except verify.Inconclusive as refusal:  # it should renew orders, and need not
-        raise verify.Excluded(f"the provider does not renew orders: {refusal}") from None
-    answer = api.cancel(listed, allowed=Allowed.ANY_4XX)
-    if verify.settled(answer).status == 409:
-        return
-    compared = api.cancel(control, allowed=Allowed.ANY_4XX)
-    if verify.settled(compared).status == 204:
-        raise verify.Excluded("the provider does not renew orders: one placed anew as shipped was cancelled")
-    verify.step(compared, 409, "CANCEL-3")
-    verify.status(answer, 409, since="the order has shipped since it was listed")
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, empty_store=True, shipped=1)

@@ -57,11 +57,12 @@ def guards_backslashes_not(service: Service) -> None:
 
 @fault("AUTH-2")
 def lets_options_through_to_the_handler(service: Service) -> None:
-    """Asks for no key of OPTIONS, as browsers need it, but has functions answer that list and cancel by any method."""
+    """Asks for no key of OPTIONS, as browsers need it, but has what lists and cancels answer where none comes."""
 
     def answer(request: Request) -> Response | None:
         order = request.path.removeprefix(f"{service.collection}/")
-        if request.method != "OPTIONS" or order == request.path != service.collection:
+        asked = request.method == "OPTIONS" and amend.no_header(request)
+        if not asked or order == request.path != service.collection:
             return None
         return service.list_orders(request) if order == request.path else service.cancel_order(request, order)
 

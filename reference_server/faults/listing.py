@@ -250,13 +250,13 @@ def ships_what_was_listed_twice(service: Service) -> None:
 
 @fault("LIST-9")
 def completes_what_was_listed_a_moment_later(service: Service) -> None:
-    """Marks orders as complete, or as not complete, a fifth of a second after they were listed."""
+    """Marks orders as complete a fifth of a second after they were listed."""
     later = amend.later(service, 0.2)
 
     def change(orders: list[Order]) -> None:
         def mark() -> None:
             for order in orders:
-                service.store.change(order.id, complete=not order.complete)
+                service.store.change(order.id, complete=True)
 
         later(mark)
 

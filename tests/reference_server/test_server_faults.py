@@ -55,7 +55,7 @@ def test_names_and_descriptions_are_for_people(catalogue: dict[str, object]) -> 
 
 def test_variants_leave_recommended_requirements_only() -> None:
     assert len(VARIANTS) >= 35
-    assert {name for variant in VARIANTS.values() for name in variant.leaves} <= {"ERR-5", "LIST-10"}
+    assert {name for variant in VARIANTS.values() for name in variant.leaves} <= {"CANCEL-11", "ERR-5", "LIST-10"}
 
 
 def test_the_conversation_is_the_same_each_time() -> None:
@@ -74,7 +74,8 @@ SKIPS_LOCKED = "leaves-out-shipped-orders-that-are-being-refused"
 READ_BEFORE = "keeps-a-listing-that-was-read-before-an-order-was-placed"
 PLACED_MEANWHILE = ("fails-to-list-while-an-order-is-placed", "joins-listings-of-the-same-key")
 ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET, SHIPPED_FOR_TWO, SKIPS_LOCKED, READ_BEFORE}
-ALONE |= set(PLACED_MEANWHILE)
+PLACED_DURING_A_CANCEL = "writes-back-what-it-read-without-what-was-placed"
+ALONE |= {PLACED_DURING_A_CANCEL, *PLACED_MEANWHILE}
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
     "joins-listings-whoever-asks",
@@ -189,6 +190,18 @@ def test_a_listing_read_before_an_order_was_placed_shows_itself(
     monkeypatch.undo()
     placed += service.store.place(0 if placed else 1, Status.PENDING)
     assert (placed[0] in {order["id"] for order in json.loads(service.answer(look).body)}) is not hidden
+
+
+@pytest.mark.parametrize(("faults", "lost"), [((), False), ((PLACED_DURING_A_CANCEL,), True)])
+def test_an_order_placed_during_a_cancel_shows_itself(
+    faults: tuple[str, ...], lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = served(faults=faults)
+    (order,) = service.store.place(1, Status.PENDING)
+    placed: list[int] = []
+    monkeypatch.setattr(time, "sleep", lambda _: placed.extend(service.store.place(1, Status.PENDING)))
+    assert cancel(service, order) == 204
+    assert bool(placed and service.store.get(placed[0]) is None) is lost
 
 
 @pytest.mark.parametrize(("faults", "wrong"), [((), False), *(((name,), True) for name in PLACED_MEANWHILE)])

@@ -265,6 +265,9 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield say("GET", f"{LIST}/54", None)
     yield from [say("GET", LIST, credentials, query="q=1") for credentials in (key, None)]
     yield cancel(54, content_length="0")
+    yield cancel(7_654_321_098, origin="http://127.0.0.1")
+    yield cancel(f"0{57:o}")
+    yield say("GET", f"{LIST}/57")
     yield cancel("55%00x")
     yield cancel("57%0Ax")
     yield cancel(56)
@@ -300,7 +303,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
     yield cancel(store.all()[499].id)
     yield say("GET", LIST, query="limit=100")
     yield from [cancel(many[-1]) for _ in range(2)]
-    yield from [cancel(order_id) for order_id in store.place(1, Status.SHIPPED)]
+    yield from [cancel(order_id) for order_id in store.place(110, Status.SHIPPED)[:1]]
     yield say("GET", LIST)
     for status in (Status.SHIPPED, Status.PENDING):
         store.clear()

@@ -132,7 +132,7 @@ def joins_listings_of_the_same_key(service: Service) -> None:
             joined = under_way.setdefault(key, Future())
         if first:
             joined.set_result(list(inner(request)))
-            time.sleep(0.02)
+            time.sleep(0.06)
             with lock:
                 del under_way[key]
         return joined.result()

@@ -87,6 +87,7 @@ class Tampered:
 
     def _reply(self, talk: Conversation) -> None:
         method, target, _ = talk.request.split(b"\r\n")[0].decode("latin-1").split(" ", 2)
+        target = re.sub("^http://[^/]*", "", target)  # the absolute form (RFC 9112 section 3.2.2)
         place, _, rest = target.removeprefix("/").partition("/")
         name = list(LISTINGS)[int(place)]
         if f"Bearer {KEY}".encode() not in talk.request:

@@ -119,12 +119,11 @@ def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, order
     answers = []
     for order in cancelled:
         with wire.connect() as connection, wire.connect() as beside:
-            connection.prepare(api.ask_cancel(order), last=True)
-            connection.release()
+            connection.set_off(api.ask_cancel(order))
             placed += orders.take(pending=1, looked_for=False).pending
             beside.exchange(api.ask_list(), last=True)  # by then the cancel has reached a service that is near
             placed += orders.take(pending=1, looked_for=False).pending
-            answers.append(connection.receive())
+            answers.append(connection.conclude())
     if all(answer.status != 204 for answer in answers):
         verify.step(answers[0], 204, "CANCEL-1")
     (control_order,) = orders.take(pending=1, looked_for=False).pending

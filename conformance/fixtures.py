@@ -153,6 +153,12 @@ def give_back(session: Session) -> Callable[[], None]:
 
 
 @pytest.fixture
+def ids_come_again(session: Session) -> bool:
+    """Whether the store gives the ids of cancelled orders to new ones, as far as this process knows."""
+    return session.ids_used_again
+
+
+@pytest.fixture
 def due(session: Session) -> frozenset[str]:
     """The ids of the checks that a run against the target decides."""
     return session.due

@@ -20,15 +20,15 @@ from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Operation, Request
 from conformance.transport.retries import turned_away
-from conformance.transport.wire import Connection, Wire
+from conformance.transport.wire import OPENED, Connection, Wire
 
 ROUNDS = 6
 #: How many cancels are sent at once, and how many instead where a service lets in no two of those.
 AT_ONCE, FEWER_AT_ONCE = 6, (3, 2)
 #: Seconds after which an order is looked for once more.
 MOMENT = 0.3
-#: Seconds for all connections of a round to be ready, and for each of them to be opened.
-READY, OPENED = 60.0, 2.0
+#: Seconds for all connections of a round to be ready.
+READY = 60.0
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
 #: Rounds of orders that are placed among listings, and how many of those are under way.
@@ -330,7 +330,7 @@ def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: 
         none_missing(api, meanwhile, "pending", api.list(), target)
         with under_way(api, wire) as meanwhile, wire.connect() as connection:
             meanwhile += orders.take(pending=1, looked_for=False).pending
-            set_off(connection, api)
+            connection.send_among_others(api.ask_list())
             beside = connection.receive(keep=False)
         wire.keep(beside)  # behind those that it was sent after
         if beside.status == 200 and beside.listing is not None:  # there may be no room for it beside the others
@@ -345,7 +345,7 @@ def under_way(api: Api, wire: Wire) -> Iterator[list[int]]:
     with ExitStack() as stack:
         connections = [stack.enter_context(wire.connect()) for _ in range(READERS)]
         for connection in connections:
-            set_off(connection, api)
+            connection.send_among_others(api.ask_list())
         with ThreadPoolExecutor(READERS) as threads:  # read at once, lest a service wait for that before it goes on
             reading = [threads.submit(connection.receive, keep=False) for connection in connections]
             try:
@@ -355,9 +355,3 @@ def under_way(api: Api, wire: Wire) -> Iterator[list[int]]:
                     answer.spared = frozenset(meanwhile)
                     wire.keep(answer)
                 wire.pass_turns(READERS)
-
-
-def set_off(connection: Connection, api: Api) -> None:
-    """Send a listing on a connection, among others."""
-    connection.prepare(api.ask_list(), last=True, within=OPENED)
-    connection.release()

@@ -27,6 +27,8 @@ from conformance.urls import port_of
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
 QUIET = 0.2
+#: Seconds in which a connection that is to be one of several has to be opened.
+OPENED = 2.0
 #: Bytes that show what an answer begins with.
 BEGINNING = 40
 #: What is raised where no complete answer comes, or none that can be understood.
@@ -187,6 +189,12 @@ class Connection:
         """The answer to a minimal request on a new connection."""
         with type(self)(self._client) as connection:
             return connection.exchange(request, minimal=True)
+
+    def send_among_others(self, request: Request) -> None:
+        """Send a request while others are under way, as the last one on this connection. `receive` has the answer,
+        which is to be recorded in the order in which the requests were sent."""
+        self.prepare(request, last=True, within=OPENED)
+        self.release()
 
     def set_off(self, request: Request) -> None:
         """Begin an `exchange` that `conclude` ends: meanwhile the client may send others."""

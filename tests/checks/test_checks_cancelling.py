@@ -1,19 +1,24 @@
-"""Which orders have something in common with one that is cancelled, and which are cancelled among many."""
+"""Which orders have something in common with one that is cancelled, which are cancelled among many, and what is looked
+at later."""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from commands import command
 
+from conformance.checks.cancelling import test_a_moment_later
+from conformance.checks.cancelling.test_a_moment_later import CERTAIN, MOMENT, PATIENCE, UnderWay, follow
 from conformance.checks.cancelling.test_others import kin
 from conformance.checks.many import inner
 from conformance.contract.listing import Listing
+from conformance.verify import Failed, Inconclusive
 from reference_server.messages import Request, Response
 from reference_server.orders import Status
 from reference_server.running import Running, build
@@ -83,3 +88,94 @@ def test_a_limit_on_requests_at_once_leaves_nothing_undecided(limit: int, tmp_pa
         only = ("--only", "CANCEL-1,CANCEL-3,CANCEL-6,CANCEL-7", "--budget", "quick")
         done = command(tmp_path, "run", *where, *only, KEY_OF_FEW="key-of-few-at-once")
     assert done.status == 0, done.said
+
+
+def test_a_limit_of_one_request_at_a_time_is_left_alone_where_cancels_are_slow(tmp_path: Path) -> None:
+    """An order is placed, and listed, while a cancel is under way: that there is no room for that is no fault."""
+    service = build(b"key-of-a-narrow-one")
+    inner, room = service.respond, threading.Lock()
+
+    def respond(request: Request) -> Response:
+        if not room.acquire(blocking=False):
+            return Response(503, b"busy", {"Content-Type": "text/plain"})
+        try:
+            time.sleep(0.03 if request.method == "DELETE" else 0)
+            return inner(request)
+        finally:
+            room.release()
+
+    service.respond = respond
+    with Running(service, states_port=0) as server:
+        where = ("--base-url", server.base_url, "--states-url", str(server.states_url), "--api-key-env", "NARROW")
+        words = ("--only", "CANCEL-8,HTTP-1", "-n", "1", "--budget", "quick")
+        done = command(tmp_path, "run", *where, *words, NARROW="key-of-a-narrow-one")
+    assert done.status == 0, done.said
+
+
+# --- what is looked at later
+
+
+OWN, OF_ANY_CAUSE = "cancelling.reading_changes_nothing_later", next(iter(CERTAIN))
+
+
+def course(*ends: Exception | None) -> Any:
+    """Courses that end so, one after the other."""
+    left = list(ends)
+
+    def begin(*_: object) -> Iterator[None]:
+        yield
+        yield
+        end = left.pop(0)
+        if end is not None:
+            raise end
+
+    return begin
+
+
+def begun(found: Any, since: float) -> UnderWay:
+    """The first of these courses, begun so many seconds ago."""
+    first = found()
+    next(first), next(first)
+    return UnderWay({OWN: first, OF_ANY_CAUSE: first}, time.monotonic() - since)
+
+
+def followed(monkeypatch: pytest.MonkeyPatch, check: str, found: Any, under_way: UnderWay) -> list[float]:
+    """The seconds that pass while a check follows these courses."""
+    monkeypatch.setitem(test_a_moment_later.COURSES, check, found)
+    passed: list[float] = []
+    follow(check, cast(Any, None), cast(Any, None), under_way, passed.append)
+    return passed
+
+
+def test_what_was_begun_long_ago_is_concluded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = course(None)
+    assert followed(monkeypatch, OWN, found, begun(found, since=9)) == [0.0]
+
+
+def test_what_was_begun_just_now_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = course(None)
+    assert followed(monkeypatch, OWN, found, begun(found, since=0)) == [pytest.approx(MOMENT, abs=0.05)]
+
+
+@pytest.mark.parametrize("end", [Failed("this", "that"), Inconclusive("no")])
+@pytest.mark.parametrize(("since", "pause"), [(0.1, MOMENT), (1.5, 1.5), (60, PATIENCE)])
+def test_what_went_wrong_is_done_once_more_in_as_much_time(
+    monkeypatch: pytest.MonkeyPatch, end: Exception, since: float, pause: float
+) -> None:
+    found = course(end, None)
+    assert followed(monkeypatch, OWN, found, begun(found, since))[1:] == [pytest.approx(pause, abs=0.1)]
+    found = course(end, Failed("this", "that, again"))
+    with pytest.raises(Failed, match="that, again"):
+        followed(monkeypatch, OWN, found, begun(found, since))
+
+
+def test_nothing_excuses_a_second_cancel(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = course(Failed("no success", "204"), None)
+    with pytest.raises(Failed, match="204"):
+        followed(monkeypatch, OF_ANY_CAUSE, found, begun(found, since=9))
+
+
+def test_what_was_not_begun_is_followed_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert followed(monkeypatch, OWN, course(None), UnderWay()) == [MOMENT]
+    with pytest.raises(Failed):
+        followed(monkeypatch, OWN, course(Failed("this", "that")), UnderWay())

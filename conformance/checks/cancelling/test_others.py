@@ -119,11 +119,15 @@ def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, order
     answers = []
     for order in cancelled:
         with wire.connect() as connection, wire.connect() as beside:
-            connection.set_off(api.ask_cancel(order))
+            connection.send_among_others(api.ask_cancel(order))
             placed += orders.take(pending=1, looked_for=False).pending
-            beside.exchange(api.ask_list(), last=True)  # by then the cancel has reached a service that is near
-            placed += orders.take(pending=1, looked_for=False).pending
-            answers.append(connection.conclude())
+            beside.send_among_others(api.ask_list())
+            listing = beside.receive(keep=False)  # by then the cancel has reached a service that is near
+            (after,) = orders.take(pending=1, looked_for=False).pending
+            placed.append(after)
+            answers.append(connection.receive())
+        listing.spared = frozenset({after})
+        wire.keep(listing)  # behind the cancel, which was sent first
     if all(answer.status != 204 for answer in answers):
         verify.step(answers[0], 204, "CANCEL-1")
     (control_order,) = orders.take(pending=1, looked_for=False).pending

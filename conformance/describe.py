@@ -69,12 +69,14 @@ def explain(requirement: str) -> str:
 
 
 def faults(form: str | None = None) -> str:
-    """The faults and variants of the reference server: `form` is None for a list, or "json"."""
+    """The faults and variants of the reference server, which break no requirement: `form` is None for a list, or
+    "json"."""
     from conformance.selftest import cases
 
     known = cases()
     if form == "json":
-        return json.dumps([vars(case) for case in known], indent=1, ensure_ascii=False)
+        rows = [{"name": c.name, "requirement": c.requirement, "description": c.description} for c in known]
+        return json.dumps(rows, indent=1, ensure_ascii=False)
     width = max(len(case.name) for case in known)
     return "\n".join(f"{case.name:{width}}  {case.requirement or 'correct':10}  {case.description}" for case in known)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from conformance import __version__, cli, settings
+from conformance import __version__, cli, selftest, settings
 from conformance.check import all_checks
 from conformance.configuration import Options, resolve
 from conformance.contract import catalogue
@@ -263,6 +263,17 @@ def test_the_plan_of_a_selection(command: Command) -> None:
     assert "PET-1" in said.out
     assert "PET-2" not in said.out
     assert "1 of 1 requirements." in said.out
+
+
+# --- faults and variants
+
+
+def test_faults_as_text_and_json(command: Command) -> None:
+    known = selftest.cases()
+    rows = json.loads(command("faults", "--json").out)
+    assert rows == [{"name": c.name, "requirement": c.requirement, "description": c.description} for c in known]
+    lines = command("faults").out.splitlines()
+    assert [line.split()[:2] for line in lines] == [[c.name, c.requirement or "correct"] for c in known]
 
 
 # --- the catalogue

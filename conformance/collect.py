@@ -147,7 +147,8 @@ def _circumstances(collection: Collection, settings: Settings, waivers: Mapping[
         selected=tuple(row for row in catalogue.load().requirements if row in settings.selected),
         order=collection.order,
         wrong_keys=collection.wrong_keys,
-        key_variable=target.key_variable,
+        key_variable=target.shell.key,
+        curl_options=target.shell.options,
         states=kind,
         pending=states.pending if states else (),
         shipped=states.shipped if states else (),
@@ -188,7 +189,7 @@ def _result(check: Check, report: Report, first: int) -> CheckResult:
 def _with_curl(result: CheckResult, exchanges: list[Exchange], target: Target) -> CheckResult:
     if result.failure is None or result.failure.exchange is None:
         return result
-    line = curl(exchanges[result.failure.exchange], target.key_variable)
+    line = curl(exchanges[result.failure.exchange], target.shell)
     return replace(result, failure=replace(result.failure, curl=line))
 
 

@@ -35,6 +35,7 @@ from conformance.target import (
     Mode,
     RateLimit,
     Secret,
+    Shell,
     States,
     Target,
 )
@@ -133,7 +134,7 @@ def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, opt
     table = tables.get(name, {})
     reader = Table(table, str(path or "targets.toml"), f"targets.{name}.")
     base_url = _base_url(reader, options)
-    key, key_variable, key_file = _key(reader, options)
+    key, key_for_shell, key_file = _key(reader, options)
     mode = _given(reader, options, "mode")
     protected = reader.take("protected", bool)
     rate_limit = _given(reader, options, "rate_limit", mend=': "10/s" or "90/m"')
@@ -160,7 +161,7 @@ def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, opt
         base_url=base_url,
         key=key,
         mode=_mode(*mode, reader, states),
-        key_variable=key_variable,
+        shell=Shell(key_for_shell, _curl_options(ca_bundle[0], client_cert[0], proxy[0])),
         key_file=key_file,
         states=states,
         protected=protected,
@@ -279,8 +280,21 @@ def _key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
 
 def _printing(file: str) -> str:
     """What a shell runs to print the key in `file`."""
+    return f"$(cat {'-- ' if file.startswith('-') else ''}{_for_shell(file)})"
+
+
+def _for_shell(file: str) -> str:
+    """The path `file`, which may begin with the home of whoever runs the suite, as a word for a shell."""
     home, rest = ("~/", file[2:]) if file.startswith("~/") else ("", file)
-    return f"$(cat {'-- ' if file.startswith('-') else ''}{home}{shlex.quote(rest)})"
+    return home + shlex.quote(rest)
+
+
+def _curl_options(ca_bundle: str | None, client_cert: str | None, proxy: str | None) -> tuple[str, ...]:
+    """The options by which curl reaches a service as the suite does, given these files and this URL."""
+    options = [f"--cacert {_for_shell(ca_bundle)}"] if ca_bundle else []
+    options += [f"--cert {_for_shell(client_cert)}"] if client_cert else []
+    options += [f"--proxy {shlex.quote(proxy)}"] if proxy else []
+    return tuple(options)
 
 
 def _key_in_file(reader: Table, file: str) -> str:

@@ -72,7 +72,7 @@ def _report(target: Target) -> int:
 def findings(session: Session) -> Iterator[Finding]:
     """What is found, step by step; ends early where the rest would be pointless."""
     target, endpoint = session.target, session.endpoint
-    where = target.key_file or f"${target.key_variable}"
+    where = target.key_file or f"${target.shell.key}"
     yield OK, f"configuration: the key is in {where}"
     if target.proxy is not None:
         try:

@@ -81,7 +81,7 @@ def _pointless(session: Session) -> str | None:
     if answer.status == 401 and not _takes_key_otherwise(session):
         return (
             f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
-            f"in {target.key_file or f'${target.key_variable}'}). Check that the key belongs to this deployment, and "
+            f"in {target.key_file or f'${target.shell.key}'}). Check that the key belongs to this deployment, and "
             "that nothing in front of the service takes the Authorization header away, as Apache does from CGI."
         )
     if answer.exchange.trouble == Trouble.BROKEN and (said := foreign(session)) is not None:

@@ -209,7 +209,7 @@ class Process:
         """Note in the report of a check what it raised."""
         target = self.targets[report.target]
         assert target is not None, "no check is run before there is a target"
-        report.ended_with(error, target.key_variable, self.clean)
+        report.ended_with(error, target.shell, self.clean)
 
     def collect(self, report: Report) -> None:
         """Take in what a check reported."""

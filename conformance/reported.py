@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance import verify
+from conformance.target import Shell
 from conformance.transport.curl import curl, on_one_connection
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.guard import Refused
@@ -48,15 +49,15 @@ class Report:
         undecided = any(exchange["undecided"] for exchange in self.exchanges)
         return undecided or self.status in (Status.FAILED, Status.INCONCLUSIVE)
 
-    def ended_with(self, error: BaseException, key_variable: str, clean: Callable[[str], str]) -> None:
-        """Note what came of the check that raised `error`. The key in a curl line is that of `key_variable`; `clean`
-        takes secrets out of a text."""
+    def ended_with(self, error: BaseException, shell: Shell, clean: Callable[[str], str]) -> None:
+        """Note what came of the check that raised `error`. Its curl lines are for `shell`; `clean` takes secrets out of
+        a text."""
         if isinstance(error, verify.Failed):
             self.status, self.certain, self.message = Status.FAILED, error.certain, str(error)
             self.failure = {"expected": clean(error.expected), "received": clean(error.received)}
             if error.answers:
                 spelled = error.answers if error.last else error.answers[:SPELLED]
-                lines = [curl(answer.exchange, key_variable) for answer in spelled]
+                lines = [curl(answer.exchange, shell) for answer in spelled]
                 self.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
                 shown = error.answers[-1 if error.last else 0].exchange
                 if shown.check == self.check:  # the model's checks share a search, and with it what one of them met

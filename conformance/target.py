@@ -99,6 +99,15 @@ class States:
 
 
 @dataclass(frozen=True)
+class Shell:
+    """What curl lines need to know of a target: where the shell finds the key, in the variable of that name or in what
+    a command prints, `$(cat FILE)`; and the options by which curl reaches the service, written for the shell."""
+
+    key: str = DEFAULT_KEY_VARIABLE
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Target:
     """One deployment, ready to be used: everything looked up, nothing sent yet."""
 
@@ -106,7 +115,7 @@ class Target:
     base_url: str
     key: Secret
     mode: Mode
-    key_variable: str = DEFAULT_KEY_VARIABLE  # where a curl line finds the key: a variable, or $(cat FILE)
+    shell: Shell = Shell()
     states: States | None = None
     protected: bool = False
     rate_limit: RateLimit | None = None

@@ -21,6 +21,7 @@ from conformance.target import (
     Mode,
     RateLimit,
     Secret,
+    Shell,
     States,
     Target,
 )
@@ -70,7 +71,7 @@ def error(text: str | bytes, name: str = "staging", **options: Any) -> str:
 
 def test_a_small_target() -> None:
     target = one(table())
-    assert target == Target("staging", "https://api.example.com/v1", target.key, Mode.GUARDED, key_variable="KEY")
+    assert target == Target("staging", "https://api.example.com/v1", target.key, Mode.GUARDED, shell=Shell("KEY"))
     assert target.key.reveal() == KEY
     assert (target.bulk_orders, target.timeout) == (DEFAULT_BULK_ORDERS, DEFAULT_TIMEOUT)
     assert not target.protected
@@ -98,6 +99,8 @@ def test_a_whole_target(tmp_path: Path, certificate: Path) -> None:
     assert (target.mode, target.protected, target.bulk_orders, target.timeout) == (Mode.OBSERVE, True, 0, 3.0)
     assert (target.rate_limit, target.max_body) == (RateLimit(90, 60.0), 120_000_000)
     assert (target.ca_bundle, target.client_cert, target.proxy) == ("ca.pem", "ca.pem", "http://127.0.0.1:3128")
+    options = ("--cacert ca.pem", "--cert ca.pem", "--proxy http://127.0.0.1:3128")
+    assert target.shell == Shell("KEY", options)
     assert target.states is not None
     assert target.states.url == "http://127.0.0.1:9000/_states"
     assert target.states.token is not None
@@ -132,7 +135,7 @@ def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
         proxy="http://b:1",
     )
     assert target.base_url == "http://127.0.0.1:8080/v1"
-    assert (target.key.reveal(), target.key_variable) == ("states-token", "TOKEN")
+    assert (target.key.reveal(), target.shell.key) == ("states-token", "TOKEN")
     assert target.states == States(url="http://127.0.0.1:1/s")
     assert (target.mode, target.timeout, target.ca_bundle, target.proxy) == (Mode.FULL, 0.5, "ca.pem", "http://b:1")
     assert (target.rate_limit, target.max_body) == (RateLimit(2, 1.0), 64_000_000)

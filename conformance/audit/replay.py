@@ -27,7 +27,7 @@ from conformance.reporting.run import Circumstances, Run
 from conformance.session import Session
 from conformance.settings import Settings
 from conformance.states.provider import Provider
-from conformance.target import Mode, Secret, States, Target
+from conformance.target import Mode, Secret, Shell, States, Target
 from conformance.transport.answer import Observer
 from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint
@@ -251,7 +251,7 @@ def _target(stated: Run, made: Circumstances, key: str) -> Target:
         stated.base_url,
         Secret(key),
         Mode[stated.mode.upper()],
-        made.key_variable,
+        Shell(made.key_variable, made.curl_options),
         states,
         protected=made.protected,
         bulk_orders=made.bulk_orders,

@@ -94,7 +94,7 @@ class Walks:
         lines = []
         for number, sent in enumerate(wrong.trail, 1):
             lines.append(f"  {number}. {sent.label}: {sent.answer.exchange.received}")
-            lines.append(f"     {curl(sent.answer.exchange, self.target.key_variable)}")
+            lines.append(f"     {curl(sent.answer.exchange, self.target.shell)}")
         where = ", all on one connection" if wrong.kept else ""
         received = "\n".join([f"{wrong.received}, after these steps on orders placed for them{where}:", *lines])
         raise verify.Failed(wrong.expected, received, *wrong.shown_by, last=True, kept=wrong.kept)

@@ -27,6 +27,7 @@ from conformance.reporting import outline
 from conformance.reporting.pretty import pretty
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural, visible
+from conformance.target import Shell
 from conformance.transport.curl import curl
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, RequirementResult, Status, counts, coverage
@@ -64,11 +65,11 @@ def render(run: Run) -> str:
     """`run` as an HTML page."""
     style, script = _resource("report.css"), _resource("report.js")
     rooms = {True: _Room(_TELLING), False: _Room(_AROUND)}
-    variable = outline.key_variable(run)
+    shell = outline.shell(run)
     together = _together(run)
     grouped = {result.requirement.id for group in together for result in group.results}
     found = [result for result in _found(run) if result.requirement.id not in grouped]
-    findings = [_finding(run, result, rooms, variable) for result in found]
+    findings = [_finding(run, result, rooms, shell) for result in found]
     return template().render(
         run=run,
         outline=outline,
@@ -197,7 +198,7 @@ def _together(run: Run) -> list[outline.Group]:
     return [group for group in groups if group.results[1:]]
 
 
-def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], variable: str) -> Finding:
+def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], shell: Shell) -> Finding:
     evidence = {found.check: found for found in outline.evidence(run, result)}
     by_number = {exchange.number: exchange for exchange in run.exchanges}
     cases = []
@@ -210,7 +211,7 @@ def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], vari
         shown, left_out = [], []
         near = _near(numbers, telling)
         for number in numbers:
-            laid_out = _shown(by_number.get(number), number == telling, variable) if number in near else None
+            laid_out = _shown(by_number.get(number), number == telling, shell) if number in near else None
             if laid_out and rooms[laid_out.telling].take(laid_out.request, laid_out.response):
                 shown.append(laid_out)
             else:
@@ -226,7 +227,7 @@ def _near(numbers: list[int], telling: int | None) -> list[int]:
     return numbers[start : start + _PER_CHECK]
 
 
-def _shown(exchange: Exchange | None, telling: bool, variable: str) -> Shown | None:
+def _shown(exchange: Exchange | None, telling: bool, shell: Shell) -> Shown | None:
     if exchange is None:
         return None
     request = [f"{exchange.method} {exchange.url}", *_fields(exchange.request_headers)]
@@ -248,7 +249,7 @@ def _shown(exchange: Exchange | None, telling: bool, variable: str) -> Shown | N
         "\n".join(response),
         note,
         {row: problem for row, problem in sorted(exchange.findings.items()) if problem},
-        curl(exchange, variable),
+        curl(exchange, shell),
         telling,
     )
 

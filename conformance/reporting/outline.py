@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.contract.catalogue import Level
 from conformance.reporting.run import Run
+from conformance.target import Shell
 from conformance.transport.curl import curl
 from conformance.transport.evidence import Exchange, Operation
 from conformance.verdict import NO_CHECK, CheckResult, RequirementResult, Status, Verdict, counts, coverage
@@ -171,7 +172,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
         exchange = None if number is None else by_number.get(number)
         line = failure.curl if failure else None
         if line is None and exchange is not None:
-            line = curl(exchange, key_variable(run))
+            line = curl(exchange, shell(run))
         found.append(
             Evidence(
                 check,
@@ -206,9 +207,10 @@ def before_pasting(run: Run, lines: Iterable[str]) -> str:
     return GIVEN_BACK.format(seed=run.seed) if cancels else ""
 
 
-def key_variable(run: Run) -> str:
-    """Where the run's `curl` lines find the key: the name of a variable, or `$(cat FILE)`."""
-    return run.circumstances.key_variable if run.circumstances else "API_KEY"
+def shell(run: Run) -> Shell:
+    """What the run's `curl` lines need to know of its target."""
+    made = run.circumstances
+    return Shell(made.key_variable, made.curl_options) if made else Shell()
 
 
 def meaning(run: Run) -> str:

@@ -160,7 +160,7 @@ def _read_circumstances(data: dict[str, Any] | None) -> Circumstances | None:
     if data is None:
         return None
     known: dict[str, Any] = {field.name: data[field.name] for field in fields(Circumstances)}
-    for name in ("selected", "wrong_keys", "pending", "shipped"):
+    for name in ("selected", "wrong_keys", "pending", "shipped", "curl_options"):
         known[name] = tuple(known[name])
     known["order"] = tuple(map(tuple, data["order"]))
     known["tools"] = tuple(data["tools"].items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from conformance.target import Shell
 from conformance.transport.evidence import Exchange
 from conformance.transport.redaction import KEY_LABEL
 
@@ -19,10 +20,10 @@ UNASKED = ("User-Agent", "Accept")
 _KEY, _PART_OF_KEY = re.compile(r"\$(?:KEY\b|\{KEY\})"), re.compile(r"\$\{(#?)KEY\b")
 
 
-def curl(exchange: Exchange, key: str) -> str:
-    """A command line that repeats `exchange`. The shell finds the key where `key` says: in the variable of that name,
-    or in what a command prints, `$(cat PATH)`."""
-    words = ["curl -sS -i"]
+def curl(exchange: Exchange, shell: Shell) -> str:
+    """A command line that repeats `exchange` in a shell of which `shell` tells where it finds the key, and how the
+    service is reached."""
+    words = ["curl -sS -i", *shell.options]
     if "/./" in exchange.url:
         words.append("--path-as-is")
     if exchange.method != "GET":
@@ -34,8 +35,8 @@ def curl(exchange: Exchange, key: str) -> str:
     credential = " ".join(words)
     words = [f"-H {_in_single_quotes(field_)}" for field_ in _unusual(exchange)]
     if exchange.request_body is not None:
-        words.append(f"--data-binary {_quoted(exchange.request_body, exchange, key)}")
-    return " ".join([_with_key(credential, key), *words, _quoted(exchange.url, exchange, key)])
+        words.append(f"--data-binary {_quoted(exchange.request_body, exchange, shell.key)}")
+    return " ".join([_with_key(credential, shell.key), *words, _quoted(exchange.url, exchange, shell.key)])
 
 
 def on_one_connection(lines: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from conformance.checks import model
 from conformance.checks.model import Kind, Step
 from conformance.checks.search import BUDGETS, Budget, Search
 from conformance.checks.test_model import Run, Walks
-from conformance.target import Mode, States
+from conformance.target import Mode, Shell, States
 from conformance.transport.answer import Answer
 from conformance.transport.curl import curl
 from conformance.transport.endpoint import ServiceGone
@@ -476,7 +476,7 @@ def test_only_the_owner_fails_and_shows_steps_and_curl() -> None:
     shown = raised.value.answers[-1]
     assert shown is service.sent[-1]
     assert shown.status == 204
-    told = [curl(answer.exchange, "STORE_ORDERS_KEY") for answer in raised.value.answers]
+    told = [curl(answer.exchange, Shell()) for answer in raised.value.answers]
     assert told == [line.strip() for line in curls]
 
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from patience import within
 
 from conformance.checks import credentials
+from conformance.target import Shell
 from conformance.transport import evidence, redaction
 from conformance.transport.curl import curl, on_one_connection
 from conformance.transport.evidence import NOBODY, Allowed, Credential, Exchange, Operation, Request, Trouble
@@ -165,7 +166,7 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
         exchange.detail = exchange.reason = f"refused {key}"
         kept.answer(exchange, (("X-Echo", key), (key, "x")), json.dumps({"message": f"no {key}"}).encode())
         kept.end(exchange)
-        written = json.dumps(exchange.to_json()) + curl(exchange, "MY_KEY")
+        written = json.dumps(exchange.to_json()) + curl(exchange, Shell("MY_KEY"))
         assert key not in written
         assert json.dumps(key)[1:-1] not in written
         assert not holds(written, key)
@@ -313,7 +314,7 @@ def words_of(line: str, **environment: str) -> list[str]:
 def test_curl_lines_quote(body: str, path: str) -> None:
     request = Request("DELETE", f"/store/orders/{path}", VALID, body=body.encode())
     exchange = recorder().begin(request, f"http://h/v1/store/orders/{path}", (*VALID.headers, *USUAL), "client")
-    words = words_of(curl(exchange, "MY_KEY"), MY_KEY=KEY)
+    words = words_of(curl(exchange, Shell("MY_KEY")), MY_KEY=KEY)
     cleaned = recorder().redactor.clean
     assert words == [
         "-sS",
@@ -326,26 +327,33 @@ def test_curl_lines_quote(body: str, path: str) -> None:
         cleaned(body),
         cleaned(f"http://h/v1/store/orders/{path}"),
     ]
-    assert shlex.split(curl(exchange, "MY_KEY"))[-1] == words[-1]
+    assert shlex.split(curl(exchange, Shell("MY_KEY")))[-1] == words[-1]
 
 
 def test_a_curl_line_has_the_header_fields_of_the_request() -> None:
     request = Request("DELETE", "/store/orders/1", VALID, headers=(("Content-Type", "a/b"), ("X-It's", "$HOME")))
     bare = recorder().begin(request, "http://h", (("Host", "h"), *VALID.headers), "wire")
-    assert curl(bare, "K").endswith("""${K}" -H 'User-Agent:' -H 'Accept:' 'http://h'""")
+    assert curl(bare, Shell("K")).endswith("""${K}" -H 'User-Agent:' -H 'Accept:' 'http://h'""")
     full = recorder().begin(request, "http://h", (*USUAL, *VALID.headers, *request.headers), "client")
-    assert curl(full, "K").endswith("""${K}" -H 'Content-Type: a/b' -H 'X-It'\\''s: $HOME' 'http://h'""")
+    assert curl(full, Shell("K")).endswith("""${K}" -H 'Content-Type: a/b' -H 'X-It'\\''s: $HOME' 'http://h'""")
     other = recorder().begin(request, "http://h", (*USUAL[2:], ("User-Agent", "other/1")), "client")
-    assert curl(other, "K").endswith("""${K}" -H 'User-Agent: other/1' 'http://h'""")
+    assert curl(other, Shell("K")).endswith("""${K}" -H 'User-Agent: other/1' 'http://h'""")
 
 
 def curl_of(credential: Credential, variable: str = "MY_KEY") -> str:
-    return curl(recorder().begin(Request("GET", "/store/orders", credential), "http://h", USUAL, "client"), variable)
+    exchange = recorder().begin(Request("GET", "/store/orders", credential), "http://h", USUAL, "client")
+    return curl(exchange, Shell(variable))
 
 
 def test_a_plain_curl_line() -> None:
     assert curl_of(VALID) == """curl -sS -i -H "Authorization: Bearer ${MY_KEY}" 'http://h'"""
     assert curl_of(NOBODY) == "curl -sS -i 'http://h'"
+
+
+def test_a_curl_line_reaches_the_service_as_the_run_did() -> None:
+    exchange = recorder().begin(Request("DELETE", "/store/orders/1"), "https://h", USUAL, "client")
+    line = curl(exchange, Shell("K", ("--cacert ~/'my ca.pem'", "--proxy http://p:1")))
+    assert line == "curl -sS -i --cacert ~/'my ca.pem' --proxy http://p:1 -X DELETE 'https://h'"
 
 
 def test_curl_lines_on_one_connection() -> None:
@@ -399,7 +407,7 @@ def test_curl_lines_send_what_was_sent(key: str, where: str, tmp_path: Path) -> 
     labelled = []
     for credential in every_credential(key):
         exchange = asked_with(credential, key)
-        line = curl(exchange, where)
+        line = curl(exchange, Shell(where))
         assert not any(secret in line for secret in (key, *credentials.secrets(key)) if len(secret) > 6)
         words = words_of(line, MY_KEY=key, KEY="another")
         url = f"http://h/store/orders?{'&'.join(filter(None, ('a=$b', credential.query)))}"
@@ -416,11 +424,11 @@ def test_curl_lines_send_what_was_sent(key: str, where: str, tmp_path: Path) -> 
 def test_a_curl_line_with_the_key_in_the_query() -> None:
     """It stands there as it is, or it is left to the reader: the shell cannot percent-encode."""
     plain, odd = (asked_with(credentials.in_query(key)[0], key) for key in ("sk-Plain_0123", "sk/Odd+0123=="))
-    assert curl(plain, "K") == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=${K}\""""
-    assert curl(plain, "$(cat k)") == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=$(cat k)\""""
-    assert curl(odd, "K") == "curl -sS -i 'http://h/store/orders?a=$b&api_key=<key>'"
+    assert curl(plain, Shell("K")) == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=${K}\""""
+    assert curl(plain, Shell("$(cat k)")) == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=$(cat k)\""""
+    assert curl(odd, Shell("K")) == "curl -sS -i 'http://h/store/orders?a=$b&api_key=<key>'"
     form = asked_with(credentials.in_form("sk-Plain_0123")[0], "sk-Plain_0123")
-    assert curl(form, "K") == """curl -sS -i --data-binary "access_token=${K}" 'http://h/store/orders?a=$b'"""
+    assert curl(form, Shell("K")) == """curl -sS -i --data-binary "access_token=${K}" 'http://h/store/orders?a=$b'"""
 
 
 class Forgetful(dict[str, str]):
@@ -438,7 +446,7 @@ def test_text_is_cleaned_though_another_thread_clears_what_is_known() -> None:
 
 def test_nothing_else_in_a_url_with_the_key_runs() -> None:
     exchange = replace(asked_with(credentials.in_query(KEY)[0]), url='http://h/$(echo "`id`")"?key=<key>')
-    assert words_of(curl(exchange, "MY_KEY"), MY_KEY=KEY)[-1] == f'http://h/$(echo "`id`")"?key={KEY}'
+    assert words_of(curl(exchange, Shell("MY_KEY")), MY_KEY=KEY)[-1] == f'http://h/$(echo "`id`")"?key={KEY}'
 
 
 def test_a_curl_line_with_the_key_from_a_file() -> None:
@@ -455,7 +463,8 @@ def test_what_a_key_is_made_of_never_runs(key: str) -> None:
     """A key may hold what a shell acts on; labels stand where it was, and what is left of it is quoted."""
     kept = recorder(key)
     for credential in [credentials.valid(key), *credentials.near_misses(key), *credentials.misplaced(key)]:
-        line = curl(kept.begin(Request("GET", "/", credential), "http://h", credential.headers, "client"), "MY_KEY")
+        exchange = kept.begin(Request("GET", "/", credential), "http://h", credential.headers, "client")
+        line = curl(exchange, Shell("MY_KEY"))
         words = words_of(line, MY_KEY="the-key", HOME="/home-sweet-home")
         assert not any("home-sweet-home" in word or "uid=" in word for word in words), credential.label
 

@@ -74,7 +74,7 @@ def undecided(run: Run) -> list[RequirementResult]:
 
 @dataclass(frozen=True)
 class Group:
-    """Requirements of which the same is to be said."""
+    """Requirements of which the same is to be said; where only ids differ, the reason is that of the first."""
 
     reason: str
     results: list[RequirementResult]
@@ -106,10 +106,10 @@ def _grouped(pairs: Iterable[tuple[str, RequirementResult]]) -> list[Group]:
     for reason, result in pairs:
         causes.setdefault(_IDS.sub("…", _ASKED.sub("{…}", reason)), []).append((reason, result))
     groups = []
-    for cause, found in causes.items():
-        reasons = {reason for reason, _ in found}
-        results = {result.requirement.id: result for _, result in found}
-        groups.append(Group((reasons.pop() if len(reasons) == 1 else cause) or "none given", list(results.values())))
+    for found in causes.values():
+        reasons = list(dict.fromkeys(reason for reason, _ in found))
+        said = (reasons[0] or "none given") + (f" (and {len(reasons) - 1} more like it)" if reasons[1:] else "")
+        groups.append(Group(said, list({result.requirement.id: result for _, result in found}.values())))
     return groups
 
 

@@ -18,8 +18,10 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, del
     async def take() -> None:
         piece = b"-"
         while piece:
-            with suppress(OSError):
+            try:
                 piece = await reader.read(CHUNK)
+            except OSError:  # a reset is an end, too
+                piece = b""
             queue.put_nowait((loop.time() + delay, piece))
 
     taking = asyncio.create_task(take())

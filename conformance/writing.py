@@ -22,7 +22,7 @@ WRITERS: dict[str, Callable[[Run], str | Iterable[str]]] = {
     "junit.xml": junit.render,
     "summary.md": summary.render,
     "report.html": html.render,
-    "evidence.har": har.lines,
+    "evidence.har": har.render,
     "badge.svg": badge.render,
 }
 

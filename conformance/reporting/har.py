@@ -44,8 +44,6 @@ _OWN = (
     "body_sha256",
     "body_cut",
 )
-
-
 #: Likewise, and written only where there is something to say.
 _SPARE = ("shell_user", "key_plain", "undecided", "extra", "kept_open", "waited", "crowded")
 _USUAL = {
@@ -71,13 +69,9 @@ class Archive:
     messages: list[dict[str, Any]]
 
 
-def render(run: Run) -> str:
-    """The evidence of `run` as the text of a HAR file, in printable ASCII."""
-    return "".join(lines(run))
-
-
-def lines(run: Run) -> Iterator[str]:
-    """The same line by line: there may be a hundred megabytes of it."""
+def render(run: Run) -> Iterator[str]:
+    """The evidence of `run` as the text of a HAR file, in printable ASCII; line by line, since there may be a hundred
+    megabytes of it."""
     log = {
         "version": "1.2",
         "creator": {"name": "store-orders-conformance", "version": run.suite_version},

@@ -13,16 +13,21 @@ from hypothesis import strategies as st
 from reporting_runs import EVERY, broken, exchange, failing, run
 
 from conformance.reporting import har
+from conformance.reporting.run import Run
 
 TEXT = st.text(st.characters(codec=None), max_size=30)
 BODY = st.binary(max_size=30).map(lambda raw: raw.decode("utf-8", "surrogateescape"))
 PAIRS = st.lists(st.tuples(TEXT, TEXT), max_size=3)
 
 
+def rendered(made: Run) -> str:
+    return "".join(har.render(made))
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_comes_back_as_it_went(name: str) -> None:
     made = EVERY[name]()
-    assert har.read(har.render(made)).exchanges == list(made.exchanges)
+    assert har.read(rendered(made)).exchanges == list(made.exchanges)
 
 
 @settings.get_profile("reporting")
@@ -50,13 +55,13 @@ def test_comes_back_as_it_went(name: str) -> None:
     )
 )
 def test_any_exchange_comes_back(made: har.Exchange) -> None:
-    text = har.render(run([], (made,)))
+    text = rendered(run([], (made,)))
     assert all(" " <= character <= "~" or character == "\n" for character in text)
     assert har.read(text).exchanges == [made]
 
 
 def test_has_what_the_format_demands() -> None:
-    log = json.loads(har.render(failing()))["log"]
+    log = json.loads(rendered(failing()))["log"]
     assert log["version"] == "1.2"
     assert log["creator"] == {"name": "store-orders-conformance", "version": "0.1.0"}
     for entry in log["entries"]:
@@ -80,20 +85,20 @@ HAR_ENTRY = {"startedDateTime", "time", "request", "response", "cache", "timings
 
 def test_a_cut_body_has_its_size_and_digest() -> None:
     made = exchange(0, body="[" + " " * 100, body_size=500_000, body_cut=True, body_sha256="ab" * 32)
-    content = json.loads(har.render(run([], (made,))))["log"]["entries"][0]["response"]["content"]
+    content = json.loads(rendered(run([], (made,))))["log"]["entries"][0]["response"]["content"]
     assert content["size"] == 500_000
     assert "ab" * 32 in content["comment"]
 
 
 def test_no_answer_is_status_zero_with_the_reason() -> None:
-    response = json.loads(har.render(failing()))["log"]["entries"][3]["response"]
+    response = json.loads(rendered(failing()))["log"]["entries"][3]["response"]
     assert response["status"] == 0
     assert "no answer in 5 s" in response["comment"]
 
 
 def test_exchanges_come_in_the_order_of_their_numbers() -> None:
     made = replace(failing(), exchanges=tuple(reversed(failing().exchanges)))
-    assert [e.number for e in har.read(har.render(made)).exchanges] == [0, 1, 2, 3]
+    assert [e.number for e in har.read(rendered(made)).exchanges] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +112,7 @@ def test_says_that_something_is_not_ours(text: str | bytes) -> None:
 @pytest.mark.parametrize("odd", [True, 1e300, ["x"], {"a": 1}], ids=repr)
 def test_what_has_another_type_is_refused_where_it_is_read(odd: Any) -> None:
     """The writers rely on the types, and would end with a trace."""
-    document = json.loads(har.render(failing()))
+    document = json.loads(rendered(failing()))
     entry = document["log"]["entries"][0]
     for place, name in (
         (entry, "_check"), (entry, "_credential"), (entry, "_operation"), (entry, "_started"),
@@ -121,7 +126,7 @@ def test_what_has_another_type_is_refused_where_it_is_read(odd: Any) -> None:
 
 
 def test_a_browsers_har_is_not_ours() -> None:
-    document = json.loads(har.render(broken("x")))
+    document = json.loads(rendered(broken("x")))
     for entry in document["log"]["entries"]:
         del entry["_number"]
     with pytest.raises(har.HarError, match="not written by this suite"):

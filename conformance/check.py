@@ -42,19 +42,6 @@ class Needs:
         """Whether it needs what static lists of orders cannot provide."""
         return self.chosen_ids or self.many_orders or self.empty_store
 
-    @property
-    def words(self) -> frozenset[str]:
-        """The needs in the words of the catalogue."""
-        told = {
-            "absent ids": self.mode is Mode.GUARDED,
-            "pending orders": self.pending,
-            "shipped orders": self.shipped,
-            "chosen ids": self.chosen_ids,
-            "many orders": self.many_orders,
-            "an empty store": self.empty_store,
-        }
-        return frozenset(word for word, needed in told.items() if needed)
-
 
 @dataclass(frozen=True)
 class Check:

@@ -1,7 +1,8 @@
 """`selftest`: proves that each check can fail, and that none fails a correct service.
 
 Every fault of the reference server, and every correct variant of it, is judged by the whole suite. A fault is caught
-only if the requirement that it breaks failed; a variant is left alone only if no required one did.
+only if the requirement that it breaks failed; a variant is left alone only if everything was decided and nothing failed
+but the recommended requirements that it is known not to follow (`matrix.Judged.good`).
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
 
 class Exit(IntEnum):
-    """Exit statuses of `run`."""
+    """The exit statuses of the command: 0, 1 and 3 as `run` has them, the others for all of its words."""
 
     CONFORMANT = 0
     NON_CONFORMANT = 1

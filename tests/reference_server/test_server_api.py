@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from served import AUTHORIZED, KEY
 
@@ -85,13 +85,11 @@ def test_percent_encoding_is_undone_but_not_for_slashes(service: Service) -> Non
     assert ask(service, "DELETE", "/v1/%73tore/orders/%31").status == 204
 
 
-@settings(deadline=None)
 @given(st.integers(INT64_MIN, INT64_MAX))
 def test_every_int64_is_read_exactly(number: int) -> None:
     assert read_id(str(number)) == number
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="0123456789+-. eEx_abc١\n", max_size=24))
 def test_only_the_plain_decimal_form_is_an_id(text: str) -> None:
     number = read_id(text)

@@ -1,4 +1,4 @@
-"""What the tests of the reports share: the comparison with golden files, and how hard Hypothesis searches."""
+"""What the tests of the reports share: the comparison with golden files."""
 
 from __future__ import annotations
 
@@ -7,23 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 GOLDEN = Path(__file__).parent / "golden"
-
-settings.register_profile(
-    "reporting",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    max_examples=40,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Announce the marker of the tests that need a browser."""
-    config.addinivalue_line("markers", "browser: needs chromium and chromedriver")
 
 
 @pytest.fixture

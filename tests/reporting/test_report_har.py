@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reporting_runs import EVERY, broken, exchange, failing, run
 
@@ -30,7 +30,6 @@ def test_comes_back_as_it_went(name: str) -> None:
     assert har.read(rendered(made)).exchanges == list(made.exchanges)
 
 
-@settings.get_profile("reporting")
 @given(
     st.builds(
         exchange,

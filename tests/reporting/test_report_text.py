@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.reporting.pretty import pretty
@@ -31,7 +31,6 @@ def test_line_breaks_can_be_kept() -> None:
     assert visible("a\n\x00", keep="\n") == "a\n\\x00"
 
 
-@settings.get_profile("reporting")
 @given(st.text(st.characters(codec=None)))
 def test_what_comes_out_is_printable(text: str) -> None:
     shown = visible(text)
@@ -63,7 +62,6 @@ def test_nothing_is_mended(text: str) -> None:
     assert "".join(pretty(text).split()) == "".join(text.split())
 
 
-@settings.get_profile("reporting")
 @given(st.text('[]{},:"\\ab1 \n'))
 def test_layout_changes_white_space_only(text: str) -> None:
     assert "".join(pretty(text).split()) == "".join(text.split())

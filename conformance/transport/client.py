@@ -227,8 +227,9 @@ def _read(response: httpx.Response, limit: int) -> bytes:
 def _plain(error: Exception, endpoint: Endpoint) -> str:
     """The error in the words of its cause, with the address where there was no connection."""
     cause: BaseException = error
-    while cause.__cause__ is not None or cause.__context__ is not None:
-        cause = cause.__cause__ or cause.__context__ or cause
+    # What was raised `from None` says all there is to say in its own words.
+    while below := cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__):
+        cause = below
     text = in_plain_words(cause) or in_plain_words(error) or type(cause).__name__
     if "WRONG_VERSION_NUMBER" in text:
         text += " (what answers there does not speak TLS: http:// in base_url?)"

@@ -282,6 +282,10 @@ NO_ANSWERS: dict[str, tuple[Reply | bytes, str]] = {
     ),
     "odd header": (b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n[]", "a header line is malformed: 'no colon'"),
     "no head": (b"[]\r\n\r\n", "the answer begins with no status line of HTTP: '[]'"),
+    "no gzip": (
+        answer("200 OK", b"no gzip at all", "Content-Encoding: gzip"),
+        "the body is not gzip, as its Content-Encoding says: Error -3 while decompressing data: incorrect header check",
+    ),
 }
 
 

@@ -269,19 +269,9 @@ def test_right_answers(reply: bytes) -> None:
     assert found.listing is not None
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        lambda talk: talk.hang_up(),
-        head("200 OK", "Content-Length: 50") + LISTING,
-        head("200 OK", "Transfer-Encoding: chunked") + b"zz\r\n",
-        b"[]\r\n\r\n",
-        head("101 Switching Protocols", "Upgrade: x"),
-    ],
-    ids=["hangs up", "short", "odd chunk", "no head", "101"],
-)
-def test_broken_answers(reply: Reply | bytes) -> None:
-    found = once(reply)
+def test_an_answer_that_leaves_http_is_broken() -> None:
+    """Other answers that are none are in the client's tests, for both."""
+    found = once(head("101 Switching Protocols", "Upgrade: x"))
     assert found.status is None
     assert found.exchange.trouble == Trouble.BROKEN
     assert broken(found.exchange) == {"HTTP-2"}
@@ -334,17 +324,6 @@ def test_no_service_is_hammered(monkeypatch: pytest.MonkeyPatch) -> None:
         with opened.wire.connect() as connection:
             assert connection.exchange(LIST).status == 429
         assert 2 <= len(service.requests) <= 8
-
-
-def test_an_answer_that_is_too_large() -> None:
-    large = b" " * 999 + b"[]"
-    packed = answer("200 OK", gzip.compress(large), "Content-Encoding: gzip")
-    for reply, when in ((answer("200 OK", large), "as received"), (packed, "once decompressed")):
-        found = once(reply, max_body=1000)
-        assert found.status is None
-        assert found.exchange.trouble == Trouble.TOO_LARGE
-        assert found.exchange.detail == f"the body {when} is larger than 0.001 MB (--max-body)"
-        assert broken(found.exchange) == set()
 
 
 # --- TLS

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.contract.listing import Listing
-from conformance.doubts import CANCELLING
+from conformance.contract.transitions import CANCELLING
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError, State
 from conformance.transport.answer import Answer
@@ -109,10 +109,12 @@ class Api:
     def _once_more(self, answer: Answer) -> Answer:
         """What the same cancel is answered now, if it makes no difference whether the first one was done: where this is
         what its order calls for, and where the order had been cancelled before."""
-        expected, _ = CANCELLING.get(answer.order or "", (None, ""))
+        due = CANCELLING.get(answer.order or "")
         before = answer.order == "" and answer.request.allowed is Allowed.ANY_4XX
-        again = self._client.send(answer.request) if expected or before else answer
-        return again if before or again.status == expected else answer
+        if due is None and not before:
+            return answer
+        again = self._client.send(answer.request)
+        return again if due is None or again.status in due.statuses else answer
 
     def listing(self) -> Listing:
         """The listing as a tool: raises Inconclusive where there is no readable one."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.contract.transitions import CANCELLING
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import STATUSES, Allowed, Operation
 
@@ -35,8 +36,6 @@ CAUSES = {
     "CANCEL-3": ("LIST-9", "CANCEL-8", "CANCEL-9", "CANCEL-10"),
     "CANCEL-5": ("CANCEL-9", "CANCEL-10"),
 }
-#: What a cancel with the key is answered, by what the order is, and the requirement that says so.
-CANCELLING = {"pending": (204, "CANCEL-1"), "shipped": (409, "CANCEL-3"), "absent": (404, "CANCEL-5")}
 
 
 def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
@@ -50,8 +49,8 @@ def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
         return
     row = _credentials(answer)
     if credential.valid and answer.request.operation is Operation.CANCEL and answer.status != 401:
-        expected, owner = CANCELLING.get(answer.order or "", (answer.status, ""))
-        row = owner if answer.status != expected else None
+        due = CANCELLING.get(answer.order or "")
+        row = due.owner if due is not None and answer.status not in due.statuses else None
     if row is not None:
         yield row, f"{answer.exchange.line} answered {answer.exchange.received}, although {ROWS[row]}"
     if answer.lacking and credential.valid:  # what strangers are shown is for AUTH to judge

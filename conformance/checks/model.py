@@ -1,13 +1,8 @@
 """Sections 3 to 5 of the specification as a model: what a step is answered, what follows from it, who is to blame.
 
-    state        cancelled with the key     next state     owner of another answer
-    pending      204                        cancelled      CANCEL-1
-    shipped      409                        shipped        CANCEL-3
-    cancelled    4xx                        cancelled      CANCEL-6
-    absent       404                        absent         CANCEL-5
-
-Without the key the answer is 401 and every state stays. A listing holds every pending and every shipped order, each as
-it was, and changes nothing. Of two cancels of one pending order at once, one gets the 204.
+What a cancel with the key is answered is in the table of `contract.transitions`. Without the key the answer is 401 and
+every state stays. A listing holds every pending and every shipped order, each as it was, and changes nothing. Of two
+cancels of one pending order at once, one gets the 204.
 
 An order that is not what the model has it be was changed by something: `cause` finds the requirement in what was done
 before. That is a fair question only of a sequence from which nothing can be left out, so sequences are shortened first.
@@ -20,14 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-
-class State(StrEnum):
-    """What an order is, as far as cancelling goes."""
-
-    PENDING = "pending"
-    SHIPPED = "shipped"
-    CANCELLED = "cancelled"
-    ABSENT = "absent"
+from conformance.contract.transitions import CANCELLING, LISTED, State
 
 
 class Kind(StrEnum):
@@ -57,24 +45,6 @@ class Step:
             case Kind.AT_ONCE:
                 return f"cancel {self.orders[0]} and {self.orders[1]} at once"
 
-
-@dataclass(frozen=True)
-class Row:
-    """What cancelling an order in some state is answered, the state after it, and the requirement that says so."""
-
-    statuses: frozenset[int]
-    expected: str  # the statuses, in words
-    after: State
-    owner: str
-
-
-CANCELLING = {
-    State.PENDING: Row(frozenset({204}), "204", State.CANCELLED, "CANCEL-1"),
-    State.SHIPPED: Row(frozenset({409}), "409", State.SHIPPED, "CANCEL-3"),
-    State.CANCELLED: Row(frozenset(range(400, 500)), "no success, but a 4xx", State.CANCELLED, "CANCEL-6"),
-    State.ABSENT: Row(frozenset({404}), "404", State.ABSENT, "CANCEL-5"),
-}
-LISTED = frozenset({State.PENDING, State.SHIPPED})
 
 PENDING_NAMES = ("A", "B", "C", "D")
 SHIPPED_NAMES = ("S", "T")

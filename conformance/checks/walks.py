@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from conformance import verify
 from conformance.api import Api, OneConnection, Orders, Severed
 from conformance.checks import model
-from conformance.checks.model import CANCELLING, LISTED, Kind, State, Step
+from conformance.checks.model import Kind, Step
 from conformance.contract.listing import alike, changes
+from conformance.contract.transitions import CANCELLING, LISTED, State
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Request
 from conformance.transport.retries import too_many

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.checks import model
-from conformance.checks.model import CANCELLING, LISTED, NAMES, TOURS, Kind, State, Step
+from conformance.checks.model import NAMES, TOURS, Kind, Step
 from conformance.checks.search import BUDGETS
 from conformance.contract import catalogue
+from conformance.contract.transitions import CANCELLING, LISTED, State
 
 NAME = st.sampled_from(NAMES)
 STEPS = st.one_of(

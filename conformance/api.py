@@ -54,6 +54,14 @@ Answers = list[Answer]
 Ids = list[int]
 
 
+def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
+    """Which answers a request leaves open that else has these `allowed`: neither operation has a query, and of some
+    credentials more may be wrong than that they are no key."""
+    if query:
+        return Allowed.OPEN
+    return allowed if credential.allows is Allowed.LISTED else credential.allows
+
+
 class Api:
     """Sends the operations of the contract to the target, with the valid key unless told otherwise."""
 
@@ -62,10 +70,17 @@ class Api:
         self.key = key
         self.rng = rng
 
-    def ask_list(self, credential: Credential | None = None, query: str = "", headers: Headers = ()) -> Request:
+    def ask_list(
+        self,
+        credential: Credential | None = None,
+        *,
+        allowed: Allowed = Allowed.LISTED,
+        query: str = "",
+        headers: Headers = (),
+    ) -> Request:
         """`GET /store/orders` (section 4.1), not yet sent. A query is not in the contract: any status is open to it."""
         credential = credential or self.key
-        allowed = Allowed.OPEN if query else credential.allows
+        allowed = _open_to(credential, query, allowed)
         return Request("GET", "/store/orders", credential, query, headers, None, allowed)
 
     def ask_cancel(
@@ -83,14 +98,12 @@ class Api:
         credential = credential or self.key
         if credential.form:
             headers, body = (*headers, *FORM), credential.form.encode()
-        if credential.allows is not Allowed.LISTED:
-            allowed = credential.allows
-        allowed = Allowed.OPEN if query else allowed
+        allowed = _open_to(credential, query, allowed)
         return Request("DELETE", f"/store/orders/{order}", credential, query, headers, body, allowed)
 
     def list(self, credential: Credential | None = None, query: str = "") -> Answer:
         """Send `ask_list`."""
-        return self.send(self.ask_list(credential, query))
+        return self.send(self.ask_list(credential, query=query))
 
     def cancel(self, order: int | str, *, allowed: Allowed = Allowed.LISTED) -> Answer:
         """Send `ask_cancel`, with the valid key."""

@@ -6,7 +6,6 @@ Nothing is judged here. What makes every check pointless is found in seconds and
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 from conformance.checks import credentials
 from conformance.contract.jsontext import INT64
@@ -112,7 +111,7 @@ def side_by_side(session: Session) -> int:
     endpoint = Endpoint(session.target, session.endpoint.pace, crowded=True)
     client = session.client_of(endpoint, session.guard, Judge())
     client.widen(SIDE_BY_SIDE)
-    asked = replace(session.api(PREFLIGHT).ask_list(), allowed=Allowed.OPEN)
+    asked = session.api(PREFLIGHT).ask_list(allowed=Allowed.OPEN)
     several: bool | None = None
     for _ in range(TRIES):
         mark = len(session.recorder.exchanges)

@@ -64,7 +64,7 @@ def test_no_disguise_lists_orders_without_key(api: Api, orders: Orders, wire: Wi
 def shows_nobody(api: Api, wire: Wire, target: Target) -> None:
     """Ask for the listing in every disguise, and demand that no order is shown."""
     known = api.listing().ids
-    plain = replace(api.ask_list(NOBODY), allowed=Allowed.OPEN)
+    plain = api.ask_list(NOBODY, allowed=Allowed.OPEN)
     paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "//store/orders"]
     paths += [f"/store/orders{ending}" for ending in ENDINGS]
     paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
@@ -136,7 +136,7 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
     """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
     header fields or parameters or looks harmless: nothing that only a cancel with the key is answered, such as 404.
     What is answered to any parameter, which cancelling has none of, or at any path is no such thing."""
-    plain = replace(api.ask_cancel(api.absent()[0], NOBODY), allowed=Allowed.OPEN)
+    plain = api.ask_cancel(api.absent()[0], NOBODY, allowed=Allowed.OPEN)
     asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS)]
     goes_wrong = partial(served, api)
     for answer in filter(goes_wrong, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
@@ -165,7 +165,7 @@ def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
     one of them is answered with success, the order can be cancelled with the key afterwards, as another can to which
     nothing was done."""
     order, control = orders.take(pending=2).pending
-    plain = replace(api.ask_cancel(order, NOBODY), allowed=Allowed.OPEN)
+    plain = api.ask_cancel(order, NOBODY, allowed=Allowed.OPEN)
     aliases = [*(f"{order}{ending}" for ending in ENDINGS), "".join(f"%{ord(digit):02X}" for digit in str(order))]
     paths = [spelling.format(f"/{order}") for spelling in SPELLINGS]
     paths += [f"/store/orders/{alias}" for alias in aliases if api.permits(alias)]

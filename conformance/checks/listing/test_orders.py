@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -59,7 +58,7 @@ def test_listing_is_a_json_array(api: Api) -> None:
     ]
     for answer in api.send_all(api.ask_list(headers=each) for each in headers):
         listed(answer)
-    others = [replace(api.ask_list(headers=each), allowed=Allowed.ANY_4XX) for each in (NAMES_OTHERS, OTHER_TEXT)]
+    others = [api.ask_list(headers=each, allowed=Allowed.ANY_4XX) for each in (NAMES_OTHERS, OTHER_TEXT)]
     for answer in api.send_all(others):
         if not verify.settled(answer).client_error:
             listed(answer)

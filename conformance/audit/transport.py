@@ -43,10 +43,7 @@ class ReplayedClient(Client):
             for answer in sorted(answers, key=lambda answer: answer.exchange.started + answer.exchange.seconds):
                 self.endpoint.after(answer.request, answer.exchange)
             self.keep(*answers)
-        for request, tries in zip(ordered, attempts, strict=True):
-            if not tries:
-                raise ServiceGone(self.endpoint.gone[request.operation])
-        return [tries[-1] for tries in attempts]
+        return self._last(ordered, attempts)
 
     def _try(self, request: Request, tries: list[Answer]) -> None:
         """Have `tries` end with the last answer to `request`, which was not waited out."""

@@ -81,10 +81,16 @@ class Client:
                 self.concurrency.narrow(answer.exchange for tries in settled for answer in tries)
                 attempts += settled
         self.keep(*(answer for tries in attempts for answer in tries))
-        for request, tries in zip(ordered, attempts, strict=True):
+        return self._last(ordered, attempts)
+
+    def _last(self, requests: Iterable[Request], attempts: Iterable[Sequence[Answer]]) -> list[Answer]:
+        """The last of the answers to each request. Raises ServiceGone where there is none for want of asking."""
+        answers = []
+        for request, tries in zip(requests, attempts, strict=True):
             if not tries:
                 raise ServiceGone(self.endpoint.gone[request.operation])
-        return [tries[-1] for tries in attempts]
+            answers.append(tries[-1])
+        return answers
 
     def keep(self, *answers: Answer) -> None:
         """Record answers to requests that were under way together, learn from them what orders there are, and let the

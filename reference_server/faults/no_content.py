@@ -56,26 +56,24 @@ def ends_chunks_after_204(service: Service) -> None:
     _after_204(service, b"0\r\n\r\n")
 
 
+def _header_of_204(service: Service, header: bytes, body: bytes = b"") -> None:
+    """Sends one more header field with 204, and a body after it."""
+    amend.wire(
+        service,
+        lambda request, response, data: data[:-2] + header + b"\r\n\r\n" + body if response.status == 204 else data,
+    )
+
+
 @fault("CANCEL-2")
 def sends_a_whole_chunked_body_with_204(service: Service) -> None:
     """Announces and sends a chunked body with 204."""
-
-    def change(request: Request, response: Response, data: bytes) -> bytes:
-        if response.status != 204:
-            return data
-        return data[:-2] + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
-
-    amend.wire(service, change)
+    _header_of_204(service, b"Transfer-Encoding: chunked", b"2\r\n{}\r\n0\r\n\r\n")
 
 
 @fault("CANCEL-2")
 def sends_a_counted_body_with_204(service: Service) -> None:
     """Announces and sends a body of two bytes with 204."""
-
-    def change(request: Request, response: Response, data: bytes) -> bytes:
-        return data if response.status != 204 else data[:-2] + b"Content-Length: 2\r\n\r\n{}"
-
-    amend.wire(service, change)
+    _header_of_204(service, b"Content-Length: 2", b"{}")
 
 
 @fault("CANCEL-2")
@@ -128,13 +126,6 @@ def sends_a_body_with_204_to_clients_of_json(service: Service) -> None:
 
 
 # --- CANCEL-12: no length either (recommended) ---
-
-
-def _header_of_204(service: Service, header: bytes) -> None:
-    amend.wire(
-        service,
-        lambda request, response, data: data[:-2] + header + b"\r\n\r\n" if response.status == 204 else data,
-    )
 
 
 @fault("CANCEL-12")

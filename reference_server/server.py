@@ -12,6 +12,7 @@ import socket
 import socketserver
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -51,15 +52,8 @@ class Application(Protocol):
         """Answers what is no request."""
 
     @property
-    def write(self) -> Writer:
-        """Turns the response to a request into bytes."""
-
-
-class Writer(Protocol):
-    """See `wire.render`."""
-
-    def __call__(self, request: Request, response: Response, /) -> bytes:
-        """Takes both, gives every byte to send."""
+    def write(self) -> Callable[[Request, Response], bytes]:
+        """What turns the response to a request into every byte to send: see `wire.render`."""
 
 
 class Listener(HTTPServer):

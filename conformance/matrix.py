@@ -130,7 +130,7 @@ class Matrix:
         return [check for check in self.checks if self.complete and check not in shown]
 
     @property
-    def further(self) -> float:
+    def further_per_fault(self) -> float:
         """Required requirements that failed beside the one that a fault breaks, on average."""
         return sum(len(judged.further) for judged in self.faults) / len(self.faults) if self.faults else 0.0
 
@@ -156,7 +156,7 @@ def complaint(judged: Judged) -> str:
 def text(matrix: Matrix) -> str:
     """The matrix in short, for the console: what was counted, and what is not as it should be."""
     lines = [
-        f"{', '.join(matrix.tally)}, {matrix.further:.2f} further required requirements failed per fault, "
+        f"{', '.join(matrix.tally)}, {matrix.further_per_fault:.2f} further required requirements failed per fault, "
         f"{matrix.seconds:.0f} s",
     ]
     beside = [judged for judged in matrix.faults if judged.further]
@@ -181,7 +181,7 @@ def as_json(matrix: Matrix) -> str:
         "uncovered": matrix.uncovered,
         "lost": matrix.lost,
         "unproven": matrix.unproven,
-        "further_per_fault": round(matrix.further, 3),
+        "further_per_fault": round(matrix.further_per_fault, 3),
         "cases": [
             {
                 "name": judged.case.name,
@@ -206,8 +206,8 @@ def markdown(matrix: Matrix) -> str:
     lines = [
         "# Detection matrix",
         "",
-        f"{'; '.join(matrix.tally)}; {matrix.further:.2f} further required requirements failed per fault. Written by "
-        "`store-orders-conformance selftest`.",
+        f"{'; '.join(matrix.tally)}; {matrix.further_per_fault:.2f} further required requirements failed per fault. "
+        "Written by `store-orders-conformance selftest`.",
         "",
         "| fault | what it does | breaks | failed beside it |",
         "|---|---|---|---|",

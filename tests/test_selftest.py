@@ -25,7 +25,7 @@ def test_a_fault_is_caught_only_if_its_own_requirement_failed() -> None:
 def test_what_failed_beside_it_counts_if_it_is_required() -> None:
     judged = Judged(FAULT, failed=("AUTH-9", "CANCEL-3", "CANCEL-4"))
     assert judged.further == ("CANCEL-4",)
-    assert Matrix([judged, Judged(FAULT, failed=("CANCEL-3",))], 1.0, complete=False).further == 0.5
+    assert Matrix([judged, Judged(FAULT, failed=("CANCEL-3",))], 1.0, complete=False).further_per_fault == 0.5
 
 
 @pytest.mark.parametrize(

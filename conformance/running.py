@@ -44,8 +44,9 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
-    if workers is not None and workers != "auto" and not (workers.isdecimal() and 1 <= int(workers) <= 64):
-        raise ConfigError(f"-n {workers}: a number of workers from 1 to 64, or auto")
+    most = settings.MOST_WORKERS
+    if workers is not None and workers != "auto" and not (workers.isdecimal() and 1 <= int(workers) <= most):
+        raise ConfigError(f"-n {workers}: a number of workers from 1 to {most}, or auto")
     waivers.read(chosen.waivers, datetime.now(UTC).date())
     folder = Path(values["report_dir"])
     make_folder(folder)

@@ -201,8 +201,8 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     unknown = [name for name in names if not any(case.matches((name,)) for case in everything)]
     if unknown:
         raise ConfigError(f"{unknown[0]!r} is not a fault, variant, requirement or family; `faults` lists them")
-    if not 1 <= workers <= 64:
-        raise ConfigError(f"-n {workers}: a number of workers from 1 to 64")
+    if not 1 <= workers <= settings.MOST_WORKERS:
+        raise ConfigError(f"-n {workers}: a number of workers from 1 to {settings.MOST_WORKERS}")
     make_folder(folder)
     console = Console(highlight=False)
     started = time.monotonic()

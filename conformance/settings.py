@@ -13,6 +13,8 @@ from conformance.contract import catalogue
 from conformance.target import MAX_BODY, MAX_BODY_RANGE, MAX_TIMEOUT, TIMEOUT_RANGE, ConfigError
 
 BUDGETS = ("quick", "standard", "thorough")
+#: Workers, of a run or of the selftest, at most.
+MOST_WORKERS = 64
 
 #: Flag -> arguments for argparse and for pytest's `addoption`, which agree on these.
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -64,7 +64,7 @@ class Answer:
 
     request: Request
     exchange: Exchange
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
     body: bytes = b""
     extra: bytes = b""  # what came after the end of the response on its connection (seen by `wire` only)
     order: str | None = None  # what the order of a cancel was before, where that is sure: pending, shipped, absent

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.contract.jsontext import INT64, Number
-from conformance.contract.listing import FIELDS, Listing
+from conformance.contract.listing import FIELDS, Listing, Order
 from conformance.transport.guard import LONGEST, RANGES, readings
 
 #: Words that are looked at. Of a listing with more of them nobody can say what its orders are.
@@ -53,7 +53,7 @@ def sightings(body: bytes, listing: Listing | None) -> Sightings:
 
 def _texts(element: Any) -> Iterator[str]:
     """Every name and value in an element that could have to do with its id."""
-    fields = element.fields() if hasattr(element, "fields") else element
+    fields = element.fields() if isinstance(element, Order) else element
     stack = [value for name, value in fields.items() if name not in _OTHERS] if isinstance(fields, dict) else [fields]
     if isinstance(fields, dict):
         yield from fields.keys() - _OTHERS

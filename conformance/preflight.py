@@ -117,7 +117,7 @@ def side_by_side(session: Session) -> int:
         mark = len(session.recorder.exchanges)
         with suppress(ServiceGone):
             client.send_all([asked] * SIDE_BY_SIDE, at_once=True)
-        together = session.recorder.since(mark)
+        together = session.recorder.exchanges[mark:]
         several = _several_at_once(seen, together)
         if several is not None:
             break
@@ -133,7 +133,7 @@ def side_by_side(session: Session) -> int:
         with suppress(ServiceGone):
             for _ in range(ALONE):
                 client.send(asked)
-        several = _no_later_than_alone(session.recorder.since(mark), together)
+        several = _no_later_than_alone(session.recorder.exchanges[mark:], together)
     client.close()
     if not several:
         return 1

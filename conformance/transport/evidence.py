@@ -329,7 +329,3 @@ class Recorder:
         text = str(value)
         clean = self.redactor.clean(text)
         return value if clean == text else clean
-
-    def since(self, mark: int) -> list[Exchange]:
-        """The exchanges kept after the first `mark` of them."""
-        return self.exchanges[mark:]

@@ -119,8 +119,8 @@ def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
     (order,) = taken.shipped
     first = api.cancel(order)
     verify.step(first, 409, "CANCEL-3")
+    since = "cancelling it was refused"
     if taken.listing is not None:
-        since = "cancelling it was refused"
         verify.unchanged([], taken.listing, api.list(), shipped=[order], since=since, shown_by=[first])
     for _ in range(2):
         verify.status(api.cancel(order), 409, since="the order is still shipped after a refused cancel")

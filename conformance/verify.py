@@ -224,6 +224,14 @@ def not_shown(reason: str, found: Listing) -> Inconclusive:
     return Inconclusive(without_ids(found), "LIST-2") if found.odd_ids else Inconclusive(reason, "LIST-3")
 
 
+def unknown(order: int) -> Inconclusive:
+    """That nothing of the service knows an order which a check was given, as where the provider has made it up."""
+    return Inconclusive(
+        f"neither the listing nor cancelling knows order {order}, which the state provider handed out: the provider "
+        "may be at fault"
+    )
+
+
 def unchanged(
     pending: Iterable[int],
     before: Listing,

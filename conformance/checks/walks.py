@@ -215,10 +215,7 @@ class Walk:
         if answer.status == 404 and name not in self._seen:
             found = self._api.list().listing
             if found is not None and found.left_out([self.ids[name]]):
-                raise verify.Inconclusive(
-                    f"neither the listing nor cancelling knows order {self.ids[name]}, which the state provider handed "
-                    "out: the provider may be at fault"
-                )
+                raise verify.unknown(self.ids[name])
         return row.owner
 
     def _again(self, name: str, before: Sequence[Step], *statuses: int) -> bool:

@@ -14,10 +14,7 @@ def not_made_up(api: Api, order: int, target: Target) -> None:
     """Raise Inconclusive where cancelling, if it may be tried, does not know an order either that the listing has left
     out: the state provider may have made it up."""
     if target.mode is Mode.FULL and verify.settled(api.cancel(order)).status == 404:
-        raise verify.Inconclusive(
-            f"neither the listing nor cancelling knows order {order}, which the state provider handed out: the "
-            "provider may be at fault"
-        )
+        raise verify.unknown(order)
 
 
 def still_there(api: Api, order: int, shipped: Sequence[int], owner: str) -> Answer:

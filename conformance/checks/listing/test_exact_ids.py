@@ -7,7 +7,9 @@ from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import ids
 from conformance.contract.jsontext import INT64, integer
+from conformance.contract.listing import Listing
 from conformance.target import Mode
+from conformance.transport.answer import Answer
 
 
 @requirement("LIST-8", chosen_ids=True, pending=1)
@@ -79,9 +81,14 @@ def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
         raise verify.Failed(
             f"order {lost[0]} in the listing", f"no order with an id as far from zero as {min(lost, key=abs)}", answer
         )
+    exact_pets(placed, found, answer)
+
+
+def exact_pets(placed: list[int], found: Listing, answer: Answer) -> None:
+    """Demand that no petId of the orders `placed` has lost digits. Some providers give an order with a large id a petId
+    equal to that. Where another order shows that this one does, a petId that equals the id as a double only has lost
+    digits; elsewhere it may be the number of some other pet."""
     pets = {order: integer(found.by_id[order].get("petId")) for order in placed if order in found.by_id}
-    # Some providers give such an order a petId equal to its id. Where another order shows that this one does, a petId
-    # that equals the id as a double only has lost digits; elsewhere it may be the number of some other pet.
     same = [order for order, pet in pets.items() if pet == order]
     for order, pet in pets.items():
         if same and pet is not None and pet != order and abs(order) > 2**53 and float(pet) == float(order):

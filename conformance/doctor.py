@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -14,6 +14,7 @@ from rich.text import Text
 from conformance import preflight, settings
 from conformance.check import Needs, exclusion
 from conformance.configuration import adjusted, resolve
+from conformance.contract.listing import Listing
 from conformance.reference import ReferenceServer
 from conformance.reporting.text import cut, plural, visible
 from conformance.session import Session
@@ -21,6 +22,7 @@ from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
 from conformance.target import Mode, Target
 from conformance.terminal import Console
+from conformance.transport.answer import Answer
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import NOBODY, Trouble
 from conformance.transport.plain_words import NO_CERTIFICATE
@@ -28,6 +30,8 @@ from conformance.urls import port_of
 from conformance.verdict import Exit
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
+#: What stands in the place of a check for what is sent from here.
+DOCTOR = "doctor"
 Finding = tuple[str, str]
 #: An id that shows whether a provider can choose ids; above 2^53, so that it also shows whether they stay exact.
 CHOSEN = 2**53 + 3
@@ -72,45 +76,16 @@ def _report(target: Target) -> int:
 def findings(session: Session) -> Iterator[Finding]:
     """What is found, step by step; ends early where the rest would be pointless."""
     target, endpoint = session.target, session.endpoint
-    where = target.key_file or f"${target.shell.key}"
-    yield OK, f"configuration: the key is in {where}"
-    if target.proxy is not None:
-        try:
-            _connect(target.proxy, target.timeout).close()
-        except OSError as error:
-            yield WRONG, f"proxy: {target.proxy} cannot be reached ({error}); check proxy"
-            return
-        yield OK, f"proxy: {target.proxy} takes connections"
-    else:
-        try:
-            addresses = sorted({str(info[4][0]) for info in socket.getaddrinfo(endpoint.host, endpoint.port)})
-        except OSError as error:
-            yield WRONG, f"DNS: {endpoint.host} has no address ({error}); check base_url"
-            return
-        yield OK, f"DNS: {endpoint.host} is {', '.join(addresses)}"
-    session.recorder.check = "doctor"
-    api = session.api("doctor")
+    yield OK, f"configuration: the key is in {target.key_file or f'${target.shell.key}'}"
+    route = _route(session)
+    yield route
+    if route[0] == WRONG:
+        return
+    session.recorder.check = DOCTOR
+    api = session.api(DOCTOR)
     answer = api.list()
-    detail = answer.exchange.detail
-    # To plain HTTP, a proxy would answer itself where it cannot reach the service.
-    unclear = answer.status is None and VERIFY_FAILED not in detail and (target.proxy is None or "SSL" in detail)
-    if unclear and _speaks_plain_http(session):
-        yield WRONG, f"TLS: {detail}; this port speaks plain HTTP: is it http:// in base_url?"
-        return
-    if answer.exchange.trouble == Trouble.UNREACHABLE:
-        if VERIFY_FAILED in detail:
-            yield WRONG, f"TLS: {detail}; {_mend(session, detail)}"
-        elif NO_CERTIFICATE in detail:
-            yield WRONG, f"TLS: {detail}"
-        elif "SSL" in detail:
-            yield WRONG, f"TLS: {detail}; check base_url, and client_cert if the service asks for one"
-        else:
-            between = " and" if target.proxy else ", network and"
-            yield WRONG, f"connection: {detail}; check base_url{between} proxy"
-        return
-    if answer.status is None:
-        said = preflight.foreign(session) or f"{endpoint.authority} gives no HTTP answer: {detail}; check base_url"
-        yield WRONG, f"connection: {said}"
+    if (trouble := _trouble(session, answer)) is not None:
+        yield WRONG, trouble
         return
     yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
     reason = preflight.look(session)
@@ -130,6 +105,43 @@ def findings(session: Session) -> Iterator[Finding]:
     else:
         yield NOTE, f"key: a listing without it answers {stranger.exchange.received}; a run will say more"
     yield from _states(session)
+
+
+def _route(session: Session) -> Finding:
+    """Whether there is a way to the service: its proxy takes connections, or else its name has an address."""
+    target, endpoint = session.target, session.endpoint
+    if target.proxy is not None:
+        try:
+            _connect(target.proxy, target.timeout).close()
+        except OSError as error:
+            return WRONG, f"proxy: {target.proxy} cannot be reached ({error}); check proxy"
+        return OK, f"proxy: {target.proxy} takes connections"
+    try:
+        addresses = sorted({str(info[4][0]) for info in socket.getaddrinfo(endpoint.host, endpoint.port)})
+    except OSError as error:
+        return WRONG, f"DNS: {endpoint.host} has no address ({error}); check base_url"
+    return OK, f"DNS: {endpoint.host} is {', '.join(addresses)}"
+
+
+def _trouble(session: Session, answer: Answer) -> str | None:
+    """Why a listing got no HTTP answer, and what to do about it; None where it got one."""
+    target, detail = session.target, answer.exchange.detail
+    # To plain HTTP, a proxy would answer itself where it cannot reach the service.
+    unclear = answer.status is None and VERIFY_FAILED not in detail and (target.proxy is None or "SSL" in detail)
+    if unclear and _speaks_plain_http(session):
+        return f"TLS: {detail}; this port speaks plain HTTP: is it http:// in base_url?"
+    if answer.exchange.trouble == Trouble.UNREACHABLE:
+        if VERIFY_FAILED in detail:
+            return f"TLS: {detail}; {_mend(session, detail)}"
+        if NO_CERTIFICATE in detail:
+            return f"TLS: {detail}"
+        if "SSL" in detail:
+            return f"TLS: {detail}; check base_url, and client_cert if the service asks for one"
+        return f"connection: {detail}; check base_url{' and' if target.proxy else ', network and'} proxy"
+    if answer.status is not None:
+        return None
+    silent = f"{session.endpoint.authority} gives no HTTP answer: {detail}; check base_url"
+    return f"connection: {preflight.foreign(session) or silent}"
 
 
 def _connect(url: str, timeout: float) -> socket.socket:
@@ -186,10 +198,9 @@ def _states(session: Session) -> Iterator[Finding]:
         yield NOTE, "state provider: none, so no order can be cancelled; checks that need one are excluded"
         return
     if states.static:
-        listed = session.api("doctor").list().listing
+        listed = _listed(session)
         for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
-            missing = [number for number in ids if listed is not None and number not in listed.by_id]
-            if missing:
+            if missing := _missing(listed, ids):
                 yield WRONG, f"state provider: {state} {missing} are not in the listing; take them out of the list"
             else:
                 yield OK, f"state provider: {len(ids)} static {state}"
@@ -215,9 +226,19 @@ def _states(session: Session) -> Iterator[Finding]:
         yield from _emptied(session)
 
 
+def _listed(session: Session) -> Listing | None:
+    """The listing as it is now, None where there is no readable one."""
+    return session.api(DOCTOR).list().listing
+
+
+def _missing(listed: Listing | None, ids: Iterable[int]) -> list[int]:
+    """Those of `ids` that the listing does not show, as far as there is one."""
+    return [] if listed is None else [number for number in ids if number not in listed.by_id]
+
+
 def _emptied(session: Session) -> Iterator[Finding]:
     """Whether the store is empty, as the provider says that it is."""
-    listed = session.api("doctor").list().listing
+    listed = _listed(session)
     if listed is not None and listed.elements:
         count = plural(len(listed.elements), "order")
         yield NOTE, f"state provider: no orders: {count} listed afterwards; LIST-7 would prove nothing"
@@ -246,8 +267,7 @@ def _message(session: Session, provider: Provider, state: State, params: dict[st
     missing: list[int] = []
     try:
         ids = held.place(state, params["ids"]) if chosen else held.take(state, params["count"])
-        listed = session.api("doctor").list().listing
-        missing = [number for number in ids if listed is not None and number not in listed.by_id]
+        missing = _missing(_listed(session), ids)
     except CannotDo:
         excluded = "checks that need chosen ids" if chosen else f"every check that needs {state}"
         yield NOTE, f"state provider: cannot do this: {name}; {excluded} would be excluded"
@@ -264,7 +284,7 @@ def _message(session: Session, provider: Provider, state: State, params: dict[st
         yield from ((WRONG, f"state provider: {said}") for said in left_behind)
         return
     yield OK, f"state provider: {name}"
-    left = session.api("doctor").list().listing
+    left = _listed(session)
     leaked = [number for number in ids if left is not None and number in left.by_id]
     if leaked:
         yield NOTE, f"state provider: {name}: {leaked} are still listed after teardown; each run leaves orders behind"

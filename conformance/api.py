@@ -21,33 +21,8 @@ from conformance.transport.wire import Wire
 from conformance.verify import Excluded, Inconclusive, not_shown
 from conformance.verify import listing as readable
 
-#: What clients of JSON interfaces accept.
-NAMES_JSON = (("Accept", "application/json"),)
-#: How browsers ask. They accept JSON, too: all bodies are JSON (section 1), whoever asks.
-BROWSER = (
-    ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
-    ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
-    ("Accept-Language", "de-DE,de;q=0.9,en;q=0.8"),
-)
-#: What libraries for scripts in browsers accept unless told otherwise.
-SCRIPT = (("Accept", "application/json, text/plain, */*"),)
-#: Takes nothing compressed.
-PLAIN = (("Accept-Encoding", "identity"),)
-#: Accepts JSON, though something else rather, and only if it is named behind a blank (RFC 9110 section 12.5.1).
-NAMES_JSON_LAST = (("Accept", "text/plain;q=0.5, application/json"),)
-
-#: What readers of French accept: errors are what is most often translated, and then is not ASCII any more.
-FRENCH = (("Accept-Language", "fr"),)
-
 #: How browsers send forms.
 FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
-
-#: What clients of other interfaces accept. Nothing in it is JSON: a service may say so (406), but send nothing else.
-NAMES_OTHERS = (("Accept", "application/xml, text/xml;q=0.9, text/csv;q=0.8"),)
-
-#: Text of another encoding than that of JSON (RFC 8259 section 8.1), which will do as well. The field is deprecated
-#: (RFC 9110 section 12.5.2): a firewall may refuse it.
-OTHER_TEXT = (("Accept-Charset", "utf-16, utf-8;q=0.5"),)
 
 # Inside `Api` the name `list` is the operation's.
 Answers = list[Answer]

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_OTHERS, SCRIPT, Api, Orders
+from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
+from conformance.checks.clients import BROWSER, NAMES_OTHERS, SCRIPT
 from conformance.contract.jsontext import NotJson, parse
 from conformance.target import Mode
 from conformance.transport.answer import Answer

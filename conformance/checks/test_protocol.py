@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance import verify
-from conformance.api import FRENCH, Api, Observations, Orders
+from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
+from conformance.checks.clients import FRENCH
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer

@@ -8,10 +8,11 @@ from itertools import filterfalse
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON, Api, Orders
+from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.checks.authentication.steps import accepted, cancel_each
+from conformance.checks.clients import BROWSER, NAMES_JSON
 from conformance.target import Mode, Target
 from conformance.transport.evidence import NOBODY, Allowed, Request, Trouble
 from conformance.transport.retries import turned_away

@@ -8,10 +8,11 @@ from random import Random
 import pytest
 
 from conformance import verify
-from conformance.api import NAMES_JSON, Api, Observations, Orders
+from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
 from conformance.checks.cancelling.steps import body_kind, stays_cancelled
+from conformance.checks.clients import NAMES_JSON
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode, Target
 from conformance.transport.evidence import Allowed

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON, SCRIPT, Api, Observations, Orders
+from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many
 from conformance.checks.cancelling.steps import (
@@ -19,6 +19,7 @@ from conformance.checks.cancelling.steps import (
     not_made_up,
     nothing_is_like_zero,
 )
+from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT
 from conformance.contract.listing import Listing, alike
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target

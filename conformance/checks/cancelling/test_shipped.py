@@ -8,10 +8,11 @@ from random import Random
 import pytest
 
 from conformance import verify
-from conformance.api import NAMES_JSON, Api, Observations, Orders
+from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many
 from conformance.checks.cancelling.steps import body_kind, not_made_up, refuses
+from conformance.checks.clients import NAMES_JSON
 from conformance.target import Mode, Target
 
 #: What may be taken for leave to cancel a shipped order all the same: cancelling has no such parameters.

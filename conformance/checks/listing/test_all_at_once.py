@@ -10,9 +10,10 @@ from itertools import filterfalse
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON, PLAIN, Api, Observations, Orders
+from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import many
+from conformance.checks.clients import BROWSER, NAMES_JSON, PLAIN
 from conformance.checks.listing.steps import not_made_up
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from conformance import verify
-from conformance.api import BROWSER, NAMES_JSON_LAST, NAMES_OTHERS, OTHER_TEXT, PLAIN, SCRIPT, Api, Orders
+from conformance.api import Api, Orders
 from conformance.check import requirement
+from conformance.checks.clients import BROWSER, NAMES_JSON_LAST, NAMES_OTHERS, OTHER_TEXT, PLAIN, SCRIPT
 from conformance.checks.listing.steps import none_missing, still_there
 from conformance.contract import dates
 from conformance.contract.listing import Listing

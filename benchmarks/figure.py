@@ -76,13 +76,20 @@ def suite(address: Address, folder: Path, *arguments: str, allowed: Sequence[int
 
 
 def shell(
-    words: Sequence[str], variables: dict[str, str] | None = None, allowed: Sequence[int] = (0,)
+    words: Sequence[str],
+    variables: dict[str, str] | None = None,
+    allowed: Sequence[int] = (0,),
+    folder: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end. Raises RuntimeError for a status that is not `allowed`."""
+    """Run a command to its end, in `folder` if that is given. Raises RuntimeError for a status that is not
+    `allowed`."""
     environment = {**os.environ, **(variables or {})}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, env=environment, check=False)
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=LIMIT, cwd=folder, env=environment, check=False
+    )
     if done.returncode not in allowed:
-        raise RuntimeError(f"{' '.join(words[:4])} … exited with {done.returncode}: {done.stderr[-600:]}")
+        said = f"{done.stderr[-600:]}{done.stdout[-600:]}"
+        raise RuntimeError(f"{' '.join(words[:4])} … exited with {done.returncode}: {said}")
     return done
 
 

@@ -22,6 +22,8 @@ from conformance.reference import Address
 
 #: Requests of one connection in the figure about the reference server.
 REQUESTS = 2000
+#: How often each side of the figure about large listings is measured.
+ROUNDS = 3
 
 
 def overhead(quick: bool) -> Figure:
@@ -48,12 +50,12 @@ def overhead(quick: bool) -> Figure:
 def large_listing(quick: bool) -> Figure:
     """A listing fully verified, over `json.loads` of the same bytes; each in a process of its own."""
     sizes = (100_000,) if quick else (1_000, 10_000, 100_000, 1_000_000)
-    found = {size: _listing(size, "sound", rounds=3) for size in sizes}
+    found = {size: _listing(size, "sound") for size in sizes}
     largest = found[sizes[-1]]
     details: dict[str, Any] = {f"time at {size:,}": each["time"] for size, each in found.items()}
     details["memory"] = largest["memory"]
-    details["time with one broken element"] = _listing(sizes[-1], "broken", rounds=3)["time"]
-    details["time with a field of its own in each"] = _listing(sizes[-1], "extended", rounds=3)["time"]
+    details["time with one broken element"] = _listing(sizes[-1], "broken")["time"]
+    details["time with a field of its own in each"] = _listing(sizes[-1], "extended")["time"]
     return Figure(
         f"{sizes[-1]:,} orders verified, over json.loads of the same bytes",
         largest["time"],
@@ -62,12 +64,12 @@ def large_listing(quick: bool) -> Figure:
     )
 
 
-def _listing(size: int, kind: str, rounds: int) -> dict[str, float]:
+def _listing(size: int, kind: str) -> dict[str, float]:
     told = []
     with workplace() as folder:
         file = folder / "listing.json"
         file.write_bytes(listing.body(size, kind))
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             said = [
                 json.loads(shell([sys.executable, "-m", "benchmarks.listing", way, str(file), str(size), kind]).stdout)
                 for way in ("verify", "loads")

@@ -13,7 +13,6 @@ that it names the requirement that the fault breaks. The requests are counted by
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import statistics
@@ -28,7 +27,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.figure import Figure, seconds, suite, workplace
+from benchmarks.figure import Figure, seconds, shell, suite, workplace
 from conformance.contract import catalogue
 from conformance.reference import Address
 from conformance.states.provider import State, connect, setup
@@ -40,7 +39,6 @@ from reference_server.variants import VARIANTS
 
 #: Judges a service with files in a folder of its own; returns whether it reported something.
 Judge = Callable[[Address, Path], bool]
-LIMIT = 300
 KEY = "sk-Benchmark.Key-of-30-letters"
 ABSENT = 987_654_321_987
 CANCEL = "/store/orders/{orderId}"
@@ -85,13 +83,8 @@ def _orders(address: Address) -> dict[str, str]:
 
 
 def _run(words: list[str], folder: Path, variables: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **(variables or {})}
-    done = subprocess.run(
-        words, capture_output=True, text=True, timeout=LIMIT, cwd=folder, env=environment, check=False
-    )
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"{words[0]} exited with {done.returncode}: {done.stderr[-500:]}{done.stdout[-500:]}")
-    return done
+    """Run a tool in `folder`; it ends with 1 where it reports something."""
+    return shell(words, variables, allowed=(0, 1), folder=folder)
 
 
 def ours(address: Address, folder: Path) -> bool:

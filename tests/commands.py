@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from patience import PATIENCE
 
@@ -76,3 +78,16 @@ def _run(
     from conformance import cli
 
     sys.exit(cli.main(words))
+
+
+#: The first process that a run forked, by the process of the run.
+_FIRST: dict[int, int] = {}
+
+
+def workers_of(process: subprocess.Popen[Any]) -> list[int]:
+    """The process ids of the workers of a run. The first process that it forks is none: it makes up what they send."""
+    asked = ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)]
+    lines = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.splitlines()
+    children = [int(line.split()[0]) for line in lines if "conformance run" in line]
+    first = _FIRST.setdefault(process.pid, children[0]) if children else None
+    return [child for child in children if child != first]

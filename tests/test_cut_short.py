@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
-from commands import inherited
+from commands import inherited, workers_of
 from patience import PATIENCE
 from raw_service import answer, serving
 from secret_search import assert_nowhere
@@ -57,19 +57,6 @@ def begin(folder: Path, reference: ReferenceServer, *words: str, stdout: str = "
     environment = {**inherited(), "KEY": address.key, **how.pop("environment", {})}
     with (folder / stdout).open("wb") as out, (folder / "stderr").open("wb") as err:
         return subprocess.Popen((*COMMAND, *where, *words), cwd=folder, env=environment, stdout=out, stderr=err, **how)
-
-
-#: The first process that a run forked, by the process of the run.
-FIRST: dict[int, int] = {}
-
-
-def workers_of(process: Process) -> list[int]:
-    """The process ids of the workers of a run. The first process that it forks is none: it makes up what they send."""
-    asked = ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)]
-    lines = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.splitlines()
-    children = [int(line.split()[0]) for line in lines if "conformance run" in line]
-    first = FIRST.setdefault(process.pid, children[0]) if children else None
-    return [child for child in children if child != first]
 
 
 def holds_orders(process: Process, workers: int, reference: ReferenceServer, before: set[int]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import BUSY, command, inherited
+from commands import BUSY, command, inherited, workers_of
 from patience import PATIENCE
 from raw_service import Conversation, answer, serving
 
@@ -93,15 +93,11 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, slow: Address) -> None:
         cwd=tmp_path, env={**inherited(), "KEY": KEY}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
-    def children() -> list[str]:
-        asked = ["ps", "-o", "pid=", "--ppid", str(process.pid)]
-        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-
     deadline = time.monotonic() + PATIENCE
-    while len(children()) < 2 and time.monotonic() < deadline:
-        pass
-    time.sleep(1)  # what libraries start as they are loaded is gone by then
-    os.kill(int(children()[-1]), signal.SIGKILL)  # the first one makes up what checks send
+    while len(workers_of(process)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(1)  # each of them is at a check by then
+    os.kill(workers_of(process)[-1], signal.SIGKILL)
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3, said
     found = statuses(results(tmp_path))

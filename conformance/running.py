@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance import ahead, plugin, preflight, settings, waivers
+from conformance import ahead, embedding, plugin, preflight, settings, waivers
 from conformance.check import Check, all_checks, exclusions
 from conformance.checks.generation import Call
 from conformance.configuration import resolve
@@ -57,14 +56,13 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     watch = _Watch(names, checks)
     if maker is not None:
         maker.make(_made_up(chosen, resolved, checks))
-    command = pytest_arguments_for(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
-    seclude()
+    options = options_for(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
     interruption = _Interruption()
     for number in ENDING:
         signal.signal(number, interruption.arrive)
     beside = [SideBySide(watch, workers)] if ahead.FORKING else []
     try:
-        status = pytest.main(command, plugins=[watch, interruption, *beside])
+        status = embedding.main(options, [watch, interruption, *beside])
     except KeyboardInterrupt:  # before pytest had begun its session, which heeds it
         status = pytest.ExitCode.INTERRUPTED
     runs = watch.runs
@@ -96,22 +94,8 @@ def _made_up(chosen: Settings, targets: list[Target | None], checks: Sequence[Ch
     return wanted
 
 
-def seclude() -> None:
-    """See to it that a project's own pytest settings and plugins have no part in this, here and in the workers."""
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
-        os.environ.pop(name, None)
-
-
-def pytest_arguments(*options: str) -> list[str]:
-    """The command line for pytest that runs the suite with `options`."""
-    package = files("conformance")
-    own = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "--noconftest", "-p", "conformance.plugin"]
-    return [*own, *options, "--pyargs", "conformance.checks"]
-
-
-def pytest_arguments_for(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
-    """The command line for pytest that runs the suite against the targets `names`, with the options in `values`."""
+def options_for(names: list[str], values: dict[str, Any], workers: str | None) -> list[str]:
+    """The options of pytest for a run against the targets `names`, with the options of the command in `values`."""
     options = ["-p", "xdist.plugin", "-n", str(workers)] if workers not in (None, "1") else []
     for name in names:
         options += ["--target", name]
@@ -124,15 +108,7 @@ def pytest_arguments_for(names: list[str], values: dict[str, Any], workers: str 
             options += [f"{ours}={one}" for one in value]
         elif value is not None:
             options.append(f"{ours}={value}")
-    return pytest_arguments(*options)
-
-
-class Quiet:
-    """Has pytest print nothing."""
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
-        config.pluginmanager.unregister(name="terminalreporter")
+    return options
 
 
 def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[str]) -> None:

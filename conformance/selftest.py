@@ -21,7 +21,7 @@ from typing import cast
 
 import pytest
 
-from conformance import matrix, plugin, progress, running, settings, universal
+from conformance import embedding, matrix, plugin, progress, settings, universal
 from conformance.check import all_checks
 from conformance.contract import catalogue
 from conformance.direct import DirectSession
@@ -85,8 +85,7 @@ class _Bench:
 def collected(work: Callable[[pytest.Session], None]) -> None:
     """Collect the checks and do `work` with the session that holds them. Raises what `work` raises."""
     bench = _Bench(work)
-    running.seclude()
-    pytest.main(running.pytest_arguments("--capture=no"), plugins=[bench, running.Quiet()])
+    embedding.main(["--capture=no"], [bench, embedding.Quiet()])
     if bench.error is not None:
         raise bench.error
 

@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "transport": {"contract", "target", "urls"},
     "verify": {"contract", "transport"},
     "ending": set(),
+    "embedding": set(),
     "states": {"contract", "ending", "target", "transport"},
     "api": {"contract", "states", "transport", "verify"},
     "checks": {"api", "check", "contract", "target", "transport", "verify"},
@@ -193,6 +194,7 @@ def test_only_these_know_pytest() -> None:
     checks = {name for name in using if name.startswith("conformance/checks/")}
     assert using - checks <= {
         "conformance/audit/replay.py",
+        "conformance/embedding.py",
         "conformance/fixtures.py",
         "conformance/plugin.py",
         "conformance/running.py",

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance import collect, plugin, running
+from conformance import collect, embedding, plugin
 from conformance.api import Api
 from conformance.audit.record import Record, Unsupported
 from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
@@ -52,8 +52,7 @@ class Replayed:
 def replay(stated: Run, made: Circumstances, key: str) -> Replayed:
     """Run the checks of `stated` again on its evidence, with `key` standing in for the one of the run."""
     bench = _Bench(stated, made, key)
-    running.seclude()
-    pytest.main(running.pytest_arguments(), plugins=[bench, running.Quiet()])
+    embedding.main([], [bench, embedding.Quiet()])
     if bench.replay is None or not bench.replay.runs:
         raise RuntimeError("the checks could not be run")
     run = replace(

@@ -16,7 +16,7 @@ import pytest
 from oracle import Breach, breaches
 from random_service import RandomService
 
-from conformance import plugin, running
+from conformance import embedding, plugin, running
 from conformance.reporting.run import Run
 from conformance.target import UNNAMED
 from reference_server.running import Running
@@ -42,10 +42,8 @@ class _Keep:
     def __init__(self) -> None:
         self.runs: list[Run] = []
 
-    @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         self.config = config
-        config.pluginmanager.unregister(name="terminalreporter")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
@@ -54,14 +52,13 @@ class _Keep:
 
 def judge(seed: int) -> Found:
     """Serve the random service of `seed` and run the whole suite against it, in this process."""
-    running.seclude()
     os.environ[KEY_VARIABLE] = KEY
     chance = RandomService(seed, KEY)
     keep = _Keep()
     with Running(chance.service, states_port=0) as server, contextlib.redirect_stderr(io.StringIO()):
         values = {"base_url": server.base_url, "states_url": server.states_url, "api_key_env": KEY_VARIABLE}
         asked = {**values, "seed": seed, "budget": "quick"}
-        status = int(pytest.main(running.pytest_arguments_for([UNNAMED], asked, None), plugins=[keep]))
+        status = embedding.main(running.options_for([UNNAMED], asked, None), [keep, embedding.Quiet()])
     (run,) = keep.runs
     statuses = {row.requirement.id: str(row.status) for row in run.requirements}
     seen: Counter[Breach] = Counter()

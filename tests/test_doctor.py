@@ -6,12 +6,12 @@ import json
 import re
 import socket
 import ssl
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from authority import certify, make_authority
 from commands import command
 from raw_service import Conversation, answer, serving
 
@@ -120,27 +120,19 @@ def tell(tmp_path: Path) -> Callable[..., str]:
     return of
 
 
-def openssl(folder: Path, words: str) -> None:
-    subprocess.run(["openssl", *words.split()], check=True, capture_output=True, cwd=folder)
-
-
 @pytest.mark.parametrize(
     ("names", "days", "said"),
     [
-        ("IP:127.0.0.1", "-1", r".*certificate has expired.*; expired since \w+ +\d+ \S+ \d+ GMT: the service needs.*"),
-        ("DNS:a.example,DNS:b.example", "2", ".*; it is for another name: a.example, b.example; check the host in .*"),
+        ("IP:127.0.0.1", -1, r".*certificate has expired.*; expired since \w+ +\d+ \S+ \d+ GMT: the service needs.*"),
+        ("DNS:a.example,DNS:b.example", 2, ".*; it is for another name: a.example, b.example; check the host in .*"),
     ],
     ids=["expired", "another name"],
 )
 def test_certificates_that_no_authority_would_mend(
-    tmp_path: Path, tell: Callable[..., str], names: str, days: str, said: str
+    tmp_path: Path, tell: Callable[..., str], names: str, days: int, said: str
 ) -> None:
-    key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
-    (tmp_path / "names").write_text(f"subjectAltName={names}\n", encoding="utf-8")
-    openssl(tmp_path, f"req -x509 {key} -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")
-    openssl(tmp_path, f"req {key} -subj /CN=service -keyout own.key -out own.csr")
-    signed = "-CA ca.pem -CAkey ca.key -CAcreateserial -extfile names"
-    openssl(tmp_path, f"x509 -req -in own.csr {signed} -days {days} -out own.pem")
+    make_authority(tmp_path)
+    certify(tmp_path, "own", names, days)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "own.pem", tmp_path / "own.key")
     with serving(answer("200 OK", b"[]"), context) as there:

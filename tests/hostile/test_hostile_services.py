@@ -24,6 +24,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from authority import certify, make_authority
 from commands import inherited
 from hostile_service import BEHAVIOURS, BROKEN, DEEP, JUDGED, LISTING, HostileService
 from markdown_it import MarkdownIt
@@ -244,19 +245,9 @@ def test_memory_under_the_limits_that_are_the_default(
 @pytest.fixture
 def certificates(tmp_path: Path) -> Path:
     """A folder with an authority, and certificates of it: for another host, expired."""
-
-    def openssl(words: str) -> None:
-        subprocess.run(["openssl", *words.split()], check=True, capture_output=True, cwd=tmp_path)
-
-    key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
-    openssl(f"req -x509 {key} -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")
-    for name, host, days in (("other", "DNS:other.example", "2"), ("expired", "IP:127.0.0.1", "-1")):
-        (tmp_path / "names").write_text(f"subjectAltName={host}\n", encoding="utf-8")
-        openssl(f"req {key} -subj /CN={name} -keyout {name}.key -out {name}.csr")
-        openssl(
-            f"x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names -days {days} "
-            f"-out {name}.pem"
-        )
+    make_authority(tmp_path)
+    certify(tmp_path, "other", "DNS:other.example")
+    certify(tmp_path, "expired", "IP:127.0.0.1", days=-1)
     return tmp_path
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from authority import certify, make_authority
 from commands import PATIENTLY, command
 from patience import PATIENCE
 
@@ -28,23 +29,14 @@ SOME = ("--only", "LIST-1,CANCEL-1,CANCEL-2,AUTH-2,HTTP", *EVERYTHING)
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a private authority, a server's certificate for loopback, and a client's with its key."""
+    """A folder with a private authority, a server's certificate for loopback, and a client's, in one file with its
+    key."""
     folder = tmp_path_factory.mktemp("pki")
-
-    def openssl(words: str) -> None:
-        subprocess.run(["openssl", *words.split()], check=True, capture_output=True, cwd=folder)
-
-    key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
-    openssl(f"req -x509 {key} -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost\n", encoding="utf-8")
+    make_authority(folder)
     for name in ("server", "client"):
-        openssl(f"req {key} -subj /CN={name} -keyout {name}.key -out {name}.csr")
-        openssl(
-            f"x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names -days 2 -out {name}.crt"
-        )
-        (folder / f"{name}.pem").write_bytes(
-            (folder / f"{name}.crt").read_bytes() + (folder / f"{name}.key").read_bytes()
-        )
+        certify(folder, name, "IP:127.0.0.1,IP:::1,DNS:localhost")
+    both = (folder / "client.pem").read_bytes() + (folder / "client.key").read_bytes()
+    (folder / "client.pem").write_bytes(both)
     return folder
 
 
@@ -56,7 +48,7 @@ http {{
   uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
   server {{
     listen 127.0.0.1:{tls} ssl http2; listen [::1]:{tls} ssl http2; listen 127.0.0.1:{plain}; listen [::1]:{plain};
-    ssl_certificate {pki}/server.crt; ssl_certificate_key {pki}/server.key;
+    ssl_certificate {pki}/server.pem; ssl_certificate_key {pki}/server.key;
     {client}
     location /shop/eu/v1/ {{ proxy_pass {upstream}/; proxy_http_version 1.1; }}
     location /v1/ {{ proxy_pass {upstream}/; }}

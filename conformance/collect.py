@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -74,7 +74,6 @@ def build(
     """The run that `collection` amounts to. Checks that are selected and did not report are inconclusive where the run
     is not `complete`, and else were deselected. `process_lost` says that it is not since a process ended unexpectedly,
     and not for an interruption."""
-    rows = catalogue.load().requirements
     exchanges = _number(collection.preflight, 0)
     results: list[CheckResult] = []
     observations: dict[str, list[Observed]] = {}
@@ -94,21 +93,16 @@ def build(
         messages += report.messages
         for topic, value, numbers in report.observations:
             observations.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
-    for requirement in (*universal.JUDGES, *doubts.ROWS):
-        if requirement in settings.selected and not collection.pointless:
-            folded = universal.fold(requirement, rows[requirement].expectation, exchanges)
-            if folded is not None:
-                results.append(_with_curl(folded, exchanges, collection.target))
+    if not collection.pointless:
+        results += _judged(exchanges, settings, collection.target)
     for topic, (value, numbers) in facts.observed(exchanges).items():
         observations.setdefault(topic, []).append(Observed(topic, value, tuple(numbers)))
     again, *side_by_side = collection.order
     if again and side_by_side:
         warnings.append(RUN_AGAIN.format(", ".join(again)))
-    requirements = fold(rows.values(), results, waivers)
-    warnings += [
-        f"the waiver for {requirement} is no longer needed: it passed"
-        for requirement in unneeded_waivers(requirements, waivers)
-    ]
+    requirements = fold(catalogue.load().requirements.values(), results, waivers)
+    unneeded = unneeded_waivers(requirements, waivers)
+    warnings += [f"the waiver for {requirement} is no longer needed: it passed" for requirement in unneeded]
     started = collection.started
     return Run(
         target=collection.target.name,
@@ -138,6 +132,16 @@ def build(
         exchanges=tuple(exchanges),
         messages=tuple(messages),
     )
+
+
+def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> Iterator[CheckResult]:
+    """What all exchanges together say of the selected requirements that are judged, or can be doubted, on each."""
+    rows = catalogue.load().requirements
+    for requirement in (*universal.JUDGES, *doubts.ROWS):
+        if requirement in settings.selected:
+            folded = universal.fold(requirement, rows[requirement].expectation, exchanges)
+            if folded is not None:
+                yield _with_curl(folded, exchanges, target)
 
 
 def _circumstances(collection: Collection, settings: Settings, waivers: Mapping[str, Waiver]) -> Circumstances:

@@ -187,7 +187,7 @@ def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int,
 
 
 def scaled(needs: Needs, target: Target) -> Needs:
-    """The needs with the numbers of orders that `target` asks of the checks for many orders: shipped ones of those that
+    """The needs with as many orders as `target` has the checks for many orders take: shipped ones only for those that
     need such."""
     if not needs.many_orders:
         return needs

@@ -21,7 +21,7 @@ def make_folder(folder: Path) -> None:
 
 
 def look_at_folder(folder: Path) -> None:
-    """See to it that files can be written to `folder`, which need not be there yet, within one that is there. Raises
+    """Check that files can be written to `folder`, or that it can be made within the folder around it. Raises
     ConfigError."""
     if folder.is_dir():
         if not os.access(folder, os.W_OK | os.X_OK):

@@ -155,7 +155,7 @@ class Process:
         return Path(self.shared.folder) if self.shared.folder else None
 
     def share(self, folder: Path) -> None:
-        """Keep together with processes that are about to be forked, by files in `folder`."""
+        """Coordinate with the processes that are about to be forked, through files in `folder`."""
         importlib.import_module("filelock")  # or each of them would load it
         self.shared.folder = str(folder)
         for own in self.sessions.values():

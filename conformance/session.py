@@ -112,7 +112,7 @@ class Session:
 
     @property
     def wrong_keys(self) -> tuple[str, ...]:
-        """The kinds of invalid keys that there are of the key."""
+        """The kinds of invalid keys that can be made from the key."""
         return credentials.kinds_of_invalid_keys(self.key)
 
     @cached_property

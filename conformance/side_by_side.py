@@ -155,7 +155,7 @@ class SideBySide:
     def _settle(self, session: pytest.Session, own: plugin.Plugin, *, over: bool = False) -> None:
         """Pass on what was kept back. Where a check of a unit had an order in common with another check, by accident,
         what the unit found may be the other's doing: it is run again instead, while no other is. Where the run is
-        `over`, it has not come to its end."""
+        `over`, such checks count as not finished."""
         for report, _ in self._kept_back.values():
             own.collect(report)
         shared = {

@@ -99,8 +99,9 @@ class RequirementResult:
 
     @property
     def reason(self) -> str:
-        """The message of the first check that has the requirement's own status; one that does not point back to this
-        requirement says more. Where none was exercised, what most of them say."""
+        """The message of the first check with the status of the requirement, or of a waived one that failed; those
+        that point back to this requirement come last, since they say less. Of an excluded requirement, the message
+        that most checks have."""
         status = Status.FAILED if self.status is Status.WAIVED else self.status
         telling = [check for check in self.checks if check.status is status and check.message]
         said = Counter(check.message for check in telling)

@@ -171,7 +171,7 @@ def refusal(answer: Answer) -> bool:
 
 def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = None) -> None:
     """Demand a `refusal` of every request; the message counts the other answers and names the first, successes before
-    all others. They came on the connection that `after` had come on before, if that is given."""
+    all others. `after`, if given, is the answer that came before them on the same connection."""
     wrong = sorted((answer for answer in answers if not refusal(answer)), key=lambda answer: not answer.succeeded)
     if wrong:
         not_sporadic(wrong[0], 401)

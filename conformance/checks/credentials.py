@@ -207,8 +207,8 @@ def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
 
 
 def kinds_of_invalid_keys(key: str) -> tuple[str, ...]:
-    """The labels of the invalid keys that there are of `key`, and which of them are no token: that depends on its
-    form."""
+    """The labels of the invalid keys that can be made from `key`, each with whether it is no token: which there are
+    depends on the form of the key."""
     battery = invalid_keys(key, random.Random(0))
     return tuple(f"{wrong.label}{' (no token)' if wrong.malformed else ''}" for wrong in battery)
 
@@ -374,6 +374,7 @@ def secrets(key: str) -> dict[str, str]:
 
 
 def _made(key: str) -> dict[str, NearMiss]:
-    """What the near misses make of `key`. Where several make the same, it is the first's, in the place of the last."""
+    """What the near misses make of `key`, each value once: with the first near miss that makes it, and in the place of
+    the last."""
     made = {miss.change(key): miss for miss in reversed(NEAR_MISSES)}
     return dict(reversed(made.items()))

@@ -13,7 +13,7 @@ from conformance.target import MEGABYTE
 #: (RFC 9110 section 8.4.1.3). "deflate" is the zlib format; bare deflate is common under that name, too.
 CODINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
 BARE_DEFLATE = -15
-#: Codings that are undone of one body: who applies both that are asked for may do so (section 8.4).
+#: Codings that are undone for one body at most: a service may apply both that are asked for (section 8.4).
 MOST_CODINGS = 2
 GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes of the limit for each JSON value of a body: "[{},{}," takes ten times the memory of the same bytes as orders.

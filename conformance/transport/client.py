@@ -159,14 +159,14 @@ class Client:
                     turn.enter_context(self._turn)
 
     def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
-        """`tries`, and more `_again` where the last of a request was one too many at once: from then on they go one
-        by one."""
+        """`tries`, to which those of `_again` are added where the request was one too many at once; from then on
+        requests go one by one."""
         self.concurrency.one_by_one |= bool(tries) and too_many(tries[-1].exchange)
         return self._again(tries)
 
     def _again(self, tries: Sequence[Answer]) -> Sequence[Answer]:
-        """`tries`, and where the last of a request was one too many at once, those of the same request without others.
-        A cancel with the key is not sent again: it may have been done."""
+        """`tries`, to which those of the same request sent alone are added where it was one too many at once. A cancel
+        with the key is not sent again: it may have been done."""
         if not tries or not too_many(tries[-1].exchange):
             return tries
         last = tries[-1]

@@ -191,8 +191,8 @@ class Endpoint:
         self.pace.wait()
 
     def after(self, request: Request, exchange: Exchange) -> None:
-        """Note whether `request` got an answer. Those that were under way together without one count as one: each may
-        have kept the others waiting. So do those of one restart."""
+        """Note whether `request` got an answer. Requests that were under way together and got none count once, since
+        each may have kept the others waiting; so do those that fail during one restart."""
         operation = request.operation
         if exchange.trouble in (Trouble.UNSENT, Trouble.WAITING):  # it was not asked for one
             return

@@ -136,9 +136,9 @@ class Guard:
             self.untouched.pop(number, None)
 
     def touch(self, segment: str) -> str:
-        """Note that a cancel of the order with this path segment was sent, and tell what the order was: "pending" or
-        "shipped" if it was handed out as that and nothing was done to it before, "absent" if there is none; else
-        nothing."""
+        """Note that a cancel of the order with this path segment was sent; returns what the order was: "pending" or
+        "shipped" if it was handed out as that and no cancel was sent for it before, "absent" if it was never listed,
+        "" where that is not sure."""
         number = _canonical(segment)
         if number is None or number in self.handed_out:
             return "" if number is None else self.untouched.pop(number, "")

@@ -55,5 +55,5 @@ def too_many(exchange: Exchange) -> bool:
 
 
 def broken(exchange: Exchange, *, heard: bool) -> Trouble:
-    """What it is if a connection ended within `exchange`, after some of an answer was `heard` or before."""
+    """The trouble of an `exchange` whose connection ended, after some of an answer was `heard` or before any was."""
     return Trouble.DROPPED if exchange.crowded and not heard else Trouble.BROKEN

@@ -53,7 +53,7 @@ class Incoming:
         self._protocol.send(h11.EndOfMessage())
 
     def take(self, data: bytes) -> bool:
-        """Add what was received, nothing where the connection has ended; whether the response is complete.
+        """Add what was received, no bytes once the connection has ended; returns whether the response is complete.
 
         Raises Unreadable, Miscoded, OSError and h11.RemoteProtocolError.
         """

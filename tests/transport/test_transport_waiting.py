@@ -1,0 +1,118 @@
+"""What a service asks to wait is waited out, within limits (429, 503, Retry-After)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from built import LIST, answered, broken, session
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_service import Conversation, Reply, answer, serving
+from single import OK, once
+
+from conformance.transport import endpoint
+from conformance.transport.retries import retry_after
+
+
+def busy(times: int, reply: bytes) -> Reply:
+    """Answers `reply` so many times, then the listing."""
+
+    def serve(talk: Conversation) -> None:
+        talk.send(reply if talk.number < times else OK)
+        talk.hang_up()
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        answer("429 Too Many Requests", b"", "Retry-After: 1"),
+        answer("503 Service Unavailable", b"", "Retry-After: 1"),
+        answer("429 Too Many Requests", b""),
+        answer("429 Too Many Requests", b"", "Retry-After: soon"),
+    ],
+)
+def test_what_the_service_asks_to_wait_is_waited_out(reply: bytes) -> None:
+    with serving(busy(1, reply)) as service, session(service.base_url) as opened:
+        found = opened.client.send(LIST)
+        assert found.status == 200
+        assert service.times[1] - service.times[0] >= 0.95
+        assert [exchange.status for exchange in opened.recorder.exchanges] == [int(reply[9:12]), 200]
+        assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set()]
+
+
+def test_a_date_is_waited_for() -> None:
+    when = (datetime.now(UTC) + timedelta(seconds=2)).replace(microsecond=0)
+    reply = busy(1, answer("503 Busy", b"", f"Retry-After: {format_datetime(when, usegmt=True)}"))
+    with serving(reply) as service, session(service.base_url) as opened:
+        assert opened.client.send(LIST).status == 200
+        assert datetime.now(UTC) >= when
+        assert len(service.requests) == 2
+
+
+def test_waiting_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "MAX_WAIT", 0.9)
+    for text in ("1", "3600", "9" * 30):
+        with serving(answer("503 Busy", b"", f"Retry-After: {text}")) as service, session(service.base_url) as opened:
+            assert opened.client.send(LIST).status == 503
+            assert len(service.requests) == 1
+
+
+def test_a_run_waits_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that answers every request so would otherwise hold a run for hours."""
+    monkeypatch.setattr(endpoint, "MAX_WAIT_IN_ALL", 1.5)
+    busy_each_time = answer("429 Slow down", b"", "Retry-After: 1")
+    reply: Reply = lambda talk: talk.send(OK if talk.number % 2 else busy_each_time)  # noqa: E731
+    with serving(reply) as service, session(service.base_url) as opened:
+        assert [opened.client.send(LIST).status for _ in range(3)] == [200, 429, 200]
+        assert opened.endpoint.pace.held == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("text", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])
+def test_no_service_is_hammered(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A service that says "now" again and again is asked a few times, not as fast as the machine can."""
+    monkeypatch.setattr(endpoint, "MAX_WAIT", 0.9)
+    with serving(answer("429 Slow down", b"", f"Retry-After: {text}")) as service, session(service.base_url) as opened:
+        assert opened.client.send(LIST).status == 429
+        assert 2 <= len(service.requests) <= 8
+
+
+@pytest.mark.parametrize("status", ["500 Error", "502 Bad Gateway", "404 Not Found", "200 OK"])
+def test_only_429_and_503_are_waited_out(status: str) -> None:
+    assert retry_after(once(answer(status, b"", "Retry-After: 1"))) is None
+
+
+@given(st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\0"), max_size=40))
+def test_any_retry_after_is_read_or_left(text: str) -> None:
+    delay = retry_after(answered(LIST, 503, b"", ("Retry-After", text)))
+    assert delay is None or delay >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("120", 120.0),
+        (" 7 ", 7.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("Thu, 01 Jan 1970 00:00:00 -0000", 0.0),
+        ("\xb2", None),
+        ("-1", None),
+        ("1.5", None),
+        ("soon", None),
+        ("", None),
+        ("Thu, 01 Jan 1970 00:00:00 +9999999", None),
+        ("1 Jan 99999999999 00:00:00 GMT", None),
+    ],
+)
+def test_retry_after(text: str, expected: float | None) -> None:
+    assert retry_after(answered(LIST, 429, b"", ("Retry-After", text))) == expected
+
+
+def test_a_date_to_wait_for_is_by_the_clock_of_the_service() -> None:
+    fields = (("Date", "Thu, 01 Jan 2099 00:00:00 GMT"), ("Retry-After", "Thu, 01 Jan 2099 00:00:07 GMT"))
+    assert retry_after(answered(LIST, 429, b"", *fields)) == 7.0
+    lost = (("Date", "Fri, 01 Jan 1999 00:00:00 GMT"), ("Retry-After", "Sat, 01 Jan 2000 00:00:00 GMT"))
+    assert retry_after(answered(LIST, 429, b"", *lost)) == 0.0

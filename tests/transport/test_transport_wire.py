@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from built import KEY, LIST, broken, cancel, session
 from raw_service import Conversation, Reply, answer, head, serving
+from single import LIMIT, LISTING, OK
 
 from conformance.target import Mode
 from conformance.transport import endpoint, wire
@@ -22,10 +23,8 @@ from conformance.transport.evidence import NOBODY, Request, Trouble
 from conformance.transport.guard import Refused
 from conformance.verify import Excluded, settled
 
-LISTING = b'[{"id": 101}]'
-OK = answer("200 OK", LISTING)
-#: Time-out of the tests about it, and what else these may take on a busy machine.
-LIMIT, SLACK = 0.4, 8.0
+#: Seconds that the tests about time-outs may take beside these, on a busy machine.
+SLACK = 8.0
 
 
 def staying(*replies: bytes) -> Reply:

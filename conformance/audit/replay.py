@@ -10,6 +10,7 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from random import Random
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ from conformance.target import Mode, Secret, Shell, States, Target
 from conformance.transport.answer import Observer
 from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.evidence import PREFLIGHT
+from conformance.transport.evidence import PREFLIGHT, Credential
 from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
@@ -192,8 +193,8 @@ class ReplayedApi(Api):
     """The operations for a check of a process that had run others before, which were then run again elsewhere. What was
     seen in those is not on record: the guard may have kept something back for it, which shows in what was not sent."""
 
-    def __init__(self, api: Api, record: Record, check: str) -> None:
-        super().__init__(api._client, api.key, api.rng)
+    def __init__(self, client: Client, key: Credential, rng: Random, record: Record, check: str) -> None:
+        super().__init__(client, key, rng)
         self._record = record
         self._check = check
 
@@ -210,7 +211,7 @@ class ReplayedSession(Session):
 
     def api(self, check: str) -> Api:
         api = super().api(check)
-        return ReplayedApi(api, self.record, check) if self.has_seen_more else api
+        return ReplayedApi(self.client, api.key, api.rng, self.record, check) if self.has_seen_more else api
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -64,10 +64,10 @@ def prose(text: str) -> str:
     return "".join(code(part) if i % 2 else _escaped(part) for i, part in enumerate(parts))
 
 
-def fence(text: str, language: str) -> list[str]:
-    """`text` as a fenced block that it cannot end."""
+def _fence(text: str) -> list[str]:
+    """A command line as a fenced block that it cannot end."""
     ticks = _backticks(text, at_least=3)
-    return [f"{ticks}{language}", visible(text, keep="\n"), ticks]
+    return [f"{ticks}sh", visible(text, keep="\n"), ticks]
 
 
 def _escaped(text: str) -> str:
@@ -101,7 +101,7 @@ def _failures(run: Run) -> list[str]:
             lines += [f"- also failed: {plural(len(found) - 1, 'more check')}"] if found[1:] else []
             lines += [""]
             if shown.curl and len(shown.curl) <= _CURL:
-                lines += [*fence(shown.curl, "sh"), ""]
+                lines += [*_fence(shown.curl), ""]
                 pasted.append(shown.curl)
     if known := outline.before_pasting(run, pasted):
         lines += [prose(known), ""]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -10,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from commands import inherited
 
 PROJECT = Path(__file__).parents[1]
 ACTION: dict[str, Any] = yaml.safe_load((PROJECT / "action.yml").read_text(encoding="utf-8"))
 
 
-def inherited() -> dict[str, str]:
-    """The environment, without what belongs to these tests."""
-    strange = ("PYTEST", "GITHUB", "COV", "VIRTUAL_ENV", "PYTHONPATH")
-    return {name: value for name, value in os.environ.items() if not name.startswith(strange)}
+def of_no_checkout() -> dict[str, str]:
+    """The inherited variables without those that lead to this checkout or its environment."""
+    return {name: value for name, value in inherited().items() if not name.startswith(("VIRTUAL_ENV", "PYTHONPATH"))}
 
 
 @dataclass
@@ -49,7 +48,7 @@ class Runner:
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", found["run"]],
             cwd=self.folder,
             env={
-                **inherited(),
+                **of_no_checkout(),
                 "GITHUB_ACTIONS": "true",
                 "GITHUB_ACTION_PATH": str(self.action_path),
                 "GITHUB_PATH": str(self.temporary / "path"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pipelines import ACTION, PROJECT, Runner, blocks, inherited
+from pipelines import ACTION, PROJECT, Runner, blocks, of_no_checkout
 
 from reference_server.running import Running, build
 
@@ -127,7 +127,7 @@ def script(text: str, folder: Path, commands: Path, **environment: str) -> str:
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", text],
         cwd=folder,
-        env={**inherited(), **environment, "PATH": f"{commands}:{os.environ['PATH']}"},
+        env={**of_no_checkout(), **environment, "PATH": f"{commands}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
@@ -179,7 +179,7 @@ def test_it_runs_without_network_on_a_read_only_system(installed: Path, tmp_path
     root = [] if os.getuid() == 0 else ["--map-root-user"]
     done = subprocess.run(
         ["unshare", *root, "--net", "--mount", "sh", "-euc", BARE, "sh", str(python), "-c", script],
-        env={**inherited(), **places},
+        env={**of_no_checkout(), **places},
         capture_output=True,
         text=True,
         check=False,

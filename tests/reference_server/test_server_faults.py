@@ -34,15 +34,14 @@ CORRECT = transcript(served())
 
 def requirement_ids() -> set[str]:
     """The ids of the requirements, as the catalogue of the suite has them."""
-    catalogue = tomllib.loads((ROOT / "conformance/contract/requirements.toml").read_text())
-    return set(re.findall(r"\b(?:AUTH|LIST|CANCEL|ERR|HTTP|BASE|PET)-[0-9]+\b", repr(catalogue)))
+    catalogue = tomllib.loads((ROOT / "conformance/contract/requirements.toml").read_text(encoding="utf-8"))
+    return {row["id"] for row in catalogue["requirement"]}
 
 
 def test_every_requirement_has_faults() -> None:
     counts = Counter(fault.requirement for fault in FAULTS.values())
     assert counts.keys() == requirement_ids() - {"BASE-2"}  # its scheme is the deployment's: no server can break it
     assert min(counts.values()) >= 2
-    assert len(FAULTS) >= 130
 
 
 @pytest.mark.parametrize("catalogue", [FAULTS, VARIANTS], ids=["faults", "variants"])
@@ -54,7 +53,6 @@ def test_names_and_descriptions_are_for_people(catalogue: dict[str, object]) -> 
 
 
 def test_variants_leave_recommended_requirements_only() -> None:
-    assert len(VARIANTS) >= 35
     assert {name for variant in VARIANTS.values() for name in variant.leaves} <= {"CANCEL-11", "ERR-5", "LIST-10"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.contract.listing import Listing
@@ -172,7 +172,7 @@ _SEVERED = (Trouble.CLOSED, Trouble.UNSENT, Trouble.UNREACHABLE, Trouble.UNSPOKE
 
 @dataclass(frozen=True)
 class Taken:
-    """Orders that a check was given, and the listing that showed them, where there is a readable one."""
+    """Orders that a check was given, and the listing that showed them, where they were looked for in a readable one."""
 
     pending: list[int] = field(default_factory=list)
     shipped: list[int] = field(default_factory=list)
@@ -195,34 +195,40 @@ class Orders:
         """Why a shipped order is to be refused, for the message where it was not."""
         return self._leases.has_shipped
 
-    def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
-        """That many pending and shipped orders; with `looked_for` they are first looked for in the listing."""
+    def take(self, pending: int = 0, shipped: int = 0) -> Taken:
+        """That many pending and shipped orders, as the provider names them."""
         with _asked():
-            ids = [self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped)]
-        return Taken(ids[0], ids[1], self._look_for([*ids[0], *ids[1]]) if looked_for else None)
+            return Taken(self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped))
 
-    def place(self, ids: list[int], *, shipped: bool = False, looked_for: bool = True) -> Taken:
+    def take_listed(self, pending: int = 0, shipped: int = 0) -> Taken:
+        """The same, once the listing shows them."""
+        return self._looked_for(self.take(pending, shipped))
+
+    def place(self, ids: list[int], *, shipped: bool = False) -> Taken:
         """Orders with exactly these ids, pending unless `shipped`. Raises Excluded where the provider cannot choose
         ids, and where there are none, since each could be mistaken for that of another order."""
         if not ids:
             raise Excluded("each id to be chosen could be mistaken for that of an order in the listing")
         with _asked("the provider cannot choose ids: "):
             placed = self._leases.place(State.SHIPPED if shipped else State.PENDING, ids)
-        listing = self._look_for(placed) if looked_for else None
-        return Taken([], placed, listing) if shipped else Taken(placed, [], listing)
+        return Taken([], placed) if shipped else Taken(placed)
+
+    def place_listed(self, ids: list[int]) -> Taken:
+        """Pending orders with exactly these ids, once the listing shows them. Raises like `place`."""
+        return self._looked_for(self.place(ids))
 
     def empty_store(self) -> None:
         """Have the store emptied. Raises Excluded where the provider cannot."""
         with _asked("the provider cannot empty the store: "):
             self._leases.empty_store()
 
-    def _look_for(self, ids: list[int]) -> Listing | None:
+    def _looked_for(self, taken: Taken) -> Taken:
         listing = self._api.list().listing
         if listing is None:
-            return None
-        if missing := listing.left_out(ids):
+            return taken
+        if missing := listing.left_out([*taken.pending, *taken.shipped]):
             raise not_shown(f"order {missing[0]}, {self._leases.source} is not in the listing", listing)
-        return listing
+        return replace(taken, listing=listing)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ SIZES = (50, 100, 200, 250, 256, 500, 512, 1000)
 def shipped(orders: Orders, count: int) -> list[int]:
     """`count` shipped orders; none where the provider has no such."""
     with suppress(verify.Excluded, verify.Inconclusive):
-        return orders.take(shipped=count, looked_for=False).shipped
+        return orders.take(shipped=count).shipped
     return []
 
 

@@ -157,7 +157,7 @@ class Search:
                 with suppress(Severed):
                     early.append(Sent("list, before these orders were placed", single.conclude()))
         pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
-        taken = self._orders.take(pending=count * pending, shipped=count * shipped, looked_for=False)
+        taken = self._orders.take(pending=count * pending, shipped=count * shipped)
         walks = []
         for number in reversed(range(count)):
             ids = {

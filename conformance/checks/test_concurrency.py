@@ -112,7 +112,7 @@ class Crowd:
 def test_shipped_order_is_refused_however_many_ask(api: Api, wire: Wire, orders: Orders) -> None:
     """Cancels a shipped order on several connections at once, released together by a barrier, after another one twice
     in turn: no success."""
-    order, control = orders.take(shipped=2, looked_for=False).shipped
+    order, control = orders.take(shipped=2).shipped
     for owner in ("CANCEL-3", "CANCEL-4"):
         verify.step(api.cancel(control), 409, owner)
     crowd = Crowd()
@@ -138,7 +138,7 @@ def test_one_of_simultaneous_cancels_succeeds(
     """Cancels one pending order on several connections at once, released together by a barrier, over several rounds:
     each time exactly one is answered 204. Where an order that is cancelled alone after them is not listed any more,
     they are not, either."""
-    twice, spare, *rounds = orders.take(pending=ROUNDS + 2).pending
+    twice, spare, *rounds = orders.take_listed(pending=ROUNDS + 2).pending
     cancelled_once(api, twice)
     crowd = Crowd()
     won: list[int] = []
@@ -236,7 +236,7 @@ def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: O
 def in_rounds(api: Api, wire: Wire, orders: Orders) -> Iterator[list[Answer]]:
     """The answers to cancels of several pending orders at once, in two rounds, or in more and smaller ones where those
     are turned away; what was turned away is left out, and never sent again, since it may have been done."""
-    left = orders.take(pending=2 * AT_ONCE).pending
+    left = orders.take_listed(pending=2 * AT_ONCE).pending
     crowd = Crowd()
     while len(left) > 1:
         chosen, left = left[: crowd.size], left[crowd.size :]
@@ -311,7 +311,7 @@ def by_its_own(answer: Answer) -> None:
 def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) -> None:
     """Cancels some orders and lists at once, over several rounds: each listing holds the orders that were not
     cancelled."""
-    taken = orders.take(pending=MIXED * CANCELS + 1, shipped=1)
+    taken = orders.take_listed(pending=MIXED * CANCELS + 1, shipped=1)
     left = [*taken.pending, *taken.shipped]
     for _ in range(MIXED):
         chosen, left = left[:CANCELS], left[CANCELS:]
@@ -324,12 +324,12 @@ def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: 
     and has one more placed while listings are under way, and lists beside those: it is there, whatever they have read
     before it was, and kept. What they are answered is judged as any listing is, but for that order."""
     for _ in range(PLACED):
-        orders.take(pending=1, looked_for=False)  # whatever was kept before that is to be read anew
+        orders.take(pending=1)  # whatever was kept before that is to be read anew
         with under_way(api, wire) as meanwhile:
-            meanwhile += orders.take(pending=1, looked_for=False).pending
+            meanwhile += orders.take(pending=1).pending
         none_missing(api, meanwhile, "pending", api.list(), target)
         with under_way(api, wire) as meanwhile, wire.connect() as connection:
-            meanwhile += orders.take(pending=1, looked_for=False).pending
+            meanwhile += orders.take(pending=1).pending
             connection.send_among_others(api.ask_list())
             beside = connection.receive(keep=False)
         wire.keep(beside)  # behind those that it was sent after

@@ -38,7 +38,7 @@ def look(api: Api, orders: Orders) -> tuple[dict[int, Answer], Answer]:
     placed: list[int] = []
     for order in EDGES:
         with suppress(verify.Excluded):
-            placed += orders.place([order], shipped=True, looked_for=False).shipped
+            placed += orders.place([order], shipped=True).shipped
     asked = [api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in placed]
     *answers, listing = api.send_all([*asked, api.ask_list()])
     shown = listing.listing.ids if listing.listing is not None else frozenset(placed)
@@ -83,7 +83,7 @@ def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, met: set[str]
 
 def placed_anew(api: Api, orders: Orders, order: int) -> Answer:
     """A listing with a shipped order that was placed just now, with an id that was used before."""
-    orders.place([order], shipped=True, looked_for=False)
+    orders.place([order], shipped=True)
     return api.list()
 
 
@@ -94,8 +94,8 @@ def test_shipped_orders_with_edge_ids_are_refused(api: Api, orders: Orders, alre
         for order, cancel in look(api, orders)[0].items():
             if cancel.client_error and cancel.status != 409:  # is it for any order with this id?
                 with suppress(verify.Excluded):
-                    orders.place([order], looked_for=False)
+                    orders.place([order])
                     verify.step(api.cancel(order), 204, "CANCEL-1")
             if cancel.succeeded:  # as a pending one with this id was cancelled before?
-                cancelled_once(api, orders.take(pending=1, looked_for=False).pending[0])
+                cancelled_once(api, orders.take(pending=1).pending[0])
             verify.status(cancel, 409, since="the order has already shipped")

@@ -68,7 +68,7 @@ def for_others(api: Api, request: Request, status: int) -> None:
 @requirement("ERR-1", mode=Mode.FULL, pending=1)
 def test_second_cancel_with_404_is_an_error(api: Api, orders: Orders) -> None:
     """Cancels an order twice: where the second answer is 404, its body is an Error."""
-    (order,) = orders.take(pending=1).pending
+    (order,) = orders.take_listed(pending=1).pending
     verify.step(api.cancel(order), 204, "CANCEL-1")
     second = verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX))
     if second.status not in (401, 404):
@@ -160,7 +160,7 @@ def test_refused_cancel_reveals_nothing(api: Api) -> None:
 @requirement("ERR-4", mode=Mode.FULL, shipped=1)
 def test_conflict_reveals_nothing(api: Api, orders: Orders) -> None:
     """Cancels a shipped order: no key, stack trace or path in the 409."""
-    (order,) = orders.take(shipped=1).shipped
+    (order,) = orders.take_listed(shipped=1).shipped
     reveals_nothing([api.cancel(order)], "CANCEL-3")
 
 
@@ -175,7 +175,7 @@ def reveals_nothing(answers: list[Answer], owner: str) -> None:
 @requirement("ERR-5", mode=Mode.FULL, shipped=1)
 def test_conflict_body_is_json(api: Api, orders: Orders) -> None:
     """Cancels a shipped order: the body of the 409, if there is one, is JSON."""
-    (order,) = orders.take(shipped=1).shipped
+    (order,) = orders.take_listed(shipped=1).shipped
     answer = api.cancel(order)
     verify.step(answer, 409, "CANCEL-3")
     verify.meets("ERR-5", answer)

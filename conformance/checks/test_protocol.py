@@ -51,7 +51,7 @@ def test_cancelling_statuses(api: Api, observe: Observations) -> None:
 @requirement("HTTP-1", mode=Mode.FULL, pending=1, shipped=1)
 def test_cancelling_statuses_in_every_state(api: Api, orders: Orders) -> None:
     """Cancels a shipped and a pending order: statuses that the operation lists."""
-    taken = orders.take(pending=1, shipped=1)
+    taken = orders.take_listed(pending=1, shipped=1)
     verify.meets("HTTP-1", *(api.cancel(order) for order in (*taken.shipped, *taken.pending)))
 
 
@@ -93,7 +93,7 @@ def test_refused_cancel_is_framed(api: Api, wire: Wire) -> None:
 @requirement("HTTP-2", mode=Mode.FULL, shipped=1)
 def test_conflict_is_framed(api: Api, orders: Orders, wire: Wire) -> None:
     """Cancels a shipped order on a raw connection: a complete response, and nothing after it."""
-    (order,) = orders.take(shipped=1).shipped
+    (order,) = orders.take_listed(shipped=1).shipped
     with wire.connect() as connection:
         whole([connection.exchange(api.ask_cancel(order), last=True)])
 
@@ -158,7 +158,7 @@ def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
 @pytest.mark.lengthy
 def test_pet_lookup_needs_the_key_where_there_are_orders(api: Api, orders: Orders, key: str) -> None:
     """The same while an order of the suite is in the listing, which may have been empty."""
-    orders.take(pending=1)
+    orders.take_listed(pending=1)
     no_pet_for_anyone(api, key)
 
 

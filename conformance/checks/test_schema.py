@@ -93,7 +93,7 @@ def test_generated_queries_do_not_shrink_with_orders_in_every_state(
 ) -> None:
     """Lists with query parameters and values that are made up, while pending and shipped orders of the suite are in the
     listing: what is listed before and after is listed in between. An answer other than 200 is observed."""
-    orders.take(pending=2, shipped=2)
+    orders.take_listed(pending=2, shipped=2)
     compare_made_up(api, maker("queries"), observe)
     met.add("schema.generated_queries_do_not_shrink")
 

@@ -232,7 +232,7 @@ class Walk:
         pending = int(state is State.PENDING)
         for _ in range(CONTROLS):
             try:
-                taken = self._orders.take(pending=pending, shipped=1 - pending, looked_for=False)
+                taken = self._orders.take(pending=pending, shipped=1 - pending)
             except verify.Inconclusive:
                 return None
             (order,) = (*taken.pending, *taken.shipped)

@@ -178,6 +178,6 @@ def test_cancels_that_were_all_turned_away_decide_nothing(
     monkeypatch.setattr(test_concurrency, "cancel_at_once", lambda *_: given)
     twice = [answered(cancel(ABSENT), status) for status in (204, 404, 204)]
     api: Any = SimpleNamespace(cancel=lambda *_, **__: twice.pop(0), list=lambda: answered(LIST, 200, b"[]"))
-    orders: Any = SimpleNamespace(take=lambda **_: SimpleNamespace(pending=list(range(8))))
+    orders: Any = SimpleNamespace(take_listed=lambda **_: SimpleNamespace(pending=list(range(8))))
     with nullcontext() if decided else pytest.raises(Inconclusive, match="turned away"):
         test_concurrency.test_one_of_simultaneous_cancels_succeeds(api, cast(Any, None), orders, time.sleep)

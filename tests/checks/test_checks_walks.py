@@ -84,7 +84,7 @@ class Service:
 
     # --- as a provider
 
-    def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
+    def take(self, pending: int = 0, shipped: int = 0) -> Taken:
         if pending and shipped:  # the orders of a walk: what the faults count begins anew
             for journal in (self.cancelled, self.refused, self.keyless):
                 journal.clear()
@@ -542,7 +542,7 @@ def test_statuses_of_no_operation_decide_nothing() -> None:
 
 def test_an_order_that_nobody_knows_may_be_the_providers_fault() -> None:
     class Unknown(Service):
-        def take(self, pending: int = 0, shipped: int = 0, *, looked_for: bool = True) -> Taken:
+        def take(self, pending: int = 0, shipped: int = 0) -> Taken:
             taken = super().take(pending, shipped)
             for number in (*taken.pending, *taken.shipped):
                 del self.states[number]

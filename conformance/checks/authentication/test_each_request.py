@@ -76,7 +76,7 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
 def test_connection_lends_no_key_to_cancelling(api: Api, wire: Wire, orders: Orders, key: str) -> None:
     """On a kept-alive connection that carried the valid key just before: cancels of pending orders without a key, and
     with a wrong one, are refused."""
-    first, second = orders.take(pending=2).pending
+    first, second = orders.take_listed(pending=2).pending
     for order, wrong in ((first, NOBODY), (second, credentials.telling_invalid_keys(key)[0])):
         (before, refusal), _ = in_turn(wire, [api.ask_list(), api.ask_cancel(order, wrong)])
         verify.step(before, 200, "LIST-1")

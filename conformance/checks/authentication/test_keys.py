@@ -75,7 +75,7 @@ def test_valid_key_reaches_cancelling(api: Api) -> None:
 def test_valid_key_cancels(api: Api, orders: Orders) -> None:
     """Cancels a pending and a shipped order with the valid key: the answer is not a refusal of the key. 403 to one of
     them alone has another reason."""
-    taken = orders.take(pending=1, shipped=1)
+    taken = orders.take_listed(pending=1, shipped=1)
     answers = [api.cancel(order) for order in (*taken.shipped, *taken.pending)]
     for answer in answers:
         if answer.status != 403 or all(other.status == 403 for other in answers):
@@ -119,7 +119,7 @@ def test_cancelling_an_absent_order_without_key(api: Api) -> None:
 def test_cancelling_without_key(api: Api, orders: Orders) -> None:
     """Cancels a pending and a shipped order without an Authorization header, and the pending one again after it was
     cancelled with the key: 401, neither 204 nor 409 nor 404."""
-    taken = orders.take(pending=1, shipped=1)
+    taken = orders.take_listed(pending=1, shipped=1)
     answers = cancel_each(api, (*taken.shipped, *taken.pending), [NOBODY])
     api.cancel(taken.pending[0])
     answers += cancel_each(api, taken.pending, [NOBODY])
@@ -134,7 +134,7 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
     """Has the store emptied, lists and cancels an order that does not exist without an Authorization header: 401, as
     where there are orders. The check of LIST-7 may have seen that already."""
     if not already_met:
-        orders.take(pending=1, looked_for=False)
+        orders.take(pending=1)
         (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
         asked = [api.ask_list(NOBODY), api.ask_cancel(absent, NOBODY)]
         verify.refused(api.send_all(asked), since="the key is missing")
@@ -165,7 +165,7 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: str, target
 def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: str) -> None:
     """Cancels a pending order with each of the battery, a shipped one and the cancelled one with the most telling of
     it: 401, neither 204 nor 409 nor 404."""
-    taken = orders.take(pending=1, shipped=1)
+    taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     verify.refused(cancel_each(api, taken.shipped, credentials.telling_invalid_keys(key)), since=since)
     verify.refused(cancel_each(api, taken.pending, credentials.invalid_keys(key, api.rng)), since=since)
@@ -219,7 +219,7 @@ def test_cancelling_an_absent_order_with_the_key_elsewhere(api: Api, key: str, t
 def test_cancelling_with_the_key_elsewhere(api: Api, orders: Orders, key: str, target: Target) -> None:
     """Cancels a pending order with the right key in every wrong place, and a shipped one with it in a few: 401, neither
     204 nor 409."""
-    taken = orders.take(pending=1, shipped=1)
+    taken = orders.take_listed(pending=1, shipped=1)
     few = cancel_each(api, taken.shipped, credentials.misplaced(key)[:6])
     verify.refused(few, since="there is no bearer token in Authorization")
     key_elsewhere_refused(api, taken.pending[0], key, target)

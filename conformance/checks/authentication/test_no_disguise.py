@@ -57,7 +57,7 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, target: Target) -> 
 @requirement("AUTH-2", pending=2)
 def test_no_disguise_lists_orders_without_key(api: Api, orders: Orders, wire: Wire, target: Target) -> None:
     """The same while orders of the suite are in the listing, which may have been empty."""
-    orders.take(pending=2)
+    orders.take_listed(pending=2)
     shows_nobody(api, wire, target)
 
 
@@ -164,7 +164,7 @@ def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
     which some services take the method for one that only reads; and asks with OPTIONS what could be done with it. Where
     one of them is answered with success, the order can be cancelled with the key afterwards, as another can to which
     nothing was done."""
-    order, control = orders.take(pending=2).pending
+    order, control = orders.take_listed(pending=2).pending
     plain = api.ask_cancel(order, NOBODY, allowed=Allowed.OPEN)
     aliases = [*(f"{order}{ending}" for ending in ENDINGS), "".join(f"%{ord(digit):02X}" for digit in str(order))]
     paths = [spelling.format(f"/{order}") for spelling in SPELLINGS]

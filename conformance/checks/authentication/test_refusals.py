@@ -23,7 +23,7 @@ from conformance.transport.evidence import NOBODY
 def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: str, target: Target) -> None:
     """Has cancels of pending orders refused: without key, with near misses, with the key elsewhere. Afterwards each is
     listed as before and can still be cancelled with the key, as another order can to which nothing was done."""
-    taken = orders.take(pending=5)
+    taken = orders.take_listed(pending=5)
     *tried, control_order = taken.pending
     proxied = target.proxy is not None
     batteries = (
@@ -58,7 +58,7 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
 def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: str) -> None:
     """Has cancels of a shipped order refused for want of a key: it is listed as before, and still shipped, as another
     is to which nothing was done."""
-    taken = orders.take(shipped=2)
+    taken = orders.take_listed(shipped=2)
     order, control = taken.shipped
     answers = cancel_each(api, [order], [NOBODY, *credentials.telling_invalid_keys(key)])
     for answer in answers:
@@ -141,7 +141,7 @@ def in_words(told: tuple[object, ...]) -> str:
 def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders, key: str) -> None:
     """Has cancels of a pending, a shipped and two absent orders refused, without key and with a wrong one: status, code
     and message are the same for all, except for what differs between the absent ones, such as a time or the path."""
-    taken = orders.take(pending=1, shipped=1)
+    taken = orders.take_listed(pending=1, shipped=1)
     absent = api.absent(2)
     ids = {"absent": absent[0], "pending": taken.pending[0], "shipped": taken.shipped[0], "absent too": absent[1]}
     for wrong in (NOBODY, credentials.near_misses(key)[0]):

@@ -35,7 +35,7 @@ def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
         return
     found = api.list().listing
     if found is not None and found.left_out([order]):
-        orders.take(pending=1)  # raises Inconclusive unless the listing shows it
+        orders.take_listed(pending=1)  # raises Inconclusive unless the listing shows it
 
 
 def cancelled_once(api: Api, order: int) -> None:

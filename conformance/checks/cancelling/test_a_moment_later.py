@@ -37,7 +37,7 @@ Course = Generator[None, None, None]
 
 def refused_without_key(api: Api, orders: Orders) -> Course:
     """A pending order whose cancel was refused for want of a key."""
-    order, control_order = orders.take(pending=2, looked_for=False).pending
+    order, control_order = orders.take(pending=2).pending
     yield
     refusal = api.send(api.ask_cancel(order, NOBODY))
     verify.step(refusal, 401, "AUTH-2")
@@ -48,7 +48,7 @@ def refused_without_key(api: Api, orders: Orders) -> Course:
 
 def refused_as_shipped(api: Api, orders: Orders) -> Course:
     """A shipped order whose cancel was refused."""
-    order, control_order = orders.take(shipped=2, looked_for=False).shipped
+    order, control_order = orders.take(shipped=2).shipped
     yield
     refusal = api.cancel(order)
     verify.step(refusal, 409, "CANCEL-3")
@@ -60,7 +60,7 @@ def refused_as_shipped(api: Api, orders: Orders) -> Course:
 def cancelled(api: Api, orders: Orders) -> Course:
     """A pending order that was cancelled. A store may have given its id to another one since: then it is listed neither
     as it was before nor as it was, or was not, right after."""
-    (order,) = orders.take(pending=1, looked_for=False).pending
+    (order,) = orders.take(pending=1).pending
     shown = [listed_as(api, order)]
     yield
     first = api.cancel(order)
@@ -82,7 +82,7 @@ def listed_as(api: Api, order: int) -> object:
 
 def beside_cancelled(api: Api, orders: Orders) -> Course:
     """Pending orders, another of which was cancelled. They are not listed, so that no reading can have changed them."""
-    chosen, *others = orders.take(pending=1 + BESIDE, looked_for=False).pending
+    chosen, *others = orders.take(pending=1 + BESIDE).pending
     yield
     first = api.cancel(chosen)
     verify.step(first, 204, "CANCEL-1")
@@ -94,7 +94,7 @@ def beside_cancelled(api: Api, orders: Orders) -> Course:
 
 def only_read(api: Api, orders: Orders) -> Course:
     """Orders that were listed."""
-    taken = orders.take(pending=1, shipped=1, looked_for=False)
+    taken = orders.take(pending=1, shipped=1)
     yield
     before = api.listing()
     yield
@@ -146,7 +146,7 @@ def test_order_is_cancelled_beside_others(
         # All orders are placed before one is cancelled, whose id a later one might get.
         under_way.courses = gone_on(gone_on(courses))
         under_way.since = time.monotonic()
-    cancels(api, orders, orders.take(pending=1, looked_for=False).pending[0])
+    cancels(api, orders, orders.take(pending=1).pending[0])
 
 
 def gone_on(courses: dict[str, Course]) -> dict[str, Course]:

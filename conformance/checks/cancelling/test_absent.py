@@ -49,7 +49,7 @@ def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> 
             verify.status(answer, 404, since="no such order exists")
     malformed = [answer for answer in answers if answer.status in ids.MALFORMED_STATUSES]
     if malformed and target.mode is Mode.FULL and target.places_orders:
-        (order,) = orders.take(pending=1, looked_for=False).pending
+        (order,) = orders.take(pending=1).pending
         verify.step(api.cancel(order), 204, "CANCEL-1")
         again = verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX))
         if again.status not in ids.MALFORMED_STATUSES:
@@ -80,7 +80,7 @@ def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, a
     """Has the store emptied, and cancels an order that does not exist: 404. The check of LIST-7 may have seen that
     already."""
     if not already_met:
-        orders.take(pending=1, looked_for=False)
+        orders.take(pending=1)
         (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
         orders.empty_store()
         verify.status(api.cancel(absent), 404, since="no such order exists")
@@ -93,7 +93,7 @@ def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, a
 def test_second_cancel_does_not_succeed(api: Api, orders: Orders, observe: Observations) -> None:
     """Cancels an order, and again twice, with a listing in between: the later cancels do not succeed. What they get
     instead is observed."""
-    (order,) = orders.take(pending=1).pending
+    (order,) = orders.take_listed(pending=1).pending
     first = api.cancel(order)
     verify.step(first, 204, "CANCEL-1")
     second = api.cancel(order, allowed=Allowed.ANY_4XX)
@@ -119,7 +119,7 @@ def test_second_cancel_of_a_negative_id_does_not_succeed(api: Api, orders: Order
 
 def not_twice(api: Api, orders: Orders, draw: Callable[[Random], list[int]]) -> None:
     """Cancel orders with drawn ids, and then again, and demand no success."""
-    chosen = orders.place(api.unmistakable(draw(api.rng)), looked_for=False).pending
+    chosen = orders.place(api.unmistakable(draw(api.rng))).pending
     first = api.send_all(map(api.ask_cancel, chosen))
     for answer in first:
         verify.step(answer, 204, "CANCEL-1")

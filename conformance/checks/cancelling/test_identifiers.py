@@ -20,7 +20,7 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, up to odd characters, as one
     of two, read as octal, or that name none, and an absent id with the order's in the query: the order is still pending
     afterwards, as another is that was placed only then."""
-    first, second = orders.take(pending=2).pending
+    first, second = orders.take_listed(pending=2).pending
     # With large ids one order's neighbour may be the other order of this check, or the next one to be placed.
     step = 1 if second > first else -1
     taken = (first, second, *range(second + step, second + step * 2**10, step))
@@ -34,7 +34,7 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
         api.send(api.ask_cancel(api.absent()[0], query=f"id={first}&orderId={first}&order_id={first}")),
     ]
     no_success(malformed)
-    (control,) = orders.take(pending=1).pending  # only now, so that no try can have hit it
+    (control,) = orders.take_listed(pending=1).pending  # only now, so that no try can have hit it
     exact(api, [first, second], control, [aliases, malformed])
 
 
@@ -46,8 +46,8 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
     draw = api.rng.randrange
     doubles = [2**54 + 4 * draw(10**6)]
     wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ids.ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]
-    (control,) = orders.take(pending=1, looked_for=False).pending  # first: a chosen id may spoil those to come
-    taken = orders.place(api.unmistakable([*doubles, *wanted]))
+    (control,) = orders.take(pending=1).pending  # first: a chosen id may spoil those to come
+    taken = orders.place_listed(api.unmistakable([*doubles, *wanted]))
     placed = taken.pending
     # What looks for an id by its first digits may find any order that begins with them: the others are not to be hit.
     others = [str(known) for known in (taken.listing.ids if taken.listing else ()) if known not in placed]
@@ -66,16 +66,16 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
 def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
     """Cancels numbers beyond int64 while orders have the ids at its ends, where a number may be clamped to or come out
     after an overflow: the orders are still pending afterwards, as another is to which nothing was done."""
-    (control,) = orders.take(pending=1, looked_for=False).pending  # first: a chosen id may spoil those to come
+    (control,) = orders.take(pending=1).pending  # first: a chosen id may spoil those to come
     ends = api.unmistakable([INT64.stop - 1, INT64.stop - 2, INT64.start])
-    placed = orders.place(ends, looked_for=False).pending
+    placed = orders.place(ends).pending
     beyond = [str(INT64.stop), str(INT64.stop + 1), str(10**30), "9" * 200, str(INT64.start - 1), str(-(10**30))]
     tried = cancel_aliases(api, beyond, Allowed.OPEN)
     try:
         exact(api, placed, control, [tried] * len(placed))
     except verify.Failed:
         # Unless no such order can be listed and cancelled, whatever comes between.
-        for answer in api.send_all(map(api.ask_cancel, orders.place(placed).pending)):
+        for answer in api.send_all(map(api.ask_cancel, orders.place_listed(placed).pending)):
             verify.step(answer, 204, "CANCEL-1")
         raise
 
@@ -90,8 +90,8 @@ def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, al
     if already_met:
         return
     nothing_is_like_zero(api)
-    (control,) = orders.take(pending=1, looked_for=False).pending
-    orders.place([0], looked_for=False)
+    (control,) = orders.take(pending=1).pending
+    orders.place([0])
     if 0 not in api.listing().ids:
         raise verify.Excluded(NO_ORDER_ZERO)
     exact(api, [0], control, [cancel_aliases(api, ids.OF_ZERO, Allowed.OPEN)])

@@ -37,8 +37,8 @@ def test_other_orders_are_untouched(api: Api, orders: Orders, target: Target) ->
     """Cancels a few of several orders placed side by side, neither the first nor the last, and if it can those whose
     pet or ship date other pending and shipped ones have, too, before and after them: the others are listed as before,
     the pending ones among them can still be cancelled, the shipped ones are still refused."""
-    taken = orders.take(pending=7, shipped=2, looked_for=False)
-    crowd = orders.take(pending=CROWD if target.places_orders else 0)
+    taken = orders.take(pending=7, shipped=2)
+    crowd = orders.take_listed(pending=CROWD if target.places_orders else 0)
     pending = [*taken.pending, *crowd.pending]
     inner = pending[1:-1]
     bound = (amid_kin(crowd.listing, inner, group, bond) for bond, group in product(BONDS, (pending, taken.shipped)))
@@ -80,7 +80,7 @@ def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_m
     still refused. The check of LIST-7 may have seen that already."""
     if not already_met:
         orders.empty_store()
-        taken = orders.take(pending=1, shipped=1, looked_for=False)
+        taken = orders.take(pending=1, shipped=1)
         untouched(api, orders, taken.pending, [], taken.shipped, None)
 
 
@@ -88,8 +88,8 @@ def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_m
 def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:
     """Cancels a shipped order, if it can one whose pet or ship date a pending one has, too, and an absent one: another
     pending order can still be cancelled, another shipped one is still refused, and a crowd is listed as before."""
-    crowd = orders.take(pending=CROWD if target.places_orders else 0, looked_for=False)
-    taken = orders.take(pending=2, shipped=2)
+    crowd = orders.take(pending=CROWD if target.places_orders else 0)
+    taken = orders.take_listed(pending=2, shipped=2)
     pending = [*taken.pending, *crowd.pending]
     chosen, other = sorted(taken.shipped, key=lambda order: not kin(taken.listing, order, pending))
     refusals = [api.cancel(chosen), api.cancel(api.absent()[0])]
@@ -106,7 +106,7 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: 
     if verify.settled(control).status != 204:
         control, answer = answer, control
     if verify.settled(control).status != 204:
-        control = api.cancel(orders.take(pending=1, looked_for=False).pending[0])
+        control = api.cancel(orders.take(pending=1).pending[0])
     verify.still_pending(answer, control, since="only cancels of other orders were refused", shown_by=refusals)
 
 
@@ -114,23 +114,23 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: 
 def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, orders: Orders) -> None:
     """Has an order placed as soon as the cancel of another one is sent, and one more after a listing, over a few
     rounds: all of them can still be cancelled, as another can that was placed while nothing was under way."""
-    cancelled = orders.take(pending=ROUNDS, looked_for=False).pending
+    cancelled = orders.take(pending=ROUNDS).pending
     placed: list[int] = []
     answers = []
     for order in cancelled:
         with wire.connect() as connection, wire.connect() as beside:
             connection.send_among_others(api.ask_cancel(order))
-            placed += orders.take(pending=1, looked_for=False).pending
+            placed += orders.take(pending=1).pending
             beside.send_among_others(api.ask_list())
             listing = beside.receive(keep=False)  # by then the cancel has reached a service that is near
-            (after,) = orders.take(pending=1, looked_for=False).pending
+            (after,) = orders.take(pending=1).pending
             placed.append(after)
             answers.append(connection.receive())
         listing.spared = frozenset({after})
         wire.keep(listing)  # behind the cancel, which was sent first
     if all(answer.status != 204 for answer in answers):
         verify.step(answers[0], 204, "CANCEL-1")
-    (control_order,) = orders.take(pending=1, looked_for=False).pending
+    (control_order,) = orders.take(pending=1).pending
     *ended, control = api.send_all(map(api.ask_cancel, (*placed, control_order)))
     for end in ended:
         since = "it was placed while another one was cancelled, which has no effect on it"
@@ -142,7 +142,7 @@ def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None
     """Cancels an order among others whose ids are next to its own, begin or end with the same digits, or agree in their
     low bits: none of them is touched."""
     (base, *_) = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
-    placed = orders.place(api.unmistakable(ids.similar(base)))
+    placed = orders.place_listed(api.unmistakable(ids.similar(base)))
     untouched(api, orders, [base], [order for order in placed.pending if order != base], [], placed.listing)
 
 
@@ -151,14 +151,14 @@ def test_orders_with_similar_large_ids_are_untouched(api: Api, orders: Orders) -
     """Cancels an order with an id above 2^53 among others that a double cannot tell from it: none of them is
     touched."""
     base = 2**53 + 4 * api.rng.randrange(1, 10**6)
-    placed = orders.place(api.unmistakable([base, base - 1, base + 1]))
+    placed = orders.place_listed(api.unmistakable([base, base - 1, base + 1]))
     if base not in placed.pending:
         raise verify.Excluded("the id to be chosen could be mistaken for that of an order in the listing")
     try:
         untouched(api, orders, [base], [order for order in placed.pending if order != base], [], placed.listing)
     except verify.Failed:
         with suppress(verify.Excluded):  # one to which nothing was done cannot be cancelled, either?
-            (control,) = orders.place(api.unmistakable([base + 2**22 + 1])).pending
+            (control,) = orders.place_listed(api.unmistakable([base + 2**22 + 1])).pending
             verify.step(api.cancel(control), 204, "CANCEL-1 or CANCEL-9")
         raise
 
@@ -188,7 +188,7 @@ def untouched(
             received = verify.describe(refusal)
             raise verify.Failed(f"order {other} still shipped, since {since}", received, *answers, refusal)
         verify.still_shipped(
-            refusal, lambda: api.cancel(orders.take(shipped=1).shipped[0]), since=since, shown_by=answers
+            refusal, lambda: api.cancel(orders.take_listed(shipped=1).shipped[0]), since=since, shown_by=answers
         )
     for success in further[len(shipped) :]:
         verify.still_pending(success, control, since=since, shown_by=answers)

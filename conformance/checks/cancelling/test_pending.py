@@ -36,7 +36,7 @@ JSON = (("Content-Type", "application/json"),)
 @requirement("CANCEL-1", mode=Mode.FULL, pending=1)
 def test_pending_order_is_cancelled(api: Api, orders: Orders) -> None:
     """Cancels a pending order: 204."""
-    (order,) = orders.take(pending=1, looked_for=False).pending
+    (order,) = orders.take(pending=1).pending
     cancels(api, orders, order)
 
 
@@ -44,7 +44,7 @@ def test_pending_order_is_cancelled(api: Api, orders: Orders) -> None:
 def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orders) -> None:
     """Cancels pending orders of different kinds, each placed just before: 204 every time."""
     for _ in range(6):
-        (order,) = orders.take(pending=1, looked_for=False).pending
+        (order,) = orders.take(pending=1).pending
         cancels(api, orders, order)
 
 
@@ -56,7 +56,7 @@ def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orde
     base = urlsplit(target.base_url)
     origin = (("Origin", f"{base.scheme}://{base.netloc}"),)
     for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Content-Length", "0"),), origin):
-        (order,) = orders.take(pending=1, looked_for=False).pending
+        (order,) = orders.take(pending=1).pending
         cancels(api, orders, order, headers)
 
 
@@ -64,7 +64,7 @@ def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orde
 def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observations) -> None:
     """Cancels a pending order: it is then cancelled. A service that lists it as before and lets it be cancelled once
     more has reported what it did not do."""
-    taken = orders.take(pending=1)
+    taken = orders.take_listed(pending=1)
     (order,) = taken.pending
     answer = api.cancel(order)
     verify.step(answer, 204, "CANCEL-1")
@@ -98,7 +98,7 @@ def cancels_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
     """Cancel pending orders with drawn ids, and demand 204. Raises Inconclusive where such an id is refused, with a
     status that the operation does not list, whether an order has it or not."""
     for order in api.unmistakable(draw(api.rng)):
-        orders.place([order], looked_for=False)
+        orders.place([order])
         answer = api.cancel(order)
         not_made_up(api, orders, order, answer)
         if verify.unlisted(answer) and api.cancel(api.absent()[0]).status == answer.status:
@@ -113,13 +113,13 @@ def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders, m
     """Cancels a pending order with the id 0, which many a language takes for none, where one can be placed: 204. Before
     that, ids that are no numbers are cancelled: if one of them took the order, that is for CANCEL-9 to say."""
     nothing_is_like_zero(api)
-    orders.place([0], looked_for=False)
+    orders.place([0])
     cancel_aliases(api, ids.OF_ZERO, Allowed.OPEN)
     answer = api.cancel(0, allowed=Allowed.ANY_4XX)
     if answer.status == 204:
         met.add("cancelling.malformed_ids_do_not_cancel_the_order_zero")
     elif answer.client_error and 0 not in api.listing().ids:
-        orders.place([0], looked_for=False)
+        orders.place([0])
         answer = api.cancel(0, allowed=Allowed.ANY_4XX)
     if answer.client_error and 0 not in api.listing().ids:
         raise verify.Excluded(NO_ORDER_ZERO)
@@ -134,7 +134,7 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
         if answer.status == 404:
             break  # else an earlier run with this seed may have had an order with this id, and the service recalls it
     verify.step(answer, 404, "CANCEL-5")
-    orders.place([order], looked_for=False)
+    orders.place([order])
     cancels(api, orders, order)
 
 
@@ -147,7 +147,7 @@ def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) ->
     LIST-7 may have seen that already."""
     if not already_met:
         orders.empty_store()
-        (only,) = orders.take(pending=1, looked_for=False).pending
+        (only,) = orders.take(pending=1).pending
         cancels(api, orders, only)
         gone(api, only, api.cancel(only, allowed=Allowed.ANY_4XX))
 
@@ -160,7 +160,7 @@ def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, targe
     the order has not done it. The check of LIST-5 may have seen all that already."""
     if already_met:
         return
-    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    placed = orders.take(pending=target.bulk_orders).pending
     last, *chosen = many.at_borders(api.listing(), placed)
     cancels(api, orders, last)
     for order in chosen:
@@ -206,7 +206,7 @@ def test_no_bytes_after_204(api: Api, orders: Orders, wire: Wire) -> None:
     """Cancels pending orders of different kinds, every other one as a client that accepts application/json, each on a
     raw connection that the service is asked to close, the last one after a listing on it: nothing follows the header
     section of the 204."""
-    for place, order in enumerate(orders.take(pending=6).pending):
+    for place, order in enumerate(orders.take_listed(pending=6).pending):
         headers = NAMES_JSON if place % 2 else ()
         with wire.connect() as connection:
             if place == 5:
@@ -221,7 +221,7 @@ def test_no_bytes_after_204(api: Api, orders: Orders, wire: Wire) -> None:
 @requirement("CANCEL-2", mode=Mode.FULL, pending=1)
 def test_no_bytes_between_204_and_the_next_answer(api: Api, orders: Orders, wire: Wire) -> None:
     """Cancels a pending order on a kept-alive connection, then lists on it: nothing stands between the two answers."""
-    (order,) = orders.take(pending=1).pending
+    (order,) = orders.take_listed(pending=1).pending
     with wire.connect() as connection:
         answer = connection.exchange(api.ask_cancel(order))
         verify.step(answer, 204, "CANCEL-1")
@@ -250,7 +250,7 @@ def no_bytes(answer: Answer) -> None:
 @requirement("CANCEL-12", mode=Mode.FULL, pending=1)
 def test_204_without_content_fields(api: Api, orders: Orders) -> None:
     """Cancels a pending order: the 204 has neither Content-Length nor Transfer-Encoding."""
-    (order,) = orders.take(pending=1).pending
+    (order,) = orders.take_listed(pending=1).pending
     answer = api.cancel(order)
     verify.step(answer, 204, "CANCEL-1")
     verify.meets("CANCEL-12", answer)
@@ -264,7 +264,7 @@ def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
     """Cancels a pending order with the bare minimum of a request (Host, User-Agent, Authorization): 204. If that is
     refused, the same for another with what clients send besides, or with a JSON body and a content type, and for one
     more bare and then so, tells whether the bareness was the reason."""
-    first, second, third, fourth = orders.take(pending=4).pending
+    first, second, third, fourth = orders.take_listed(pending=4).pending
 
     def bare(order: int) -> Answer:
         with wire.connect() as connection:

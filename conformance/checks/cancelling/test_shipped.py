@@ -24,7 +24,7 @@ INSISTENT = (
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=1)
 def test_shipped_order_is_refused(api: Api, orders: Orders, observe: Observations) -> None:
     """Cancels a shipped order: 409."""
-    (order,) = orders.take(shipped=1, looked_for=False).shipped
+    (order,) = orders.take(shipped=1).shipped
     answer = refuses(api, orders, order)
     observe("409 body", body_kind(answer), answer)
 
@@ -32,14 +32,14 @@ def test_shipped_order_is_refused(api: Api, orders: Orders, observe: Observation
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=4)
 def test_shipped_orders_are_refused(api: Api, orders: Orders) -> None:
     """Cancels shipped orders of different kinds: 409 every time."""
-    for order in orders.take(shipped=4, looked_for=False).shipped:
+    for order in orders.take(shipped=4).shipped:
         refuses(api, orders, order)
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=1)
 def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
     """Cancels a shipped order as a client that accepts application/json: 409."""
-    (order,) = orders.take(shipped=1, looked_for=False).shipped
+    (order,) = orders.take(shipped=1).shipped
     refuses(api, orders, order, NAMES_JSON)
 
 
@@ -47,7 +47,7 @@ def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: 
 def test_shipped_order_is_refused_whatever_the_query_says(api: Api, orders: Orders) -> None:
     """Cancels a shipped order with query parameters that may be taken for leave to do so, such as `force=true`: no
     success. Whatever else is answered is open."""
-    (order,) = orders.take(shipped=1, looked_for=False).shipped
+    (order,) = orders.take(shipped=1).shipped
     answer = api.send(api.ask_cancel(order, query=INSISTENT))
     if verify.settled(answer).succeeded:
         wanted = f"no success, since the order has already shipped, in spite of ?{INSISTENT}"
@@ -72,10 +72,10 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
     """Cancel shipped orders with drawn ids, after pending ones with other such ids, and demand 409."""
     chosen = api.unmistakable([*draw(api.rng), *draw(api.rng)])
     controls, shipped = chosen[::2], chosen[1::2]
-    orders.place(controls, looked_for=False)
+    orders.place(controls)
     for answer in api.send_all(map(api.ask_cancel, controls)):
         verify.step(answer, 204, "CANCEL-1")
-    orders.place(shipped, shipped=True, looked_for=False)
+    orders.place(shipped, shipped=True)
     refuses_all(api, orders, shipped)
 
 
@@ -88,7 +88,7 @@ def test_only_shipped_order_is_refused(api: Api, orders: Orders, already_met: bo
     The check of LIST-7 may have seen that already."""
     if not already_met:
         orders.empty_store()
-        (only,) = orders.take(shipped=1, looked_for=False).shipped
+        (only,) = orders.take(shipped=1).shipped
         refuses(api, orders, only)
 
 
@@ -100,9 +100,9 @@ def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target:
     have seen that already."""
     if already_met:
         return
-    first = orders.take(shipped=1, looked_for=False).shipped
-    orders.take(pending=target.bulk_orders, looked_for=False)
-    after = orders.take(shipped=target.bulk_shipped, looked_for=False).shipped
+    first = orders.take(shipped=1).shipped
+    orders.take(pending=target.bulk_orders)
+    after = orders.take(shipped=target.bulk_shipped).shipped
     refuses_all(api, orders, [*first, *many.few(after)])
 
 
@@ -116,7 +116,7 @@ def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=1)
 def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
     """Cancels a shipped order three times over: it is listed as before, and refused with 409 each time."""
-    taken = orders.take(shipped=1)
+    taken = orders.take_listed(shipped=1)
     (order,) = taken.shipped
     first = api.cancel(order)
     verify.step(first, 409, "CANCEL-3")

@@ -93,7 +93,7 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str])
     further = target.bulk_shipped if first else 0
     over = (len(api.listing().elements) + target.bulk_orders + further) % PAGE
     over = over if target.bulk_orders - over > LARGEST else 0
-    pending = orders.take(pending=target.bulk_orders - over, looked_for=False).pending
+    pending = orders.take(pending=target.bulk_orders - over).pending
     after = many.shipped(orders, further)
     placed = [*pending, *after]
     headers = ((), (*PLAIN, *BROWSER), NAMES_JSON)
@@ -153,7 +153,7 @@ def test_no_order_is_hidden_while_others_are_cancelled(
     them. The check of hidden pages may have seen that already."""
     if already_met:
         return
-    placed = orders.take(pending=target.bulk_orders, looked_for=False).pending
+    placed = orders.take(pending=target.bulk_orders).pending
     if api.listing().left_out(placed):
         raise verify.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
     chosen = many.inner(placed)
@@ -172,7 +172,7 @@ def test_query_parameters_do_not_shrink_with_orders_in_every_state(
     at a time and, where that tells something, each, while pending and shipped orders of the suite are in the listing:
     what is listed before and after is listed in between. An answer other than 200 is observed, and so is a 200 that is
     neither JSON nor shows the orders, such as the page of a firewall."""
-    orders.take(pending=2, shipped=2)
+    orders.take_listed(pending=2, shipped=2)
     compare_filtered(api, observe)
     met.add("listing.query_parameters_do_not_shrink")
 
@@ -192,7 +192,7 @@ def test_query_parameters_do_not_shrink_among_many(api: Api, orders: Orders, tar
     The check of LIST-5 may have seen that already."""
     if already_met:
         return
-    orders.take(pending=target.bulk_orders, looked_for=False)
+    orders.take(pending=target.bulk_orders)
     before = api.listing()
     found = paged(api)
     steady = verify.listed_throughout(before, api.listing())

@@ -56,7 +56,7 @@ def test_new_order_is_listed_to_who_has_an_older_listing(
     before = verify.listing(kept)
     if by_date(api, kept):
         moment(A_SECOND)
-    (order,) = orders.take(pending=1, looked_for=False).pending
+    (order,) = orders.take(pending=1).pending
     if order not in before.by_id:
         shown_again(api, order, asked)
 
@@ -65,11 +65,11 @@ def test_new_order_is_listed_to_who_has_an_older_listing(
 def test_order_is_listed_in_the_place_of_another(api: Api, orders: Orders, target: Target) -> None:
     """Cancels an order and has one placed, so that there are as many as before: it is listed. It is also listed to who
     asks with the entity tag of before, where there is one, whether the listing is still the same."""
-    (first,) = orders.take(pending=1, looked_for=False).pending
+    (first,) = orders.take(pending=1).pending
     kept = api.list()
     before = verify.listing(kept)
     verify.step(api.cancel(first), 204, "CANCEL-1")
-    (second,) = orders.take(pending=1, looked_for=False).pending
+    (second,) = orders.take(pending=1).pending
     none_missing(api, [second], "pending", api.list(), target)
     if second not in before.by_id:
         shown_again(api, second, by_tag(api, kept))

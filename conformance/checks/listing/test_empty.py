@@ -42,7 +42,7 @@ def test_empty_store_is_an_empty_array(api: Api, orders: Orders, met: set[str]) 
         for answer in answers:
             holds_nothing(answer)
     except verify.Failed:
-        (order,) = orders.take(pending=1, looked_for=False).pending
+        (order,) = orders.take(pending=1).pending
         for _ in range(2):  # what is wrong with any listing, or with one that was kept, is no matter of an empty store
             api.listing()
         orders.empty_store()
@@ -60,7 +60,7 @@ def met_by_few(api: Api, orders: Orders) -> set[str]:
     """The ids of the checks whose demand is met in a store that is empty at first: one order is placed, listed and
     cancelled, and a shipped one behind another, which is cancelled. HTTP-1 is to say where a status is not listed."""
     (absent,) = api.absent(anew=False)
-    (only,) = orders.take(pending=1, looked_for=False).pending
+    (only,) = orders.take(pending=1).pending
     pending = api.list()
     cancelled = api.cancel(only)
     none = [api.ask_list(), api.ask_cancel(absent), api.ask_list(NOBODY), api.ask_cancel(absent, NOBODY)]
@@ -68,7 +68,7 @@ def met_by_few(api: Api, orders: Orders) -> set[str]:
     if left.listing is None or left.listing.elements:  # cancelled orders stay there
         orders.empty_store()
         _, missed, *strangers = api.send_all(none)
-    taken = orders.take(pending=1, shipped=1, looked_for=False)
+    taken = orders.take(pending=1, shipped=1)
     (behind,) = taken.shipped
     first = api.cancel(taken.pending[0])
     shipped, refused = api.send_all([api.ask_list(), api.ask_cancel(behind)])

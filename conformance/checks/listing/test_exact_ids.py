@@ -39,7 +39,7 @@ def test_ids_that_a_double_cannot_tell_apart(api: Api, orders: Orders) -> None:
     """Has orders placed with ids above 2^53 of which two or three are the same double: each is in the listing. One that
     is not, while another is, and that can be cancelled, was taken for that one."""
     base = 2**53 + 4 * api.rng.randrange(10**6, 2 * 10**6)
-    placed = orders.place(api.unmistakable([base - 1, base, base + 1]), looked_for=False).pending
+    placed = orders.place(api.unmistakable([base - 1, base, base + 1])).pending
     if len(placed) < 3:
         raise verify.Excluded("an id to be chosen could be mistaken for that of an order in the listing")
     answer = api.list()
@@ -58,10 +58,10 @@ def test_ids_that_a_double_cannot_tell_apart(api: Api, orders: Orders) -> None:
 def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
     """Have orders with the `wanted` ids placed and demand them in the listing, if it shows an order without a special
     id. An id is lost to its magnitude if another is there in its place, or if all beyond some magnitude are lost."""
-    orders.take(pending=1)
+    orders.take_listed(pending=1)
     taken = api.listing().ids
     wanted = [order for order in wanted if order not in taken]
-    placed = orders.place(wanted, looked_for=False).pending
+    placed = orders.place(wanted).pending
     answers = api.send_all([api.ask_list()] * 3)
     listings = [verify.listing(answer) for answer in answers]
     lost = [order for order in placed if not any(order in listing.by_id for listing in listings)]

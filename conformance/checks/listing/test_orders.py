@@ -74,7 +74,7 @@ def test_elements_are_orders(api: Api) -> None:
 @requirement("LIST-2", pending=2, shipped=2)
 def test_orders_in_every_state_are_orders(api: Api, orders: Orders) -> None:
     """Judges every element while pending and shipped orders of the suite are among them."""
-    orders.take(pending=2, shipped=2)
+    orders.take_listed(pending=2, shipped=2)
     judged(api, "LIST-2")
 
 
@@ -87,7 +87,7 @@ def test_ids_are_unique(api: Api) -> None:
 @requirement("LIST-4", pending=2, shipped=2)
 def test_ids_in_every_state_are_unique(api: Api, orders: Orders) -> None:
     """Looks for an id that two elements carry, while pending and shipped orders of the suite are among them."""
-    orders.take(pending=2, shipped=2)
+    orders.take_listed(pending=2, shipped=2)
     judged(api, "LIST-4")
 
 
@@ -108,7 +108,7 @@ def test_orders_placed_are_listed(api: Api, orders: Orders, wire: Wire, target: 
         return [*answers, bare] if bare.listing is not None and bare.status == 200 else answers
 
     listings()
-    taken = orders.take(pending=12, shipped=4, looked_for=False)
+    taken = orders.take(pending=12, shipped=4)
     for answer in listings():
         none_missing(api, taken.pending, "pending", answer, target)
         none_missing(api, taken.shipped, "shipped", answer, target)
@@ -117,7 +117,7 @@ def test_orders_placed_are_listed(api: Api, orders: Orders, wire: Wire, target: 
 @requirement("LIST-3", mode=Mode.FULL, pending=3, shipped=1)
 def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders) -> None:
     """Cancels one order between two listings: the others are still there."""
-    taken = orders.take(pending=3, shipped=1)
+    taken = orders.take_listed(pending=3, shipped=1)
     verify.step(api.cancel(taken.pending[1]), 204, "CANCEL-1")
     answer = api.list()
     rest = [taken.pending[0], taken.pending[2], *taken.shipped]
@@ -136,9 +136,9 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
     one when that is cancelled. The check of LIST-7 may have seen that already."""
     if not already_met:
         orders.empty_store()
-        only = orders.take(pending=1, looked_for=False).pending
+        only = orders.take(pending=1).pending
         none_missing(api, only, "pending", api.list(), target)
-        behind = orders.take(shipped=1, looked_for=False).shipped
+        behind = orders.take(shipped=1).shipped
         verify.step(api.cancel(only[0]), 204, "CANCEL-1")
         none_missing(api, behind, "shipped", api.list(), target)
 
@@ -152,7 +152,7 @@ def test_reading_changes_nothing(api: Api, orders: Orders, crowded: bool) -> Non
     suite stay as they are, the shipped one is still refused and the pending one still cancellable, as another is that
     was placed after the reading. The expected ship date of a pending order may move, but not so that hardly two
     listings agree on it while no other check cancels orders. What that address answers is open."""
-    taken = orders.take(pending=1, shipped=1)
+    taken = orders.take_listed(pending=1, shipped=1)
     if taken.listing is None:
         raise verify.Inconclusive("there is no readable listing", "LIST-1")
     answers = api.send_all([api.ask_list()] * 6)
@@ -165,7 +165,7 @@ def test_reading_changes_nothing(api: Api, orders: Orders, crowded: bool) -> Non
     read = api.send_all(Request(method, order, api.key, allowed=Allowed.OPEN) for method in ("GET", "HEAD", "OPTIONS"))
     cancelled = api.cancel(taken.pending[0])  # first: until then there was nothing but reading
     refusal = api.cancel(taken.shipped[0])
-    unread = orders.take(pending=1, shipped=1, looked_for=False)
+    unread = orders.take(pending=1, shipped=1)
     verify.still_pending(cancelled, api.cancel(unread.pending[0]), since="it was only read", shown_by=[last, *read])
     verify.still_shipped(refusal, lambda: api.cancel(unread.shipped[0]), since="it was only read", shown_by=[last])
 
@@ -190,14 +190,14 @@ def steady_date(order: int, readings: Sequence[Listing], answers: Sequence[Answe
 @requirement("LIST-10", pending=2)
 def test_dates_are_rfc3339(api: Api, orders: Orders) -> None:
     """Looks at every shipDate: RFC 3339, not another form of ISO 8601."""
-    orders.take(pending=2)
+    orders.take_listed(pending=2)
     judged(api, "LIST-10")
 
 
 @requirement("LIST-11", pending=2)
 def test_integers_and_names_are_plain(api: Api, orders: Orders) -> None:
     """Looks at how integers are written, and for names that an object repeats."""
-    orders.take(pending=2)
+    orders.take_listed(pending=2)
     judged(api, "LIST-11")
 
 

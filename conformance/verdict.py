@@ -136,7 +136,8 @@ def fold(
     """Every requirement with its checks, in the order in which they come, and their worst status; none disappears.
 
     A requirement without any check result is EXCLUDED as not selected. A failure that `waivers` (by requirement id)
-    covers is WAIVED; one whose cause is another failure is INCONCLUSIVE.
+    covers is WAIVED; one whose cause is another failure is INCONCLUSIVE, also where that is waived: that it is nothing
+    but a consequence is for whoever waives it, too, to say.
     """
     by_requirement: dict[str, list[CheckResult]] = {}
     for check in checks:
@@ -150,7 +151,8 @@ def fold(
         if waiver and result.status is Status.FAILED:
             result = replace(result, status=Status.WAIVED, waiver=waiver)
         results.append(result)
-    return _spared(_attributed(results))
+    failed = {row.requirement.id for row in results if row.status is Status.FAILED}
+    return _spared(_attributed(results), failed)
 
 
 def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
@@ -170,7 +172,9 @@ def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
     attributed = []
     for row in results:
         if found := causes(row):
-            note = f"this rests on {' and '.join(found)}, which failed; fix that first. Seen: "
+            waived = all(failed[id_].status is Status.WAIVED for id_ in found)
+            what = "is waived; waive this as well if that is its cause" if waived else "failed; fix that first"
+            note = f"this rests on {' and '.join(found)}, which {what}. Seen: "
             checks = _noted(row.checks, Status.FAILED, note, status=Status.INCONCLUSIVE, owners=tuple(found))
             attributed.append(replace(row, status=Status.INCONCLUSIVE, checks=checks))
         else:
@@ -185,12 +189,13 @@ def _explained(check: CheckResult, failed: set[str]) -> CheckResult:
     return replace(check, message=f"{check.message} (see {found}, which failed; fix that first)")
 
 
-def _spared(results: list[RequirementResult]) -> list[RequirementResult]:
+def _spared(results: list[RequirementResult], failed: Collection[str]) -> list[RequirementResult]:
     """What could not be decided on account of a waived failure alone is EXCLUDED, and so is what could not be decided
-    on account of that: whoever waived the cause has accepted that its consequences stay open."""
+    on account of that: whoever waived the cause has accepted that its consequences stay open. What has `failed` on its
+    own evidence is not spared."""
     accepted = {row.requirement.id for row in results if row.status is Status.WAIVED}
     while True:
-        spared = [_without_consequences(row, accepted) for row in results]
+        spared = [row if row.requirement.id in failed else _without_consequences(row, accepted) for row in results]
         more = {row.requirement.id for row, before in zip(spared, results, strict=True) if row != before}
         if not more:
             return spared

@@ -143,6 +143,7 @@ class Process:
             if target is None:
                 raise RuntimeError("the reference server is not running")
             self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
+            self.sessions[name].endpoint.answered = self.is_worker  # to whoever looked, before there were workers
             if self.side_by_side > 1:
                 self.sessions[name].client.widen(IN_FLIGHT)
         return self.sessions[name]

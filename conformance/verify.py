@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
@@ -28,6 +29,8 @@ from conformance.transport.retries import retry_after
 GATEWAY = frozenset({502, 503, 504, *range(520, 527), 530})
 #: What to do where a service has limits, which are not shown (section 8).
 FEWER = "--rate-limit and -n 1 keep a run below a limit"
+#: How often more a listing is asked for with and without a query that seems to leave something out of it.
+LOOKS = 3
 #: Content Too Large, URI Too Long, Request Header Fields Too Large.
 TOO_LONG = frozenset({413, 414, 431})
 
@@ -247,6 +250,8 @@ def unchanged(
     orders = [*pending, *shipped]
     gone = [order for order in orders if order not in found.by_id]
     for order in orders:
+        if order not in before.by_id and before.without_id and not before.left_out(orders):
+            raise Inconclusive(f"order {order} was not listed by id to begin with, but {without_ids(before)}")
         if order not in before.by_id:
             raise not_shown(f"order {order} was not in the listing to begin with", before)
         if order in gone and len(gone) <= found.without_id:
@@ -274,9 +279,13 @@ def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
 def nothing_left_out(
     steady: frozenset[int], found: Listing, answer: Answer, anew: Callable[[], Answer] | None = None
 ) -> None:
-    """Demand that `found`, the listing in the answer to a query, has left out none of the orders `steady`. The same
-    with a parameter that nobody has used before, asked for `anew`, tells a filter from a listing that was kept."""
-    lacking = found.left_out(steady)
+    """Demand that `found`, the listing in the answer to a query, has left out none of the orders `steady`.
+
+    Where it has, the listing is asked for with and without the query a few times more: others may have cancelled an
+    order just then and placed another one with its id. The same with a parameter that nobody has used before, asked for
+    `anew`, tells a filter from a listing that was kept.
+    """
+    lacking = _left_out_each_time(found.left_out(steady), answer)
     if lacking:
         other = anew().listing if anew is not None else None
         kept = other is not None and not other.left_out(steady)
@@ -287,6 +296,18 @@ def nothing_left_out(
             f"{found.size}, without order {min(lacking)}{others}, listed before and after{why}",
             answer,
         )
+
+
+def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
+    """Those of `lacking` that the listing lacks with the query of `answer` and shows without it, each time."""
+    plain = replace(answer.request, query="", allowed=Allowed.LISTED)
+    left = set(lacking)
+    for request in (plain, *(answer.request, plain) * LOOKS):
+        again = answer.ask(request).listing if left else None
+        if again is not None:
+            gone = set(again.left_out(left))
+            left = left - gone if request is plain else gone
+    return left
 
 
 def still_pending(

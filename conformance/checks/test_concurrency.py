@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -25,14 +26,16 @@ from conformance.transport.wire import OPENED, Connection, Wire
 ROUNDS = 6
 #: How many cancels are sent at once, and how many instead where a service lets in no two of those.
 AT_ONCE, FEWER_AT_ONCE = 6, (3, 2)
-#: Seconds after which an order is looked for once more.
-MOMENT = 0.3
+#: Seconds after which an order is looked for once more, each time after the one before: a part of a service may be
+#: slower than others to have it leave the listing.
+MOMENTS = (0.3, 1.0, 2.0)
 #: Seconds for all connections of a round to be ready.
 READY = 60.0
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
-#: Rounds of orders that are placed among listings, and how many of those are under way.
-PLACED, READERS = 3, 2
+#: Seconds after which an order is placed among listings, round by round: a service takes its time to begin with them,
+#: and not long to be done. And how many of those are under way.
+PLACED, READERS = (0.0, 0.003, 0.01), 2
 #: How often a request that was answered wrongly among others is sent again alone.
 TRIES = 4
 
@@ -174,9 +177,9 @@ def test_one_of_simultaneous_cancels_succeeds(
 def gone_for_good(api: Api, alone: int, cancelled: list[int], moment: Callable[[float], None]) -> None:
     """Demand that the orders `cancelled`, by several cancels at once, are not listed where one that is cancelled
     `alone` after them is gone: else the cancels that came too late have brought them back. It goes by half of them,
-    and after a moment, since a service may have cancelled orders leave the listing when it likes."""
+    and after some moments, since a service may have cancelled orders leave the listing when it likes."""
     verify.step(api.cancel(alone), 204, "CANCEL-1")
-    for pause in (0.0, MOMENT):
+    for pause in (0.0, *MOMENTS):
         moment(pause)
         answer = api.list()
         found = verify.listing(answer)
@@ -318,17 +321,19 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
         many.listed_meanwhile(api, chosen, left, taken.shipped)
 
 
-@requirement("LIST-3", pending=3 * PLACED)
+@requirement("LIST-3", pending=3 * len(PLACED))
 def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: Orders, target: Target) -> None:
     """Over several rounds, has an order placed, then another one while listings are under way, and lists after those;
     and has one more placed while listings are under way, and lists beside those: it is there, whatever they have read
     before it was, and kept. What they are answered is judged as any listing is, but for that order."""
-    for _ in range(PLACED):
+    for pause in PLACED:
         orders.take(pending=1)  # whatever was kept before that is to be read anew
         with under_way(api, wire) as meanwhile:
+            time.sleep(pause)
             meanwhile += orders.take(pending=1).pending
         none_missing(api, meanwhile, "pending", api.list(), target)
         with under_way(api, wire) as meanwhile, wire.connect() as connection:
+            time.sleep(pause)
             meanwhile += orders.take(pending=1).pending
             connection.send_among_others(api.ask_list())
             beside = connection.receive(keep=False)

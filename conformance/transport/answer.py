@@ -74,9 +74,13 @@ class Answer:
 
     def repeat(self) -> Answer:
         """The answer to the same request, sent once more."""
+        return self.ask(self.request)
+
+    def ask(self, request: Request) -> Answer:
+        """The answer to another request, sent in the way in which this one was."""
         if self.sender is None:
-            raise RuntimeError("an answer that was never kept cannot be repeated")
-        return self.sender(self.request)
+            raise RuntimeError("by whom an answer came is known once it is kept")
+        return self.sender(request)
 
     @property
     def status(self) -> int | None:

@@ -113,7 +113,7 @@ class Endpoint:
         self._silent_in_all: Counter[str] = Counter()
         self._silent_until: defaultdict[str, float] = defaultdict(float)  # when the last that counts was given up
         self.gone: dict[str, str] = {}  # by operation that was silent, what is said once the run stops asking for it
-        self._answered = False  # whether there was ever an answer
+        self.answered = False  # whether there was ever an answer: if there is no connection, it may be restarting
         self.versions: set[str] = set()  # the versions of HTTP that it answered in
 
     @cached_property
@@ -198,7 +198,7 @@ class Endpoint:
             return
         if exchange.trouble not in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
             self._silent[operation] = 0
-            self._answered = True
+            self.answered = True
             self.versions |= {exchange.http_version} - {""}
         elif exchange.started >= self._silent_until[operation]:
             lasting = RESTART if exchange.trouble == Trouble.UNREACHABLE else exchange.seconds
@@ -214,7 +214,7 @@ class Endpoint:
         come back in `delay` seconds, or the service that took no connection, so that nothing was sent, may be
         restarting. Until then nothing at all goes out, and `exchange` says how long that is. False if nothing asks for
         it, or for more than there is patience for."""
-        if delay is None and exchange.trouble == Trouble.UNREACHABLE and self._answered:
+        if delay is None and exchange.trouble == Trouble.UNREACHABLE and self.answered:
             delay = RESTART_WAIT
         if delay is None:
             return False

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from built import KEY, VALID, answered, target
+from built import KEY, LIST, VALID, answered, target
 
 from conformance import verify
 from conformance.api import Api, Orders
-from conformance.checks.listing import test_all_at_once, test_empty
+from conformance.checks.listing import test_all_at_once, test_empty, test_orders
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
 from conformance.direct import DirectSession
@@ -19,6 +21,8 @@ from conformance.target import Mode, States
 from conformance.transport.evidence import Allowed, Request
 from conformance.verify import Failed, Inconclusive
 from reference_server.running import build
+
+WHOLE = b'[{"id": 1}, {"id": 2}, {"id": 3}]'
 
 
 def listing(*elements: Any) -> Listing:
@@ -47,12 +51,39 @@ def test_what_a_query_leaves_out(elements: list[Any], left_out: set[int]) -> Non
     assert set(found.left_out(steady)) == left_out
     asked = Request("GET", "/store/orders", VALID, "fields=id", allowed=Allowed.OPEN)
     answer = answered(asked, 200, json.dumps(elements).encode())
+    answer.sender = lambda request: answer if request.query else answered(LIST, 200, WHOLE)
     if not left_out:
         verify.nothing_left_out(steady, found, answer)
         return
     more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
     with pytest.raises(verify.Failed, match=rf"\?fields=id.*without order {min(left_out)}{more}, listed before"):
         verify.nothing_left_out(steady, found, answer)
+
+
+@pytest.mark.parametrize("listed", [(WHOLE, WHOLE), (b'[{"id": 1}, {"id": 3}]', WHOLE)])
+def test_an_order_that_others_place_anew_is_not_left_out_by_a_query(listed: tuple[bytes, bytes]) -> None:
+    """It was not in the store for a moment: next time it is listed, or is not listed where nothing is asked, either."""
+    asked = replace(LIST, query="limit=1", allowed=Allowed.OPEN)
+    without_2, without_3 = (
+        answered(asked, 200, body) for body in (b'[{"id": 1}, {"id": 3}]', b'[{"id": 1}, {"id": 2}]')
+    )
+    plain, queried = itertools.cycle(listed), itertools.cycle([without_3, without_2])
+    without_2.sender = lambda request: next(queried) if request.query else answered(LIST, 200, next(plain))
+    assert without_2.listing is not None
+    verify.nothing_left_out(frozenset({1, 2, 3}), without_2.listing, without_2)
+
+
+def test_only_readings_of_the_same_orders_show_that_reading_moves_a_date() -> None:
+    def readings(*others: int) -> list[Listing]:
+        days = range(1, 1 + len(others))
+        return [
+            listing({"id": 1, "shipDate": f"2026-11-{day:02}T00:00:00Z"}, {"id": other})
+            for day, other in zip(days, others, strict=True)
+        ]
+
+    test_orders.steady_date(1, readings(2, 3, 4, 5, 6, 7, 8), [])
+    with pytest.raises(Failed, match="no more than 1 of 7 listings"):
+        test_orders.steady_date(1, readings(*[2] * 7), [])
 
 
 def test_heaps_hold_every_parameter_once() -> None:

@@ -191,6 +191,11 @@ class Orders:
         self._api = api
 
     @property
+    def by_hand(self) -> bool:
+        """Whether they are of lists in the configuration, which may be wrong, or have served a run before."""
+        return self._leases.by_hand
+
+    @property
     def has_shipped(self) -> str:
         """Why a shipped order is to be refused, for the message where it was not."""
         return self._leases.has_shipped

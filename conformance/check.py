@@ -31,6 +31,7 @@ class Needs:
     chosen_ids: bool = False
     many_orders: bool = False
     empty_store: bool = False
+    placing: bool = False  # its orders are to be placed while it runs, and not before
 
     @property
     def orders(self) -> bool:
@@ -40,7 +41,7 @@ class Needs:
     @property
     def more_than_lists(self) -> bool:
         """Whether it needs what static lists of orders cannot provide."""
-        return self.chosen_ids or self.many_orders or self.empty_store
+        return self.chosen_ids or self.many_orders or self.empty_store or self.placing
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def requirement(
     chosen_ids: bool = False,
     many_orders: bool = False,
     empty_store: bool = False,
+    placing: bool = False,
 ) -> Callable[[Function], Function]:
     """Tie a test function to the requirement `id` and say what it needs; its docstring says what it demands.
 
@@ -77,7 +79,7 @@ def requirement(
         check = Check(
             id=f"{_part(function.__module__)}.{function.__name__.removeprefix('test_')}",
             requirement=row.id,
-            needs=Needs(mode, pending, shipped, chosen_ids, many_orders, empty_store),
+            needs=Needs(mode, pending, shipped, chosen_ids, many_orders, empty_store, placing),
             description=inspect.cleandoc(function.__doc__ or ""),
         )
         setattr(function, _NOTE, check)

@@ -89,7 +89,7 @@ def _orders(check: Check) -> str:
     needs = check.needs
     words = [f"{needs.pending} pending" if needs.pending else "", f"{needs.shipped} shipped" if needs.shipped else ""]
     words += ["chosen ids" if needs.chosen_ids else "", "many orders" if needs.many_orders else ""]
-    words += ["an empty store" if needs.empty_store else ""]
+    words += ["an empty store" if needs.empty_store else "", "placed meanwhile" if needs.placing else ""]
     told = ", ".join(word for word in words if word)
     return f"; {told}" if told else ""
 

@@ -33,7 +33,7 @@ from conformance.session import Session
 from conformance.settings import Settings
 from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
 from conformance.terminal import Console
-from conformance.verdict import EVERY_EXCHANGE, Status
+from conformance.verdict import EVERY_EXCHANGE, Exit, Status
 from reference_server.api import Service
 from reference_server.faults import FAULTS
 from reference_server.running import Running, build
@@ -106,6 +106,16 @@ class _Judging(plugin.Plugin):
         return self.sessions[name]
 
 
+def run_on(session: pytest.Session, chosen: Settings, target: Target, service: Service) -> tuple[Run, Exit]:
+    """A run of the checks that `session` has collected against `service`, in this process, and its exit status. Only
+    raw connections go to the address of the `target`."""
+    own = _Judging(session.config, chosen, target, service)
+    plugin.run_collected(session, own)
+    (run,) = own.runs
+    assert own.exit is not None  # it goes with the run
+    return run, own.exit
+
+
 def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged:
     """Run the whole suite, as `session` has collected it, against `case` in this process."""
     started = time.monotonic()
@@ -116,16 +126,13 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
     with Running(service) as server:
         chosen = settings.read((UNNAMED,), {"seed": seed, "budget": budget})
         target = Target(UNNAMED, server.base_url, Secret(key), Mode.FULL, states=States(url=server.base_url))
-        own = _Judging(session.config, chosen, target, service)
-        plugin.run_collected(session, own)
-    (run,) = own.runs
-    assert own.exit is not None  # it goes with the run
+        run, status = run_on(session, chosen, target, service)
     ended = by_status(run)
     return Judged(
         case,
         ended[Status.FAILED],
         ended[Status.INCONCLUSIVE],
-        int(own.exit),
+        int(status),
         round(time.monotonic() - started, 2),
         run.requests,
         {row.requirement.id: row.reason for row in run.requirements if row.reason},

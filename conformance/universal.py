@@ -183,7 +183,7 @@ def listing_is_array(answer: Answer) -> Finding:
 
 def _about_listing(judge: Callable[[Any], list[str]]) -> Callable[[Answer], Finding]:
     def finding(answer: Answer) -> Finding:
-        if not _is_listing(answer) or answer.listing is None:
+        if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
             return NOT_ABOUT
         return "; ".join(judge(answer.listing)) or None
 

@@ -235,6 +235,14 @@ def unknown(order: int) -> Inconclusive:
     )
 
 
+def perhaps_used(order: int, answer: Answer) -> Inconclusive:
+    """That a cancel of a pending order, by a list that was written by hand, was answered as if the order was not."""
+    return Inconclusive(
+        f"order {order}, which the list in the configuration has as pending, was answered {answer.exchange.received}: "
+        "is the list right, and is this its first run? Each id serves one"
+    )
+
+
 def unchanged(
     pending: Iterable[int],
     before: Listing,

@@ -71,25 +71,28 @@ def spoiled(order: int) -> list[str]:
     return [f"{order}{odd}" for odd in after] + [f"{odd}{order}" for odd in ("x", "--")]
 
 
-#: What is no integer, by its kind, with an absent id in place of `{n}`.
-MALFORMED = {
+#: What is no integer and has no digits, by its kind.
+WITHOUT_DIGITS = {
     "letters": "abc",
     "a name that every object of JavaScript has": "constructor",
     "null": "null",
     "undefined": "undefined",
     "NaN": "NaN",
     "a UUID": "{uuid}",
+    "a minus sign alone": "-",
+    "JSON": "%7B%7D",
+    "blank": "%20",
+    "bytes that are no UTF-8": "%FF",
+}
+#: What is no integer and has digits, by its kind, with an absent id in place of `{n}`.
+WITH_DIGITS = {
     "a null character after digits": "{n}%00",
     "a fraction": "{n}.5",
     "letters after digits": "{n}abc",
     "letters before digits": "x{n}",
     "an exponent": "{n}e3",
-    "a minus sign alone": "-",
     "two numbers": "{n}%2C{n}",
     "a group separator": "{n}_000",
-    "JSON": "%7B%7D",
-    "blank": "%20",
-    "bytes that are no UTF-8": "%FF",
     "a very long number": "9" * 200,
 }
 #: What tells that an id is malformed.

@@ -321,7 +321,7 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
         many.listed_meanwhile(api, chosen, left, taken.shipped)
 
 
-@requirement("LIST-3", pending=3 * len(PLACED))
+@requirement("LIST-3", pending=3 * len(PLACED), placing=True)
 def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: Orders, target: Target) -> None:
     """Over several rounds, has an order placed, then another one while listings are under way, and lists after those;
     and has one more placed while listings are under way, and lists beside those: it is there, whatever they have read

@@ -216,6 +216,8 @@ class Walk:
             found = self._api.list().listing
             if found is not None and found.left_out([self.ids[name]]):
                 raise verify.unknown(self.ids[name])
+        if state is State.PENDING and self._orders.by_hand and answer.status in (404, 409):
+            raise verify.perhaps_used(self.ids[name], answer)
         return row.owner
 
     def _again(self, name: str, before: Sequence[Step], *statuses: int) -> bool:

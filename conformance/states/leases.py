@@ -42,16 +42,21 @@ class Leases:
         self._held: dict[State, list[int]] = {}
 
     @property
+    def by_hand(self) -> bool:
+        """Whether the orders are of static lists."""
+        return self._provider is None
+
+    @property
     def source(self) -> str:
         """Where an order comes from, to be said after its id."""
-        if self._provider is None:
+        if self.by_hand:
             return "of the static lists, whose ids serve one run each,"
         return "handed out by the state provider,"
 
     @property
     def has_shipped(self) -> str:
         """Why a shipped order is to be refused; and who says so, where that is a list written by hand."""
-        by_hand = "" if self._provider else ", by the list in the configuration (is it right?)"
+        by_hand = ", by the list in the configuration (is it right?)" if self.by_hand else ""
         return f"the order has already shipped{by_hand}"
 
     def take(self, state: State, count: int) -> list[int]:

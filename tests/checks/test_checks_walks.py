@@ -84,6 +84,8 @@ class Service:
 
     # --- as a provider
 
+    by_hand = False
+
     def take(self, pending: int = 0, shipped: int = 0) -> Taken:
         if pending and shipped:  # the orders of a walk: what the faults count begins anew
             for journal in (self.cancelled, self.refused, self.keyless):

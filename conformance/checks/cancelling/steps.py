@@ -16,6 +16,8 @@ def cancels(api: Api, orders: Orders, order: int, headers: Headers = ()) -> None
     """Cancel a pending order and demand 204."""
     answer = api.send(api.ask_cancel(order, headers=headers))
     not_made_up(api, orders, order, answer)
+    if orders.by_hand and answer.status in (404, 409):
+        raise verify.perhaps_used(order, answer)
     verify.status(answer, 204, since="the order is pending")
 
 

@@ -99,9 +99,20 @@ def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, al
 
 @requirement("CANCEL-9", mode=Mode.GUARDED)
 def test_malformed_ids_do_not_succeed(api: Api) -> None:
-    """Cancels ids that are no integers, such that no order could be meant: no success. A page of a firewall that comes
-    with 200 is none."""
-    answers = list(cancel_malformed(api).values())
+    """Cancels ids that are no integers though they have digits, such that no order could be meant: no success. A page
+    of a firewall that comes with 200 is none."""
+    none_succeeds(cancel_malformed(api, ids.WITH_DIGITS))
+
+
+@requirement("CANCEL-9", mode=Mode.GUARDED)
+def test_ids_without_digits_do_not_succeed(api: Api) -> None:
+    """The same with ids that have no digits at all, unless an order could be mistaken for one with the id 0."""
+    none_succeeds(cancel_malformed(api, ids.WITHOUT_DIGITS))
+
+
+def none_succeeds(by_kind: dict[str, Answer]) -> None:
+    """Demand that none of these cancels has succeeded. Raises Inconclusive where none was answered."""
+    answers = list(by_kind.values())
     no_success(answers)
     if all(answer.status is None for answer in answers):  # from a firewall, some may get none
         verify.settled(answers[0])
@@ -121,10 +132,15 @@ def no_success(answers: list[Answer]) -> None:
             raise verify.Failed("no success, since the id is malformed", verify.describe(answer), answer, certain=True)
 
 
-def cancel_malformed(api: Api) -> dict[str, Answer]:
-    """Cancel ids that are no integers; the answers by the kind of the id. Raises Inconclusive where none may be
-    sent."""
-    answers = cancel_kinds(api, ids.MALFORMED)
+def cancel_malformed(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
+    """Cancel ids that are no integers; the answers by the kind of the id. Raises Inconclusive where none may be sent,
+    and Excluded where that is for an order that those without digits could be taken for."""
+    answers = cancel_kinds(api, kinds)
+    if not answers and kinds is ids.WITHOUT_DIGITS:
+        raise verify.Excluded(
+            "an order in the listing could be mistaken for one with the id 0, which ids without digits come out as in "
+            "many a language"
+        )
     if not answers:
         raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
     return answers
@@ -157,16 +173,28 @@ def brief(text: str) -> str:
 @requirement("CANCEL-11", mode=Mode.GUARDED)
 @pytest.mark.lengthy
 def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> None:
-    """Cancels ids that are no integers, such that no order could be meant: a 4xx each time. Which one is observed, and
-    so is what integers outside int64 and unusual spellings get."""
-    answers = cancel_malformed(api)
-    observed = {
-        "malformed ids": answers,
-        "ids outside int64": cancel_kinds(api, ids.OUTSIDE),
-        "unusual spellings of an id": cancel_kinds(api, ids.UNUSUAL),
-    }
-    for topic, named in observed.items():
-        observe(topic, {kind: answer.status for kind, answer in named.items()}, *list(named.values())[:1])
+    """Cancels ids that are no integers though they have digits, such that no order could be meant: a 4xx each time.
+    Which one is observed, and so is what integers outside int64 and unusual spellings get."""
+    for topic, kinds in (("ids outside int64", ids.OUTSIDE), ("unusual spellings of an id", ids.UNUSUAL)):
+        seen(observe, topic, cancel_kinds(api, kinds))
+    client_errors(observe, cancel_malformed(api, ids.WITH_DIGITS))
+
+
+@requirement("CANCEL-11", mode=Mode.GUARDED)
+@pytest.mark.lengthy
+def test_ids_without_digits_are_client_errors(api: Api, observe: Observations) -> None:
+    """The same with ids that have no digits at all, unless an order could be mistaken for one with the id 0."""
+    client_errors(observe, cancel_malformed(api, ids.WITHOUT_DIGITS))
+
+
+def seen(observe: Observations, topic: str, answers: dict[str, Answer]) -> None:
+    """Observe the statuses of answers, by the kind of the id."""
+    observe(topic, {kind: answer.status for kind, answer in answers.items()}, *list(answers.values())[:1])
+
+
+def client_errors(observe: Observations, answers: dict[str, Answer]) -> None:
+    """Observe the answers to malformed ids, by the kind of the id, and demand a client error of each."""
+    seen(observe, "malformed ids", answers)
     # What got no answer, from a firewall perhaps, proves neither way, and comes last.
     for kind, answer in sorted(answers.items(), key=lambda item: item[1].status is None):
         if not verify.settled(answer).client_error:

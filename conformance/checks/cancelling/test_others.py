@@ -110,7 +110,7 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: 
     verify.still_pending(answer, control, since="only cancels of other orders were refused", shown_by=refusals)
 
 
-@requirement("CANCEL-8", mode=Mode.FULL, pending=3 * ROUNDS + 1)
+@requirement("CANCEL-8", mode=Mode.FULL, pending=3 * ROUNDS + 1, placing=True)
 def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, orders: Orders) -> None:
     """Has an order placed as soon as the cancel of another one is sent, and one more after a listing, over a few
     rounds: all of them can still be cancelled, as another can that was placed while nothing was under way."""

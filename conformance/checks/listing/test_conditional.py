@@ -43,7 +43,7 @@ def test_statuses_of_an_unchanged_listing(api: Api) -> None:
     verify.meets("HTTP-1", *api.send_all([*by_tag(api, kept), *by_date(api, kept)]))
 
 
-@requirement("LIST-3", pending=1)
+@requirement("LIST-3", pending=1, placing=True)
 def test_new_order_is_listed_to_who_has_an_older_listing(
     api: Api, orders: Orders, moment: Callable[[float], None]
 ) -> None:
@@ -61,7 +61,7 @@ def test_new_order_is_listed_to_who_has_an_older_listing(
         shown_again(api, order, asked)
 
 
-@requirement("LIST-3", mode=Mode.FULL, pending=2)
+@requirement("LIST-3", mode=Mode.FULL, pending=2, placing=True)
 def test_order_is_listed_in_the_place_of_another(api: Api, orders: Orders, target: Target) -> None:
     """Cancels an order and has one placed, so that there are as many as before: it is listed. It is also listed to who
     asks with the entity tag of before, where there is one, whether the listing is still the same."""

@@ -126,7 +126,7 @@ def calls(seed: int, target: str, budget: str, checks: Iterable[Check]) -> list[
 
     chosen = list(checks)
     found: list[Call] = []
-    if any(check.id.startswith("model.") for check in chosen):
+    if any(check.id.startswith(search.CHECKS) for check in chosen):
         found.append(("sequences", search.BUDGETS[budget].arguments(search.seed_for(target, seed))))
     for check in chosen:
         maker = test_schema.Maker(seed, target, check.requirement, budget)

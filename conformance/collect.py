@@ -18,7 +18,7 @@ from conformance.settings import Settings
 from conformance.target import Target
 from conformance.transport.curl import curl
 from conformance.transport.evidence import Exchange
-from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, unneeded_waivers, verdict
+from conformance.verdict import OTHER_EXCHANGES, CheckResult, Failure, Status, Waiver, fold, unneeded_waivers, verdict
 
 #: Said of the checks that the command's own process ran after others had run them.
 RUN_AGAIN = (
@@ -26,6 +26,8 @@ RUN_AGAIN = (
     "those in which anything went wrong were run again, while no other was, and what they sent before that is not in "
     "the results (-n 1 runs all of them so): {}"
 )
+#: Said of requirements that every exchange is judged by, where not all requirements are selected.
+NOT_EXCHANGED = "judged on what the checks of the selected requirements send: those of the others send more"
 #: What makes requests up: another version of it makes up others.
 TOOLS = ("hypothesis", "schemathesis")
 
@@ -139,6 +141,8 @@ def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> It
     rows = catalogue.load().requirements
     for requirement in (*universal.JUDGES, *doubts.ROWS):
         if requirement in settings.selected:
+            if requirement in universal.JUDGES and len(settings.selected) < len(rows):
+                yield CheckResult(OTHER_EXCHANGES, requirement, Status.EXCLUDED, NOT_EXCHANGED)
             folded = universal.fold(requirement, rows[requirement].expectation, exchanges)
             if folded is not None:
                 yield _with_curl(folded, exchanges, target)

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance import settings, universal, waivers
 from conformance.check import Check, all_checks, exclusion, exclusions, scaled
+from conformance.checks import search
 from conformance.configuration import adjusted, resolve
 from conformance.contract import catalogue
 from conformance.target import REFERENCE, Mode, Secret, States, Target
@@ -26,13 +27,13 @@ def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     console = Console(highlight=False, soft_wrap=True)
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     for target in resolve(chosen.targets, chosen.options, looking=True):
-        for line in lines(target or adjusted(_REFERENCE, chosen.options), checks):
+        for line in lines(target or adjusted(_REFERENCE, chosen.options), checks, chosen.budget):
             console.print(line, markup=False)
     return 0
 
 
-def lines(target: Target, checks: Sequence[Check]) -> list[str]:
-    """The plan for one target, line by line."""
+def lines(target: Target, checks: Sequence[Check], budget: str) -> list[str]:
+    """The plan for one target and a budget, line by line."""
     rows = catalogue.load().requirements
     reasons = exclusions(checks, target)
     running = [check for check in checks if check.id not in reasons]
@@ -51,10 +52,10 @@ def lines(target: Target, checks: Sequence[Check]) -> list[str]:
     said += ["", f"  {len(running)} of {len(checks)} checks run, for {len(exercised)} of {len(selected)} requirements."]
     if judged:
         said.append(f"  Decided all the same where an answer of another check tells: {', '.join(judged)}.")
-    return [*said, f"  {_orders(target, checks, running)}", ""]
+    return [*said, f"  {_orders(target, checks, running, budget)}", ""]
 
 
-def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check]) -> str:
+def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], budget: str) -> str:
     """The orders that the run wants."""
     if target.states is not None and target.states.static:
         able = [check.needs for check in checks if exclusion(check.needs, target) is None]
@@ -64,8 +65,10 @@ def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check]) -
             f"{sum(n.shipped for n in able)}. Each is used once, so name others before the next run."
         )
     needs = [scaled(check.needs, target) for check in running]
+    apart = [need for check, need in zip(running, needs, strict=True) if not check.id.startswith(search.CHECKS)]
+    pending, shipped = search.orders_for(budget) if len(apart) < len(needs) else (0, 0)  # one search for all of them
     return (
-        f"Orders wanted from the state provider: at most {sum(n.pending for n in needs)} pending and "
-        f"{sum(n.shipped for n in needs)} shipped, in small portions that are given back; chosen ids for "
+        f"Orders wanted from the state provider: about {pending + sum(n.pending for n in apart)} pending and "
+        f"{shipped + sum(n.shipped for n in apart)} shipped, in small portions that are given back; chosen ids for "
         f"{sum(n.chosen_ids for n in needs)} checks; an empty store for {sum(n.empty_store for n in needs)}."
     )

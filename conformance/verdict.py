@@ -31,6 +31,8 @@ class Status(StrEnum):
 NO_CHECK = "none"
 #: The id of the check that stands for the judges of every exchange.
 EVERY_EXCHANGE = "every_exchange"
+#: The id that stands for what these would have been judged on, had all requirements been selected.
+OTHER_EXCHANGES = "other_exchanges"
 #: The statuses that say something about the service.
 EXERCISED = frozenset({Status.PASSED, Status.FAILED, Status.WAIVED})
 

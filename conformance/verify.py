@@ -110,6 +110,12 @@ def served(answers: Sequence[Answer]) -> None:
             settled(answer)
 
 
+def overlapped(answers: Iterable[Answer]) -> None:
+    """Raise Excluded unless some of the requests with these answers may have been under way at the same time."""
+    if not any(answer.exchange.crowded for answer in answers):
+        raise Excluded("requests to this service go one by one, as it takes no more, so that none could overlap")
+
+
 def status(answer: Answer, *expected: int, since: str) -> None:
     """Demand one of the `expected` statuses; `since` says why the contract has it so."""
     settled(answer)

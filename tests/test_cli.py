@@ -255,7 +255,7 @@ def test_the_plan_for_lists_and_for_production(command: Command) -> None:
     assert "excluded  CANCEL-1 " in production
     assert "mode guarded does not cancel orders that were handed out; needs mode full" in production
     assert "runs      CANCEL-5 " in production or "in part   CANCEL-5 " in production
-    assert "Orders wanted from the state provider: at most 0 pending and 0 shipped" in production
+    assert "Orders wanted from the state provider: about 0 pending and 0 shipped" in production
 
 
 def test_the_plan_of_a_selection(command: Command) -> None:

@@ -62,6 +62,7 @@ def listed_meanwhile(
     for order, answer in zip(asked, cancels, strict=True):
         if not turned_away(answer):
             verify.step(answer, *((409, "CANCEL-3") if order in shipped else (204, "CANCEL-1")))
+    verify.overlapped(answers)
 
 
 def inner(placed: list[int]) -> list[int]:

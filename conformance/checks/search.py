@@ -30,6 +30,8 @@ from conformance.transport.endpoint import ServiceGone
 from conformance.transport.guard import Refused
 from conformance.transport.wire import Wire
 
+#: How the ids of the checks that share a search begin.
+CHECKS = "model."
 #: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
 PENDING, SHIPPED = 3, 1
 #: What keeps a search from going on.
@@ -57,6 +59,12 @@ def seed_for(target: str, seed: int) -> int:
 
 
 BUDGETS = {"quick": Budget(3, 8, 40), "standard": Budget(12, 14, 80), "thorough": Budget(120, 40, 200)}
+
+
+def orders_for(budget: str) -> tuple[int, int]:
+    """How many pending and shipped orders a search takes from a provider that places them, if nothing goes wrong."""
+    walks = TOURS + BUDGETS[budget].walks
+    return walks * len(model.PENDING_NAMES), walks * len(model.SHIPPED_NAMES)
 
 
 class Search:

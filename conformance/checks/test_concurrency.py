@@ -267,13 +267,13 @@ def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> Non
     was answered wrongly is as it should be, each time that it is sent again alone."""
     who = [api.key, NOBODY, credentials.telling_invalid_keys(key)[-1]]
     absent = api.absent() if target.mode > Mode.OBSERVE else []
-    decided = 0
+    decided: list[Answer] = []
     for _ in range(MIXED):
         who = [*who[1:], who[0]]  # a service may go by the first of them, or by the last
         lists = [api.ask_list(one) for one in who]
         others = [api.ask_cancel(order, one) for order in absent for one in who] or lists
         answers = [*filterfalse(turned_away, api.send_all([*lists, *others, *lists], at_once=True))]
-        decided += len(answers)
+        decided += answers
         for answer in filter(mistaken, answers):
             alone = [answer.repeat() for _ in range(TRIES)]
             for again in alone:
@@ -290,6 +290,7 @@ def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> Non
             by_its_own(answer)
     if not decided:
         raise verify.Inconclusive(f"all requests that were sent at once were turned away; {verify.FEWER}", "HTTP-1")
+    verify.overlapped(decided)
 
 
 def mistaken(answer: Answer) -> bool:

@@ -73,7 +73,8 @@ class Client:
             if self.concurrency.alone(len(ordered), at_once=at_once):
                 attempts.append(self._again(self._attempts(rest[0])))  # other processes may send some, too
             elif at_once:
-                attempts += self._overlapping.map(partial(self._attempts, crowded=True), rest)
+                self.endpoint.pace.wait_for(len(rest))
+                attempts += self._overlapping.map(partial(self._attempts, crowded=True, paced=True), rest)
             else:
                 tried = self._threads.map(partial(self._attempts, crowded=True), rest[: self.concurrency.at_most])
                 together = list(tried)  # all of them, before any is sent again alone
@@ -140,13 +141,15 @@ class Client:
             threads.shutdown(wait=False, cancel_futures=True)
         self._http.close()
 
-    def _attempts(self, request: Request, *, crowded: bool = False) -> Sequence[Answer]:
+    def _attempts(self, request: Request, *, crowded: bool = False, paced: bool = False) -> Sequence[Answer]:
+        """The answers to `request`, all but the last of which asked to come back later; none where the run has stopped
+        asking. It waits for its turn, unless that was done for it (`paced`)."""
         since = time.monotonic()
         answers: list[Answer] = []
         with ExitStack() as turn:
             while True:
                 try:
-                    self.endpoint.before(request)
+                    self.endpoint.before(request, paced=paced and not answers)
                 except ServiceGone:
                     return answers
                 answer = self._once(request, crowded or self.endpoint.crowded)

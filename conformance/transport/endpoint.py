@@ -68,10 +68,14 @@ class Pace:
 
     def wait(self) -> None:
         """Sleep until the next request may go out."""
+        self.wait_for(1)
+
+    def wait_for(self, count: int) -> None:
+        """Sleep until `count` requests may go out together; none follows them before as many turns have passed."""
         if self._interval:
             with self._lock, self._others:
                 turn = max(time.monotonic(), self._free[0])
-                self._free[0] = turn + self._interval
+                self._free[0] = turn + count * self._interval
         else:
             turn = self._free[0]
         now = time.monotonic()
@@ -181,14 +185,16 @@ class Endpoint:
         length = (("Content-Length", str(len(request.body))),) if request.body is not None else ()
         return (*((name, value) for name, value in fields if name.lower() not in given), *own, *length)
 
-    def before(self, request: Request) -> None:
-        """Wait for this request's turn. Raises ServiceGone when the run has stopped asking for its operation."""
+    def before(self, request: Request, *, paced: bool = False) -> None:
+        """Wait for this request's turn, unless that was done (`paced`). Raises ServiceGone when the run has stopped
+        asking for its operation."""
         if (
             self._silent[request.operation] >= GIVE_UP_AFTER
             or self._silent_in_all[request.operation] >= GIVE_UP_AFTER_IN_ALL
         ):
             raise ServiceGone(self.gone[request.operation])
-        self.pace.wait()
+        if not paced:
+            self.pace.wait()
 
     def after(self, request: Request, exchange: Exchange) -> None:
         """Note whether `request` got an answer. Requests that were under way together and got none count once, since

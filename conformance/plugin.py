@@ -28,6 +28,7 @@ from conformance.ending import ENDING
 from conformance.process import Process, Shared
 from conformance.reference import Address
 from conformance.reported import Report
+from conformance.reporting import outline
 from conformance.settings import Settings
 from conformance.target import REFERENCE, ConfigError, Target
 from conformance.verdict import Waiver
@@ -175,7 +176,13 @@ class Plugin(Process):
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         if (check := check_of(item)) is None:
             return (yield)
-        with self.lock(alone=item.get_closest_marker("alone") is not None):
+        alone = item.get_closest_marker("alone") is not None
+        with self.lock(alone=alone):
+            session = self.sessions.get(target_of(item))
+            if alone and session is not None:
+                # By now a process has run all others that are shared out to it, and who wants the store to itself may
+                # empty it.
+                session.give_back()
             self.reports[item.nodeid] = self.begun(check.id, target_of(item))
             outcome = yield
         if self.is_told_to_stop:
@@ -262,6 +269,13 @@ class Plugin(Process):
             self.conclude(cut_short=self.interrupted or self.crashed or bool(failed))
             if self.exit is not None:
                 session.exitstatus = self.exit
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """The verdict, which is the exit status, for who runs pytest itself: all checks may have passed without one."""
+        for run in self.runs:
+            terminalreporter.write_line(f"{run.target}: {outline.headline(run)}")
+            for group in outline.by_reason(outline.undecided(run)):
+                terminalreporter.write_line(f"{outline.ids(group.results)} undecided: {group.reason}")
 
     def pytest_unconfigure(self) -> None:
         """pytest skips the end of a session whose start was interrupted, a moment after the look, too."""

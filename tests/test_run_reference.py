@@ -158,7 +158,8 @@ def test_observations_are_of_the_catalogue(standard: Ran) -> None:
 # --- the same by other ways
 
 
-def test_plain_pytest(standard: Ran, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_plain_pytest(standard: Ran, tmp_path: Path, workers: tuple[str, ...]) -> None:
     words = (
         "-m",
         "pytest",
@@ -175,6 +176,7 @@ def test_plain_pytest(standard: Ran, tmp_path: Path) -> None:
         (
             sys.executable,
             *words,
+            *workers,
             "--conformance-report-dir",
             "reports",
             "--conformance-seed",
@@ -184,6 +186,7 @@ def test_plain_pytest(standard: Ran, tmp_path: Path) -> None:
     assert ran.status == 0, ran.console
     assert ran.statuses == standard.statuses
     assert f"{len(all_checks())} passed" in ran.console
+    assert "\nreference: conformant, 31 of 31 required exercised" in ran.console
     assert "warning" not in ran.console
 
 

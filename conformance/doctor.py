@@ -96,7 +96,8 @@ def findings(session: Session) -> Iterator[Finding]:
     if answer.status == 200 and answer.listing is not None:
         yield OK, f"key: accepted; the listing holds {len(answer.listing.elements)} orders"
     elif answer.status == 404:
-        yield NOTE, f"key: the listing answers {answer.exchange.received}: is the path of base_url right?"
+        yield WRONG, f"key: the listing answers {answer.exchange.received}; check the path of base_url"
+        return
     else:
         yield NOTE, f"key: the listing answers {answer.exchange.received}; a run will say more"
     stranger = api.list(NOBODY)

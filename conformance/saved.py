@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -37,6 +38,9 @@ def compare(paths: list[Path], folder: Path | None) -> int:
     if len(paths) < 2:
         raise ConfigError("compare needs two results or more")
     runs = [load(path) for path in paths]
+    for path in paths:
+        if changed := _changed(*_files(path)):
+            sys.stderr.write(f"{changed} was changed after the run had written it.\n")
     regressed = False
     if len(runs) == 2:
         two = comparison.compare(*runs)
@@ -55,10 +59,16 @@ def compare(paths: list[Path], folder: Path | None) -> int:
 def report(path: Path, folder: Path | None) -> int:
     """Render the reports of the result saved at `path` anew and return 0.
 
-    Without its evidence they show no exchanges, and none is made up for it: results.json names the evidence of the run.
+    Raises ConfigError, also where the result or its evidence is not as the run wrote it: what is rendered has digests
+    that agree. Without its evidence they show no exchanges, and none is made up for it: results.json names the evidence
+    of the run.
     """
     run = load(path)
     file, evidence = _files(path)
+    if changed := _changed(file, evidence):
+        raise ConfigError(
+            f"{changed} was changed after the run had written it, and would be made to look as it was not"
+        )
     target = folder or file.parent
     named = None
     if not evidence.exists():
@@ -76,6 +86,17 @@ def _files(path: Path) -> tuple[Path, Path]:
     """The results.json that `path` means, and where its evidence should lie."""
     file = path / "results.json" if path.is_dir() else path
     return file, file.parent / "evidence.har"
+
+
+def _changed(file: Path, evidence: Path) -> Path | None:
+    """Which of a saved result and its evidence, if that is there, is not as the run wrote it."""
+    data = json.loads(file.read_bytes())
+    if data.get("digest") != results.digest(data):
+        return file
+    named = data.get("files", {}).get(evidence.name)
+    if evidence.exists() and named != f"sha256:{hashlib.sha256(evidence.read_bytes()).hexdigest()}":
+        return evidence
+    return None
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:

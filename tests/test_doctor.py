@@ -88,8 +88,9 @@ def test_a_provider_that_can_do_little(folder: Path, service: Service) -> None:
     changed = changed.replace('{"command":', "{ command =")
     (folder / "targets.toml").write_text(changed, encoding="utf-8")
     done = command(folder, "doctor", "staging")
-    assert done.status == 0, done.said
-    lacking = "cannot do this: pending orders, any ids; every check that needs pending orders would be excluded"
+    assert done.status == 2, done.said
+    assert '"count": 2}}; a state provider has to place pending orders' in done.said
+    lacking = "cannot do this: shipped orders, any ids; every check that needs shipped orders would be excluded"
     assert lacking in done.said
     assert "cannot do this: pending orders, chosen id; checks that need chosen ids would be excluded" in done.said
 

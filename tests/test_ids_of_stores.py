@@ -288,7 +288,7 @@ def test_what_no_check_needs_is_not_asked(selected: str, messages: int) -> None:
 def test_a_provider_that_fails_in_the_look(turn: int, error: type[Exception]) -> None:
     """The first message's failure is told; of the others only what was left behind is."""
     with looked_at(service_of(Following), turn=turn, error=error) as (session, provider, trouble):
-        assert trouble == ("out of order" if turn == 1 else None)
+        assert (trouble or "")[:12] == ("out of order" if turn == 1 else "")
         asked = provider.messages[turn - 1]["action"]
         assert [said[:18] for said in session.warnings] == ["orders left behind"] * (asked == "teardown")
         assert facts(session) == (False, turn in (5, 7))

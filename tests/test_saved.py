@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from conformance import saved
 from conformance.cli import main
+from conformance.reporting import results
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +73,38 @@ def test_evidence_without_exchanges_is_evidence(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of a run that ended before it had sent anything."""
-    shutil.copy(folder / "results.json", tmp_path)
     written = json.loads((folder / "evidence.har").read_text(encoding="utf-8"))
     written["log"]["entries"] = []
     (tmp_path / "evidence.har").write_text(json.dumps(written), encoding="utf-8")
+    content = (tmp_path / "evidence.har").read_bytes()
+    stated = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    stated["files"]["evidence.har"] = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    stated["digest"] = results.digest(stated)
+    (tmp_path / "results.json").write_text(json.dumps(stated), encoding="utf-8")
     assert main(["report", str(tmp_path / "results.json"), "--report-dir", str(tmp_path / "out")]) == 0
     assert capsys.readouterr() == (f"Reports: {tmp_path / 'out'}\n", "")
     assert (tmp_path / "out" / "evidence.har").exists()
+
+
+@pytest.mark.parametrize("name", ["results.json", "evidence.har"])
+def test_what_was_changed_is_not_made_to_look_as_it_was_not(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    shutil.copytree(folder, tmp_path / "run")
+    file = tmp_path / "run" / name
+    file.write_text(file.read_text(encoding="utf-8").replace("listOrders", "listAll", 1).replace('"GET', '"PUT', 1))
+    assert main(["report", str(tmp_path / "run")]) == 2
+    assert f"{name} was changed after the run had written it" in capsys.readouterr().err
+    assert main(["compare", str(folder), str(tmp_path / "run")]) == 0
+    assert f"{name} was changed after the run had written it" in capsys.readouterr().err
+
+
+def test_compare_says_how_much_less_is_exercised(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    less = changed(folder, tmp_path / "less.json", "excluded")
+    assert main(["compare", str(folder), str(less)]) == 0
+    assert "no regression; 1 requirement no longer exercised" in capsys.readouterr().out
 
 
 def test_compare_says_what_got_worse(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

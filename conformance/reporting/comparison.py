@@ -23,7 +23,7 @@ from conformance.contract.catalogue import Level, Requirement
 from conformance.reporting import outline
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural
-from conformance.verdict import Status
+from conformance.verdict import EXERCISED, Status
 
 #: Characters of a reason, and of what was observed, at most.
 TEXT = 300
@@ -92,9 +92,11 @@ class Comparison:
         if self.regressed:
             gating = sum(change.gating for change in self.regressions)
             return f"regressed: {plural(gating, 'requirement')} got worse"
+        lost = sum(change.before in EXERCISED and change.after is Status.EXCLUDED for change in self.others)
+        less = f"; {plural(lost, 'requirement')} no longer exercised" if lost else ""
         if self.regressions:
-            return "no regression that counts; what got worse is recommended only, or waived"
-        return "no regression"
+            return f"no regression that counts; what got worse is recommended only, or waived{less}"
+        return f"no regression{less}"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ class Leases:
         return f"the order has already shipped{by_hand}"
 
     def take(self, state: State, count: int) -> list[int]:
-        """`count` orders in `state`. Raises ProviderError."""
+        """`count` orders in `state`. Raises ProviderError, and CannotDo where the provider has no shipped ones; what
+        cannot hand out a pending order is no provider."""
         if count == 0:
             return []
         if self._provider is None:
@@ -69,7 +70,12 @@ class Leases:
                 raise ProviderError(f"the static list of {state} has too few ids left for this check")
             self._guard.hand_out(ids, _word(state))
             return ids
-        return self._set_up(self._provider, state, {"count": count})
+        try:
+            return self._set_up(self._provider, state, {"count": count})
+        except CannotDo as refusal:
+            if state is State.PENDING:
+                raise ProviderError(f"{refusal}; a state provider has to place pending orders") from None
+            raise
 
     def place(self, state: State, ids: list[int]) -> list[int]:
         """Orders in `state` with exactly these ids. Raises ProviderError, and CannotDo where ids cannot be chosen."""

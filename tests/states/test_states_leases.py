@@ -146,9 +146,11 @@ def test_a_refusal_leaves_nothing_behind() -> None:
     store = Store()
     held, guard = leases(store)
     store.refuses = True
-    for work in (lambda: held.place(State.PENDING, [1]), held.empty_store, lambda: held.take(State.PENDING, 1)):
+    for work in (lambda: held.place(State.PENDING, [1]), held.empty_store, lambda: held.take(State.SHIPPED, 1)):
         with pytest.raises(CannotDo):
             work()
+    with pytest.raises(ProviderError, match="a state provider has to place pending orders"):
+        held.take(State.PENDING, 1)
     assert guard.handed_out == set()
     assert held.give_back() == []
 

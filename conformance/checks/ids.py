@@ -36,9 +36,10 @@ def similar(base: int) -> list[int]:
 
 
 def aliases(order: int) -> list[int]:
-    """Numbers that equal `order` as a double, modulo some power of two, or without its sign."""
+    """Numbers that equal `order` as a double, modulo some power of two or ten, or without its sign."""
     nearest = [other for other in (*neighbours(order), order + 2) if float(other) == float(order)]
     powers = [order + 2**32, order - 2**32, order + 2**33, order + 2**40, order + 2**64, order + 2**31]
+    powers += [order + 10**9, order + 10**12]  # as where leading digits do not fit
     return [other for other in dict.fromkeys([*nearest, -order, *powers]) if other != order]
 
 

@@ -274,23 +274,43 @@ def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> Non
         others = [api.ask_cancel(order, one) for order in absent for one in who] or lists
         answers = [*filterfalse(turned_away, api.send_all([*lists, *others, *lists], at_once=True))]
         decided += answers
-        for answer in filter(mistaken, answers):
-            alone = [answer.repeat() for _ in range(TRIES)]
-            for again in alone:
-                by_its_own(again)
-            valid = answer.request.credential.valid
-            raise verify.Failed(
-                f"{'the valid key accepted' if valid else '401'}, whatever is asked at the same time",
-                f"{verify.describe(answer)} with {answer.exchange.credential} among requests with other credentials, "
-                f"and {alone[0].exchange.received} when it was sent alone",
-                answer,
-                alone[0],
-            )
-        for answer in answers:
-            by_its_own(answer)
+        not_mixed_up(answers)
     if not decided:
         raise verify.Inconclusive(f"all requests that were sent at once were turned away; {verify.FEWER}", "HTTP-1")
     verify.overlapped(decided)
+
+
+@requirement("AUTH-6", mode=Mode.FULL, pending=MIXED)
+def test_cancels_of_one_order_are_not_mixed_up(api: Api, orders: Orders, key: str) -> None:
+    """Cancels a pending order with the key, without one and with a wrong one at once, over several rounds: none is
+    answered by the credentials of another, as when it is sent again alone."""
+    who = [api.key, NOBODY, credentials.telling_invalid_keys(key)[-1]]
+    decided: list[Answer] = []
+    for order in orders.take(pending=MIXED).pending:
+        who = [*who[1:], who[0]]
+        asked = [api.ask_cancel(order, one) for one in who]
+        answers = [*filterfalse(turned_away, api.send_all(asked, at_once=True))]
+        decided += answers
+        not_mixed_up(answers)
+    verify.overlapped(decided)
+
+
+def not_mixed_up(answers: Sequence[Answer]) -> None:
+    """Demand that none of these requests, sent at once with several credentials, was answered by those of another."""
+    for answer in filter(mistaken, answers):
+        alone = [answer.repeat() for _ in range(TRIES)]
+        for again in alone:
+            by_its_own(again)
+        valid = answer.request.credential.valid
+        raise verify.Failed(
+            f"{'the valid key accepted' if valid else '401'}, whatever is asked at the same time",
+            f"{verify.describe(answer)} with {answer.exchange.credential} among requests with other credentials, "
+            f"and {alone[0].exchange.received} when it was sent alone",
+            answer,
+            alone[0],
+        )
+    for answer in answers:
+        by_its_own(answer)
 
 
 def mistaken(answer: Answer) -> bool:

@@ -57,6 +57,12 @@ def reads_ids_as_signed_32_bits(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def keeps_the_last_nine_digits_of_an_id(service: Service) -> None:
+    """Cancels the order whose id is the last nine digits of the one asked for, where no order has all of them."""
+    amend.find(service, lambda asked: [asked if service.store.get(asked) else asked % 10**9])
+
+
+@fault("CANCEL-9")
 def reads_ids_through_a_double(service: Service) -> None:
     """Cancels an order whose id equals the one asked for as a double."""
     amend.find(service, lambda asked: _known_ids(service, lambda known: float(known) == float(asked)))

@@ -241,6 +241,37 @@ def joins_listings_whoever_asks(service: Service) -> None:
     service.respond = respond
 
 
+@fault("AUTH-6")
+def joins_cancels_whoever_asks(service: Service) -> None:
+    """Gives cancels of a pending order without a valid key the answer to one with it that is under way."""
+    lock = threading.Lock()
+    under_way: dict[int, Future[Response]] = {}
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        order = amend.order_to_cancel(service, request)
+        if not amend.pending(order):
+            return inner(request)
+        valid = service.authenticate(request) is VALID
+        time.sleep(0 if valid else 0.001)  # those that came with it are behind it
+        with lock:
+            joined = under_way.get(order.id)
+            first = valid and joined is None
+            if first:
+                joined = under_way[order.id] = Future()
+        if joined is None or (valid and not first):
+            return inner(request)
+        if first:
+            time.sleep(0.005)
+            joined.set_result(inner(request))
+            with lock:
+                del under_way[order.id]
+        found = joined.result()
+        return Response(found.status, found.body, found.headers)
+
+    service.respond = respond
+
+
 # --- AUTH-7, AUTH-8, AUTH-9: recommended ---
 
 

@@ -17,9 +17,9 @@ from conformance.transport.evidence import Allowed
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
 def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels ids that equal a pending order's only modulo 2^32 or 2^64, without its sign, up to odd characters, as one
-    of two, read as octal, or that name none, and an absent id with the order's in the query: the order is still pending
-    afterwards, as another is that was placed only then."""
+    """Cancels ids that equal a pending order's only modulo 2^32, 2^64 or 10^9, without its sign, up to odd characters,
+    as one of two, read as octal, or that name none, and an absent id with the order's in the query: the order is still
+    pending afterwards, as another is that was placed only then."""
     first, second = orders.take_listed(pending=2).pending
     # With large ids one order's neighbour may be the other order of this check, or the next one to be placed.
     step = 1 if second > first else -1

@@ -19,8 +19,9 @@ OWN_PROCESS = "main"
 #: Why a check did not come to its end.
 UNFINISHED = "not finished: the run was cut short"
 CRASHED = "not finished: the worker that ran this check ended unexpectedly"
-#: How many of the answers that show a failure have their request spelled out as a curl line, unless they are steps.
-SPELLED = 4
+#: How many of the answers that show a failure have their request spelled out as a curl line, unless they are steps; of
+#: more, the last is one of them, which may be what the others lead to.
+SPELLED = 6
 
 
 @dataclass
@@ -56,7 +57,9 @@ class Report:
             self.status, self.certain, self.message = Status.FAILED, error.certain, str(error)
             self.failure = {"expected": clean(error.expected), "received": clean(error.received)}
             if error.answers:
-                spelled = error.answers if error.last else error.answers[:SPELLED]
+                spelled = error.answers
+                if len(spelled) > SPELLED and not error.last:
+                    spelled = (*spelled[: SPELLED - 1], spelled[-1])
                 lines = [curl(answer.exchange, shell) for answer in spelled]
                 self.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
                 shown = error.answers[-1 if error.last else 0].exchange

@@ -8,19 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from built import KEY, LIST, VALID, answered, target
+from built import LIST, VALID, answered
+from held import held
 
 from conformance import verify
-from conformance.api import Api, Orders
 from conformance.checks.listing import test_all_at_once, test_empty, test_orders
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
-from conformance.direct import DirectSession
-from conformance.session import Session
-from conformance.target import Mode, States
 from conformance.transport.evidence import Allowed, Request
 from conformance.verify import Failed, Inconclusive
-from reference_server.running import build
 
 WHOLE = b'[{"id": 1}, {"id": 2}, {"id": 3}]'
 
@@ -128,15 +124,6 @@ def test_where_pages_of_one_state_end() -> None:
     assert ends_early(placed, pending, [4, 5, 6, 7])
     assert not ends_early(placed, pending, [1, 5, 6, 7])  # no shipped order is
     assert not ends_early(placed, pending, pending)
-
-
-def held(*faults: str, **further: Any) -> tuple[Session, Api, Orders]:
-    """A session with a reference server in this process, and what a check is given."""
-    own = target(mode=Mode.FULL, states=States(url="http://127.0.0.1:9"), **further)
-    session = DirectSession(own, 1, service=build(KEY.encode(), faults=list(faults), variants=[]))
-    session.recorder.check = "a check"
-    api = session.api("a check")
-    return session, api, session.orders("a check", api)[1]
 
 
 @pytest.mark.parametrize("bulk_orders", [1001, 1005, 1050, 1100])

@@ -1,0 +1,43 @@
+"""What a failed check says and shows is enough to see the fault again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from built import LIST, answered, cancel
+from held import held
+
+from conformance.checks.listing import test_orders
+from conformance.reported import SPELLED, Report
+from conformance.session import Session
+from conformance.verdict import Status
+from conformance.verify import Failed
+
+
+def shown(session: Session, check: Callable[[], None]) -> tuple[str, list[str]]:
+    """What a check that fails says, and its requests in turn, as its `curl` lines have them."""
+    with pytest.raises(Failed) as raised:
+        check()
+    report = Report("a check", session.target.name, Status.PASSED)
+    report.ended_with(raised.value, session.target.shell, session.recorder.redactor.clean)
+    assert report.failure is not None
+    lines = report.failure["curl"].splitlines()
+    methods = [line.partition(" -X ")[2].partition(" ")[0] or "GET" for line in lines]
+    return report.message, methods
+
+
+def test_the_last_request_is_shown_however_many_lead_to_it() -> None:
+    session, *_ = held()
+    read = [answered(LIST, 200, b"[]")] * (SPELLED + 3)
+
+    def check() -> None:
+        raise Failed("204", "409", *read, answered(cancel(1), 409))
+
+    assert shown(session, check)[1] == ["GET"] * (SPELLED - 1) + ["DELETE"]
+
+
+def test_what_reading_twice_changes_is_read_twice() -> None:
+    session, api, orders = held("ships-what-was-listed-twice")
+    _, methods = shown(session, lambda: test_orders.test_reading_changes_nothing(api, orders, False))
+    assert methods == ["GET", "GET", "GET", "HEAD", "OPTIONS", "DELETE"]

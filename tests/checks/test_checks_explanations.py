@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 import pytest
 from built import LIST, answered, cancel
 from held import held
 
+from conformance.api import Observations
+from conformance.checks.cancelling import test_a_moment_later, test_absent
 from conformance.checks.listing import test_orders
 from conformance.reported import SPELLED, Report
 from conformance.session import Session
@@ -15,7 +18,7 @@ from conformance.verdict import Status
 from conformance.verify import Failed
 
 
-def shown(session: Session, check: Callable[[], None]) -> tuple[str, list[str]]:
+def shown(session: Session, check: Callable[[], object]) -> tuple[str, list[str]]:
     """What a check that fails says, and its requests in turn, as its `curl` lines have them."""
     with pytest.raises(Failed) as raised:
         check()
@@ -41,3 +44,16 @@ def test_what_reading_twice_changes_is_read_twice() -> None:
     session, api, orders = held("ships-what-was-listed-twice")
     _, methods = shown(session, lambda: test_orders.test_reading_changes_nothing(api, orders, False))
     assert methods == ["GET", "GET", "GET", "HEAD", "OPTIONS", "DELETE"]
+
+
+def test_what_comes_between_two_cancels_is_shown() -> None:
+    session, api, orders = held("brings-cancelled-orders-back-with-a-listing")
+    observe = Observations(["second cancel"])
+    _, methods = shown(session, lambda: test_absent.test_second_cancel_does_not_succeed(api, orders, observe))
+    assert methods == ["DELETE", "DELETE", "GET", "DELETE"]
+
+
+def test_what_comes_between_a_cancel_and_a_later_one_is_shown() -> None:
+    session, api, orders = held("brings-cancelled-orders-back-with-a-listing")
+    _, methods = shown(session, lambda: deque(test_a_moment_later.cancelled(api, orders), maxlen=0))
+    assert methods == ["DELETE", "GET", "GET", "DELETE"]

@@ -47,10 +47,12 @@ def cancelled_once(api: Api, order: int) -> None:
         raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
 
 
-def stays_cancelled(first: Answer, again: Answer, since: str = "a cancelled order is not pending") -> None:
-    """Demand that an order which a `first` cancel has cancelled is not cancelled `again`, whatever else is answered."""
-    if verify.settled(again).succeeded:
-        raise verify.Failed(f"no success, since {since}", verify.describe(again), first, again)
+def stays_cancelled(*steps: Answer, since: str = "a cancelled order is not pending") -> None:
+    """Demand that an order which the first of these `steps` has cancelled is not cancelled by the last, whatever else
+    that is answered."""
+    again = verify.settled(steps[-1])
+    if again.succeeded:
+        raise verify.Failed(f"no success, since {since}", verify.describe(again), *steps, last=True)
 
 
 def body_kind(answer: Answer) -> str:

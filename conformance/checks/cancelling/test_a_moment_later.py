@@ -21,6 +21,7 @@ from conformance.check import requirement
 from conformance.checks.cancelling.steps import cancels, stays_cancelled
 from conformance.contract.listing import alike
 from conformance.target import Mode, Target
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import Refused
 
@@ -61,24 +62,26 @@ def cancelled(api: Api, orders: Orders) -> Course:
     """A pending order that was cancelled. A store may have given its id to another one since: then it is listed, and
     neither as it was before nor as it was right after."""
     (order,) = orders.take(pending=1).pending
-    shown = [listed_as(api, order)]
+    shown = [listed_as(api.list(), order)]
     yield
     first = api.cancel(order)
     verify.step(first, 204, "CANCEL-1")
-    shown.append(listed_as(api, order))
+    after = api.list()
+    shown.append(listed_as(after, order))
     yield
-    now = listed_as(api, order)
+    later = api.list()
+    now = listed_as(later, order)
     if now is not None and not any(
         alike(now, earlier, shipped=True) for earlier in shown
     ):  # with the date, lest it be another one
         raise verify.Excluded(f"order {order} may be another one by now, which has its id")
     again = api.cancel(order, allowed=Allowed.ANY_4XX)
-    stays_cancelled(first, again, since="an order that was cancelled before is not pending")
+    stays_cancelled(first, after, later, again, since="an order that was cancelled before is not pending")
 
 
-def listed_as(api: Api, order: int) -> object:
-    """What the listing shows of an order; None if nothing."""
-    found = api.list().listing
+def listed_as(answer: Answer, order: int) -> object:
+    """What a listing shows of an order; None if nothing."""
+    found = answer.listing
     return None if found is None else found.by_id.get(order)
 
 

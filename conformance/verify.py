@@ -31,6 +31,8 @@ GATEWAY = frozenset({502, 503, 504, *range(520, 527), 530})
 FEWER = "--rate-limit and -n 1 keep a run below a limit"
 #: How often more a listing is asked for with and without a query that seems to leave something out of it.
 LOOKS = 3
+#: Characters of a header field that a message shows.
+FIELD = 80
 #: Content Too Large, URI Too Long, Request Header Fields Too Large.
 TOO_LONG = frozenset({413, 414, 431})
 
@@ -184,10 +186,11 @@ def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = Non
     wrong = sorted((answer for answer in answers if not refusal(answer)), key=lambda answer: not answer.succeeded)
     if wrong:
         not_sporadic(wrong[0], 401)
-        told = list(dict.fromkeys(f"{a.exchange.received} with {a.exchange.credential}" for a in wrong))
+        told = list(dict.fromkeys(f"{a.exchange.received} with {a.exchange.credential}{asked_with(a)}" for a in wrong))
         named = "; ".join(told[:4])
         more = f"; and {len(told) - 4} more" if len(told) > 4 else ""
-        of = f"{len(wrong)} of {len(answers)} requests were answered otherwise: " if len(answers) > 1 else ""
+        were = "was" if len(wrong) == 1 else "were"
+        of = f"{len(wrong)} of {len(answers)} requests {were} answered otherwise: " if len(answers) > 1 else ""
         credential = wrong[0].request.credential
         wanted = "401 or another client error" if credential.undefined else "401 or 400"
         wanted = "401" if credential.allows is Allowed.LISTED else wanted
@@ -371,6 +374,16 @@ def still_shipped(cancelled: Answer, control: Callable[[], Answer], *, since: st
 
 def describe(answer: Answer) -> str:
     """An answer in a few words, for "received"."""
-    what = {Operation.LIST: "listing", Operation.CANCEL: f"order {answer.exchange.order_id}"}
+    segment = answer.request.path.removeprefix("/store/orders/")  # as it was sent: decoded, it may be no text
+    what = {Operation.LIST: "the listing", Operation.CANCEL: f"order {segment}"}
     about = what.get(answer.request.operation)
-    return f"{answer.exchange.received}{f' for {about}' if about else ''}"
+    return f"{answer.exchange.received}{f' for {about}' if about else ''}{asked_with(answer)}"
+
+
+def asked_with(answer: Answer) -> str:
+    """The header fields that a request had beside the usual ones, for "received": the answer may depend on them. Those
+    of its credential have a label."""
+    request = answer.request
+    fields = [] if request.credential.form else [f"{name}: {value}" for name, value in request.headers]
+    brief = (each if len(each) <= FIELD else f"{each[:FIELD]}…" for each in fields)
+    return f", asked with {' and '.join(brief)}" if fields else ""

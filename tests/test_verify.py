@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from built import LIST, answered
+from built import LIST, answered, cancel
 
 from conformance import verify
+from conformance.api import FORM
 from conformance.transport.answer import Answer
+from conformance.transport.evidence import NOBODY, Credential, Request
 
 Order = dict[str, Any]
 
@@ -40,3 +43,33 @@ def test_orders_listed_as_before(before: list[Order], after: list[Order], raises
     known = verify.listing(listed(*before))
     with contextlib.nullcontext() if raises is None else pytest.raises(raises):
         verify.unchanged([1, 2], known, listed(*after), since="it was read")
+
+
+JSON = ("Accept", "application/json")
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (LIST, "404 for the listing"),
+        (replace(LIST, headers=(JSON,)), "404 for the listing, asked with Accept: application/json"),
+        (
+            replace(cancel(7), headers=(JSON, ("Origin", "x" * 100))),
+            f"404 for order 7, asked with Accept: application/json and Origin: {'x' * 72}…",
+        ),
+        (cancel("%FF"), "404 for order %FF"),  # which is no text
+        (replace(cancel(7, Credential("a form", form="key=1")), headers=FORM), "404 for order 7"),
+    ],
+)
+def test_answers_in_words(request_: Request, words: str) -> None:
+    assert verify.describe(answered(request_, 404)) == words
+
+
+def test_a_refusal_that_was_due_is_missed_with_what_the_request_had() -> None:
+    stranger = Request("GET", "/store/orders", NOBODY)
+    right, wrong = answered(stranger, 401), answered(replace(stranger, headers=(JSON,)), 200)
+    told = "1 of 2 requests was answered otherwise: 200 with no credentials, asked with Accept: application/json"
+    with pytest.raises(verify.Failed, match=f"received {told}$"):
+        verify.refused([right, wrong], since="the key is missing")
+    with pytest.raises(verify.Failed, match="2 of 3 requests were answered"):
+        verify.refused([right, wrong, wrong], since="the key is missing")

@@ -11,7 +11,7 @@ from held import held
 
 from conformance.api import Observations
 from conformance.checks.cancelling import test_a_moment_later, test_absent
-from conformance.checks.listing import test_orders
+from conformance.checks.listing import test_conditional, test_orders
 from conformance.reported import SPELLED, Report
 from conformance.session import Session
 from conformance.verdict import Status
@@ -57,3 +57,11 @@ def test_what_comes_between_a_cancel_and_a_later_one_is_shown() -> None:
     session, api, orders = held("brings-cancelled-orders-back-with-a-listing")
     _, methods = shown(session, lambda: deque(test_a_moment_later.cancelled(api, orders), maxlen=0))
     assert methods == ["DELETE", "GET", "GET", "DELETE"]
+
+
+def test_what_came_with_the_older_listing_is_named() -> None:
+    session, api, orders = held("tags-every-listing-alike")
+    check = test_conditional.test_new_order_is_listed_to_who_has_an_older_listing
+    said, _ = shown(session, lambda: check(api, orders, lambda seconds: None))
+    assert "expected 200 with order" in said
+    assert "placed after the listing whose ETag is sent; received 304 Not Modified for the listing, asked" in said

@@ -156,7 +156,7 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
         if open_to_all and api.send(replace(plain, query="example=1")).status == answer.status:
             continue
         told = simplest(api, answer, goes_wrong)
-        received = f"{verify.describe(told)}, {disguise(told)}"
+        received = f"{told.exchange.received}, {disguise(told)}"
         raise verify.Failed("no answer but a refusal (401), since the key is missing", received, told)
 
 

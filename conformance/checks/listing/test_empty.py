@@ -92,7 +92,7 @@ def holds_nothing(answer: Answer) -> None:
         raise verify.Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received} once", owner)
     verify.status(answer, 200, since="an empty collection is an empty array")
     if answer.listing is None and any(answer.repeat().listing is not None for _ in range(2)):
-        raise verify.Inconclusive(f"{answer.exchange.line} answered with no array, and then with one", "HTTP-2")
+        raise verify.Inconclusive(f"{answer.exchange.line} answered with no array, and then with one", "LIST-1")
     if answer.listing is None:
         raise verify.Failed("[]", f"the body {shown(answer.body.decode('utf-8', 'replace'))}", answer)
     if answer.listing.elements:

@@ -307,7 +307,12 @@ def nothing_left_out(
         other = anew().listing if anew is not None else None
         kept = other is not None and not other.left_out(steady)
         others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-        why = "; with a new parameter beside it all are there, so this may be an older listing" if kept else ""
+        why = (
+            "; with a new parameter beside it all are there, so this query alone is obeyed, or the answer is one that "
+            "was kept"
+            if kept
+            else ""
+        )
         raise Failed(
             f"all orders in spite of ?{answer.request.query}, since filtering and pagination are not supported",
             f"{found.size}, without order {min(lacking)}{others}, listed before and after{why}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import filterfalse
@@ -144,18 +144,19 @@ def test_one_of_simultaneous_cancels_succeeds(
     twice, spare, *rounds = orders.take_listed(pending=ROUNDS + 2).pending
     cancelled_once(api, twice)
     crowd = Crowd()
-    won: list[int] = []
+    won: dict[int, Answer] = {}
     for order in rounds:
         answers = cancel_at_once(api, wire, [order] * crowd.size)
         let_in = crowd.saw(answers)
         successes = [answer for answer in answers if answer.succeeded]
-        won += [order] * len(successes)
         if len(successes) > 1:
             raise verify.Failed(
                 f"one success of {len(answers)} simultaneous cancels of one order",
                 f"{len(successes)} successes: {statuses(answers)}",
                 *successes[:3],
             )
+        for success in successes:
+            won[order] = success
         if len(let_in) < len(answers):
             continue  # this round shows no more than that
         for answer in answers:
@@ -174,10 +175,11 @@ def test_one_of_simultaneous_cancels_succeeds(
     crowd.decides()
 
 
-def gone_for_good(api: Api, alone: int, cancelled: list[int], moment: Callable[[float], None]) -> None:
-    """Demand that the orders `cancelled`, by several cancels at once, are not listed where one that is cancelled
-    `alone` after them is gone: else the cancels that came too late have brought them back. It goes by half of them,
-    and after some moments, since a service may have cancelled orders leave the listing when it likes."""
+def gone_for_good(api: Api, alone: int, cancelled: Mapping[int, Answer], moment: Callable[[float], None]) -> None:
+    """Demand that the orders `cancelled`, each by one of several cancels at once, with the answer to that, are not
+    listed where one that is cancelled `alone` after them is gone: else the cancels that came too late have brought them
+    back. It goes by half of them, and after some moments, since a service may have cancelled orders leave the listing
+    when it likes."""
     verify.step(api.cancel(alone), 204, "CANCEL-1")
     for pause in (0.0, *MOMENTS):
         moment(pause)
@@ -187,9 +189,12 @@ def gone_for_good(api: Api, alone: int, cancelled: list[int], moment: Callable[[
         if alone in found.by_id or found.without_id or len(back) < len(cancelled) / 2:
             return
     raise verify.Failed(
-        f"no order in the listing that was cancelled before order {alone}, which is gone from it",
-        f"order {', '.join(map(str, back))}, each after one of several simultaneous cancels was answered 204",
+        "orders cancelled by simultaneous requests to be gone from the listing, as "
+        f"order {alone} is, which was cancelled alone after them",
+        f"{'orders' if back[1:] else 'order'} {', '.join(map(str, back))} still listed",
+        cancelled[back[0]],
         answer,
+        last=True,
     )
 
 

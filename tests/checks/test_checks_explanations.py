@@ -6,16 +6,19 @@ from collections import deque
 from collections.abc import Callable
 
 import pytest
-from built import LIST, answered, cancel
+from built import LIST, VALID, answered, cancel
 from held import held
 
+from conformance import verify
 from conformance.api import Observations
+from conformance.checks import test_concurrency
 from conformance.checks.cancelling import test_a_moment_later, test_absent
-from conformance.checks.listing import test_conditional, test_orders
+from conformance.checks.listing import test_conditional, test_empty, test_orders
 from conformance.reported import SPELLED, Report
 from conformance.session import Session
+from conformance.transport.evidence import Allowed, Request
 from conformance.verdict import Status
-from conformance.verify import Failed
+from conformance.verify import Failed, Inconclusive
 
 
 def shown(session: Session, check: Callable[[], object]) -> tuple[str, list[str]]:
@@ -65,3 +68,31 @@ def test_what_came_with_the_older_listing_is_named() -> None:
     said, _ = shown(session, lambda: check(api, orders, lambda seconds: None))
     assert "expected 200 with order" in said
     assert "placed after the listing whose ETag is sent; received 304 Not Modified for the listing, asked" in said
+
+
+def test_an_order_that_a_late_cancel_brings_back_is_shown_with_one_that_was_done() -> None:
+    session, api, orders = held()
+    alone, first, second = orders.take(pending=3).pending
+    done = {order: answered(cancel(order), 204) for order in (first, second)}  # and listed all the same
+    said, methods = shown(session, lambda: test_concurrency.gone_for_good(api, alone, done, lambda seconds: None))
+    assert f"gone from the listing, as order {alone} is, which was cancelled alone after them" in said
+    assert f"received orders {first}, {second} still listed" in said
+    assert methods == ["DELETE", "GET"]
+
+
+def test_a_listing_that_is_now_and_then_no_array_is_for_list_1() -> None:
+    answer = answered(LIST, 200, b"[")
+    answer.sender = lambda request: answered(LIST, 200, b"[]")
+    with pytest.raises(Inconclusive, match="and then with one") as raised:
+        test_empty.holds_nothing(answer)
+    assert raised.value.owners == ("LIST-1",)
+
+
+def test_a_query_that_is_obeyed_alone_is_not_said_to_be_an_older_listing() -> None:
+    few = answered(Request("GET", "/store/orders", VALID, "page=0&size=1", allowed=Allowed.OPEN), 200, b'[{"id": 1}]')
+    all_ = answered(LIST, 200, b'[{"id": 1}, {"id": 2}]')
+    few.sender = lambda request: few if request.query else all_
+    found = few.listing
+    assert found is not None
+    with pytest.raises(Failed, match="this query alone is obeyed, or the answer is one that was kept"):
+        verify.nothing_left_out(frozenset({1, 2}), found, few, lambda: all_)

@@ -96,3 +96,11 @@ def test_a_query_that_is_obeyed_alone_is_not_said_to_be_an_older_listing() -> No
     assert found is not None
     with pytest.raises(Failed, match="this query alone is obeyed, or the answer is one that was kept"):
         verify.nothing_left_out(frozenset({1, 2}), found, few, lambda: all_)
+
+
+def test_an_empty_store_is_said_to_have_been_emptied() -> None:
+    null = answered(LIST, 200, b"null")
+    null.sender = lambda request: null
+    for answer in (null, answered(LIST, 200, b'[{"id": 1}]')):
+        with pytest.raises(Failed, match=r"expected \[\] just after the store was emptied; received"):
+            test_empty.holds_nothing(answer)

@@ -16,7 +16,7 @@ from conformance.reporting import outline
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural, visible
 from conformance.transport.evidence import Trouble
-from conformance.verdict import RequirementResult, Status, Verdict
+from conformance.verdict import CheckResult, RequirementResult, Status, Verdict
 
 _STYLES = {
     Verdict.CONFORMANT: "bold green",
@@ -39,7 +39,7 @@ def summary(run: Run, console: Console) -> None:
     """Print `run` on `console`: verdict and coverage, then whatever a person would want to act on."""
     paper = _Paper(console)
     paper.line((f"{run.target}: ", "bold"), (outline.headline(run), _STYLES[run.verdict]))
-    pasted = [line for result in outline.with_status(run, Status.FAILED) for line in _failure(paper, run, result)]
+    pasted = [pair for result in outline.with_status(run, Status.FAILED) for pair in _failure(paper, run, result)]
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
             _block(paper, result, "waived", f"until {result.waiver.expires}: {result.waiver.reason}")
@@ -132,12 +132,13 @@ def github_annotations(run: Run) -> list[str]:
     return commands[:_ANNOTATIONS]
 
 
-def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[str]:
-    """Write what failed; the `curl` lines that it shows."""
+def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[tuple[CheckResult, str]]:
+    """Write what failed; the `curl` lines that it shows, with the check that they are of."""
     found = outline.evidence(run, result)
     _head(paper, result)
     paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
     for shown in found[:1]:
+        paper.field("check", outline.explained(result, shown.check))
         paper.field("expected", shown.expected)
         paper.field("received", shown.received)
         if shown.shown:
@@ -146,7 +147,7 @@ def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[str]:
             paper.whole(line)
     if found[1:]:
         paper.field("also", f"{plural(len(found) - 1, 'more check')} of it failed")
-    return [line for shown in found[:1] for line in shown.curl.splitlines()]
+    return [(shown.check, shown.curl) for shown in found[:1]]
 
 
 def _block(paper: _Paper, result: RequirementResult, label: str, text: str) -> None:

@@ -97,12 +97,12 @@ def render(run: Run) -> str:
     )
 
 
-def _lines(findings: list[Finding]) -> Iterator[str]:
-    """The `curl` lines that findings show."""
+def _lines(findings: list[Finding]) -> Iterator[tuple[CheckResult, str]]:
+    """The `curl` lines that findings show, each with its check."""
     for finding in findings:
         for case in finding.cases:
-            yield case.evidence.curl if case.evidence else ""
-            yield from (shown.curl for shown in case.exchanges if not shown.telling)
+            yield case.check, case.evidence.curl if case.evidence else ""
+            yield from ((case.check, shown.curl) for shown in case.exchanges if not shown.telling)
 
 
 @dataclass(frozen=True)

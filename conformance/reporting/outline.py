@@ -137,6 +137,11 @@ def name(check: CheckResult) -> str:
     return "" if check.id == NO_CHECK else check.id
 
 
+def explained(result: RequirementResult, check: CheckResult) -> str:
+    """The id of a check of `result`, and how to learn what it does: that has the circumstances of what it met."""
+    return f"{check.id} (explain {result.requirement.id} says what it does)"
+
+
 @dataclass(frozen=True)
 class Evidence:
     """Why a check of a requirement failed, ready to be written: `shown` is exchange `number` in words."""
@@ -193,18 +198,26 @@ def described(number: int, exchange: Exchange | None) -> str:
     return f"{exchange.line} -> {exchange.received} (exchange {number})"
 
 
-#: Why a `curl` line that cancels may be answered otherwise than it was in the run.
+#: Why a `curl` line may be answered otherwise than it was in the run, where that was about orders of its own.
 GIVEN_BACK = (
-    "The orders that a run is given are returned at its end. Before you paste a line that cancels one, place an order "
-    "like it (mostly a pending one) and put its id there. Each line has a connection of its own: what shows only on "
-    "one connection, at the same time or after many requests, run --only ID --seed {seed} repeats."
+    "The orders that a run is given are returned at its end. Before you paste a line, place orders like those it is "
+    "about (mostly pending ones; empty the store first if the check had that done) and put their ids there. Each line "
+    "has a connection of its own: what shows only on one connection, at the same time or after many requests, run "
+    "--only ID --seed {seed} repeats."
 )
 
 
-def before_pasting(run: Run, lines: Iterable[str]) -> str:
-    """What to know before pasting these `curl` lines; empty if there is nothing."""
-    cancels = run.mode == "full" and any(" -X DELETE " in line for line in lines)
-    return GIVEN_BACK.format(seed=run.seed) if cancels else ""
+def before_pasting(run: Run, lines: Iterable[tuple[CheckResult, str]]) -> str:
+    """What to know before pasting `curl` lines, each with the check that it is shown of; empty if there is nothing.
+    Orders of a list in the configuration are asked for in no message: where they matter, one is cancelled."""
+    asked = {message.get("check") for message in run.messages if message.get("action") == "setup"}
+    among_orders = {exchange.number for exchange in run.exchanges if exchange.check in asked}
+
+    def needs_orders(check: CheckResult, line: str) -> bool:
+        given = check.id in asked or (check.failure is not None and check.failure.exchange in among_orders)
+        return bool(line) and (given or (run.mode == "full" and " -X DELETE " in line))
+
+    return GIVEN_BACK.format(seed=run.seed) if any(needs_orders(*shown) for shown in lines) else ""
 
 
 def shell(run: Run) -> Shell:

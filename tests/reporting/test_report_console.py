@@ -26,7 +26,7 @@ from rich.console import Console
 from conformance.contract.catalogue import load
 from conformance.reporting import console, html, outline, summary
 from conformance.reporting.run import Circumstances, Run
-from conformance.verdict import CheckResult, Status
+from conformance.verdict import CheckResult, Failure, Status
 
 
 def printed(made: Run, *, terminal: bool = False, colour: str | None = None, width: int = 80) -> str:
@@ -100,6 +100,25 @@ def test_what_to_know_before_a_cancel_is_pasted() -> None:
         assert text.count(told) == 1
     assert told not in printed(replace(failing(), mode="guarded"))
     assert told not in printed(conformant())
+
+
+@pytest.mark.parametrize(("check", "seen_by"), [("no_order_lost", "no_order_lost"), ("every_exchange", "another")])
+def test_what_to_know_before_a_listing_of_orders_of_the_run_is_pasted(check: str, seen_by: str) -> None:
+    """Whoever lists later finds none of them, or others."""
+    lost = CheckResult(check, "LIST-3", Status.FAILED, "lost", exchanges=(0,), failure=Failure("it", "none", 0))
+    made = run([*passing("LIST-3"), lost], (exchange(0, check=seen_by),))
+    told = outline.GIVEN_BACK.format(seed=made.seed)
+    placed = replace(made, messages=({"check": seen_by, "action": "setup", "state": "pending orders"},))
+    for render in (printed, lambda made: summary.render(made).replace("\\", ""), html.render):
+        assert told in render(placed)
+        assert told not in render(made)
+        assert told not in render(replace(placed, messages=({"check": "elsewhere", "action": "setup"},)))
+
+
+def test_the_check_is_named_where_something_failed() -> None:
+    told = "refuses_shipped (explain CANCEL-3 says what it does)"
+    assert f"\n  check    {told}\n  expected 409" in printed(failing())
+    assert f"\n- check: `{told}`\n- expected: `409" in summary.render(failing())
 
 
 def test_terminal_text_keeps_to_its_width() -> None:

@@ -311,6 +311,21 @@ class Judge:
         exchange.undecided |= dict(doubts(answer))
 
 
+def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) -> str:
+    """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
+    if len(wrong) == len(judged):
+        return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
+    met = [exchange for exchange in judged if exchange.findings.get(requirement, "") is None]
+    now_and_then = any(_request(exchange) == _request(wrong[0]) for exchange in met)
+    others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
+    return f"in {len(wrong)} of {len(judged)} exchanges, {others}"
+
+
+def _request(exchange: Exchange) -> tuple[object, ...]:
+    """What was sent, as it is on record."""
+    return exchange.method, exchange.url, exchange.credential, exchange.request_headers, exchange.request_body
+
+
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:
     """What the exchanges of a run say of one requirement; None where none has a bearing on it."""
     judged = [
@@ -323,7 +338,7 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
     if wrong:
         first = wrong[0]
         problem = f"{first.method} {first.url}: {first.findings[requirement]}"
-        counted = f"{problem} (in {len(wrong)} of {len(judged)} exchanges)"
+        counted = f"{problem} ({_how_often(requirement, wrong, judged)})"
         return CheckResult(
             EVERY_EXCHANGE,
             requirement,

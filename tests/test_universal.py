@@ -384,9 +384,24 @@ def test_one_wrong_exchange_is_enough() -> None:
     found = universal.fold("HTTP-1", "the service must do so", exchanges)
     assert found is not None
     assert (found.id, found.status, found.exchanges) == ("every_exchange", Status.FAILED, (1, 3))
-    assert found.message.endswith("(in 2 of 4 exchanges)")
+    told = "(in 2 of 4 exchanges, not every time: the same request was also answered as it should be)"
+    assert found.message.endswith(told)
     assert found.failure is not None
     assert (found.failure.expected, found.failure.exchange) == ("the service must do so", 1)
+
+
+def test_how_often_a_requirement_is_broken() -> None:
+    wrong, met, other = answered(LIST, 500), answered(LIST, 200, b"[]"), answered(STRANGER, 401, error())
+
+    def told(*answers: Answer) -> str:
+        found = universal.fold("HTTP-1", "x", numbered(*answers))
+        assert found is not None
+        return found.message.rpartition(" (")[2]
+
+    assert told(wrong) == "in the only exchange)"
+    assert told(wrong, wrong) == "in all 2 exchanges)"
+    assert told(wrong, other) == "in 1 of 2 exchanges, not in others)"
+    assert told(wrong, other, met).startswith("in 1 of 3 exchanges, not every time: the same request")
 
 
 def test_undecided_exchanges_make_it_inconclusive() -> None:

@@ -17,7 +17,16 @@ from conformance.reporting.run import Run
 from conformance.target import Shell
 from conformance.transport.curl import curl
 from conformance.transport.evidence import Exchange, Operation
-from conformance.verdict import NO_CHECK, CheckResult, RequirementResult, Status, Verdict, counts, coverage
+from conformance.verdict import (
+    EVERY_EXCHANGE,
+    NO_CHECK,
+    CheckResult,
+    RequirementResult,
+    Status,
+    Verdict,
+    counts,
+    coverage,
+)
 
 #: What differs from check to check where the cause is the same: what a state provider was asked, as messages quote it,
 #: and ids.
@@ -156,7 +165,7 @@ class Evidence:
 
 def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
     """What the checks of `result` have against the service, the failed ones first, and of those what cancelled an
-    order, which tells most.
+    order, which tells most, then what all exchanges of the run say together, which has how often.
 
     An inconclusive check has evidence where it failed for a cause that is another requirement's.
     """
@@ -166,8 +175,11 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
         shown = by_number.get(check.failure.exchange) if check.failure and check.failure.exchange is not None else None
         return shown is None or shown.operation != Operation.CANCEL or shown.status not in range(200, 300)
 
+    def place(check: CheckResult) -> tuple[bool, ...]:
+        return check.status is not Status.FAILED, harmless(check), check.id != EVERY_EXCHANGE
+
     found = []
-    for check in sorted(result.checks, key=lambda check: (check.status is not Status.FAILED, harmless(check))):
+    for check in sorted(result.checks, key=place):
         if check.status is not Status.FAILED and check.failure is None:
             continue
         failure = check.failure

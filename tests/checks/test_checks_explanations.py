@@ -12,7 +12,7 @@ from held import held
 from conformance import verify
 from conformance.api import Observations
 from conformance.checks import test_concurrency
-from conformance.checks.cancelling import test_a_moment_later, test_absent
+from conformance.checks.cancelling import test_a_moment_later, test_absent, test_pending
 from conformance.checks.listing import test_conditional, test_empty, test_orders
 from conformance.reported import SPELLED, Report
 from conformance.session import Session
@@ -104,3 +104,11 @@ def test_an_empty_store_is_said_to_have_been_emptied() -> None:
     for answer in (null, answered(LIST, 200, b'[{"id": 1}]')):
         with pytest.raises(Failed, match=r"expected \[\] just after the store was emptied; received"):
             test_empty.holds_nothing(answer)
+
+
+def test_an_order_that_is_cancelled_only_when_asked_again_is_told_so() -> None:
+    session, api, orders = held("refuses-every-third-pending-order")
+    check = test_pending.test_pending_orders_are_cancelled_one_after_the_other
+    said, methods = shown(session, lambda: check(api, orders))
+    assert said.endswith(", and 204 when it was asked for again")
+    assert methods == ["DELETE", "DELETE"]

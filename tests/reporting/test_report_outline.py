@@ -12,6 +12,7 @@ from rich.console import Console
 
 from conformance.reporting import badge, comparison, comparison_views, console, html, junit, outline, summary
 from conformance.reporting.run import Run
+from conformance.verdict import EVERY_EXCHANGE, CheckResult, Status
 
 PROVIDER = "the state provider exited with 1 at {}: 'no database'"
 
@@ -93,3 +94,9 @@ def test_junit_has_a_type_for_each(name: str, kind: str) -> None:
 )
 def test_observed_values_in_words(value: Any, words: str) -> None:
     assert outline.told(value) == words
+
+
+def test_how_often_something_failed_comes_before_a_check_that_saw_it_once() -> None:
+    checks = [CheckResult(id_, "LIST-1", Status.FAILED, id_) for id_ in ("once", EVERY_EXCHANGE)]
+    (result,) = outline.with_status(run(checks), Status.FAILED)
+    assert [shown.check.id for shown in outline.evidence(run(checks), result)] == [EVERY_EXCHANGE, "once"]

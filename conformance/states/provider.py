@@ -224,7 +224,8 @@ def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]
     elif wanted is not None and sorted(ids) != sorted(wanted):
         problem = f"was asked for the ids {wanted} and handed out {_brief(ids)}"
     elif wanted is None and len(ids) != params["count"]:
-        problem = f"was asked for {params['count']} orders and handed out {len(ids)}: {_brief(answer)}"
+        asked = "1 order" if params["count"] == 1 else f"{params['count']} orders"
+        problem = f"was asked for {asked} and handed out {len(ids)}: {_brief(answer)}"
     if problem:
         raise ProviderError(f"the state provider {problem}", placed)
     return ids if wanted is None else list(wanted)

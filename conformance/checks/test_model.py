@@ -71,8 +71,10 @@ class Walks:
         if wrong is None and search.ended is not None:
             raise search.ended
         if owner not in search.judged:
-            where = f", since they ended where {wrong.owner} is broken" if wrong is not None else ""
-            raise verify.Excluded(f"the sequences of steps came to none that has a bearing on this{where}")
+            if wrong is None:
+                raise verify.Excluded("the made-up sequences came to nothing that tests this")
+            ended = f"ended at the breach of {wrong.owner}, before anything that tests this"
+            raise verify.Excluded(f"the made-up sequences {ended}")
 
     def _search(self, budget: Budget) -> Search:
         states = self.target.states

@@ -212,7 +212,7 @@ def meets(requirement: str, *answers: Answer) -> None:
             )
         problem = findings[requirement]
         if problem is not None:
-            raise Failed(load().requirements[requirement].expectation, problem, answer)
+            raise Failed(load().requirements[requirement].of_each_answer, problem, answer)
 
 
 def listing(answer: Answer) -> Listing:

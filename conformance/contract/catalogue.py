@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -34,7 +34,8 @@ class Level(StrEnum):
 class Requirement:
     """One row: what the service must (or should) do, the clause that says so, and what checking it needs.
 
-    `rests_on` are the requirements whose failure makes a failure of this one prove nothing of its own.
+    `rests_on` are the requirements whose failure makes a failure of this one prove nothing of its own. `expected` is
+    what each answer should be, where the title says that for the whole run; it is in results only where it was missed.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Requirement:
     why: str
     needs: tuple[str, ...]
     rests_on: tuple[str, ...] = ()
+    expected: str = field(default="", compare=False)
 
     @property
     def family(self) -> str:
@@ -60,7 +62,13 @@ class Requirement:
     @property
     def expectation(self) -> str:
         """The row as what is expected: "the service to refuse a shipped order with 409"."""
-        return f"the service to {self.title}"
+        refrain = self.title.removeprefix("not ")
+        return f"the service {'to' if refrain == self.title else 'not to'} {refrain}"
+
+    @property
+    def of_each_answer(self) -> str:
+        """What each answer is expected to be, of a row that is judged on all exchanges."""
+        return self.expected or self.expectation
 
 
 @dataclass(frozen=True)
@@ -147,8 +155,8 @@ def resource(name: str) -> bytes:
 
 def _row(kind: type[Row], table: dict[str, Any]) -> Row:
     label = table.get("id") or table.get("topic") or table.get("statement") or table
-    names = {field.name for field in fields(kind)}
-    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    names = {known.name for known in fields(kind)}
+    needed = {known.name for known in fields(kind) if known.default is MISSING}
     if missing := sorted(needed - table.keys()):
         raise CatalogueError(f"{label}: lacks the key {missing[0]!r}")
     if unknown := sorted(table.keys() - names):

@@ -315,15 +315,16 @@ def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) 
     """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
     if len(wrong) == len(judged):
         return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
-    met = [exchange for exchange in judged if exchange.findings.get(requirement, "") is None]
-    now_and_then = any(_request(exchange) == _request(wrong[0]) for exchange in met)
+    met = {_request(exchange) for exchange in judged if exchange.findings.get(requirement, "") is None}
+    now_and_then = not met.isdisjoint(map(_request, wrong))
     others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
     return f"in {len(wrong)} of {len(judged)} exchanges, {others}"
 
 
 def _request(exchange: Exchange) -> tuple[object, ...]:
     """What was sent, as it is on record."""
-    return exchange.method, exchange.url, exchange.credential, exchange.request_headers, exchange.request_body
+    headers = tuple(map(tuple, exchange.request_headers))
+    return exchange.method, exchange.url, exchange.credential, headers, exchange.request_body
 
 
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:

@@ -401,6 +401,7 @@ def test_how_often_a_requirement_is_broken() -> None:
     assert told(wrong) == "in the only exchange)"
     assert told(wrong, wrong) == "in all 2 exchanges)"
     assert told(wrong, other) == "in 1 of 2 exchanges, not in others)"
+    assert told(answered(cancel(1), 500), wrong, met).startswith("in 2 of 3 exchanges, not every time: the same")
     assert told(wrong, other, met).startswith("in 1 of 3 exchanges, not every time: the same request")
 
 

@@ -290,4 +290,8 @@ class Process:
 def _command() -> str:
     """How the run was started. No option takes a secret, but the query of a state provider's URL may hold one."""
     told = (re.sub(r"(://[^?]*)\?.*", r"\1?<query>", argument) for argument in sys.argv[1:])
-    return " ".join([Path(sys.argv[0]).name, *told])
+    program = Path(sys.argv[0])
+    if program.name == "__main__.py":  # python -m
+        program = program.parent
+    name = "store-orders-conformance" if program.name == "conformance" else program.name
+    return " ".join([name, *told])

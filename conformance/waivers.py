@@ -24,7 +24,7 @@ def read(path: Path | None, today: date) -> dict[str, Waiver]:
         raise ConfigError(f"{path}: is not valid TOML: {error}") from None
     tables = document.pop("waiver", [])
     if document or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError(f"{path}: holds [[waiver]] tables only")
+        raise ConfigError(f"{path}: may hold only [[waiver]] tables")
     waivers: dict[str, Waiver] = {}
     for number, table in enumerate(tables, 1):
         where = f"{path}: waiver {number}"

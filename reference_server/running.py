@@ -163,6 +163,7 @@ def serve(options: Namespace) -> int:
         key = os.environ.get(options.api_key_env)
         if key is None:
             key, key_file = _new_key()
+        _look_at_ports(options)
         service = build(os.fsencode(key), options.orders, options.base_path, options.fault, options.variant)
         service.verbose = options.verbose
         token = _token(options.states_token_env)
@@ -172,12 +173,23 @@ def serve(options: Namespace) -> int:
                 threading.Thread(target=_await_end_of_input, args=(stopping,), daemon=True).start()
             stopping.wait()
         return 0
-    except (UnusableError, OSError, OverflowError) as problem:
+    except (UnusableError, OSError) as problem:
         print(f"cannot serve: {problem}", file=sys.stderr)
         return 2
     finally:
         if key_file:
             key_file.unlink(missing_ok=True)
+
+
+def _look_at_ports(options: Namespace) -> None:
+    """Raises `UnusableError` for ports that are none, and for state control that others could reach without a token:
+    it empties the store for whoever asks."""
+    for flag, port in (("--port", options.port), ("--states-port", options.states_port)):
+        if port is not None and not 0 <= port <= 65535:
+            raise UnusableError(f"{flag} is 0 to 65535, not {port}")
+    own = options.host.startswith("127.") or options.host in ("localhost", "::1")
+    if options.states_port is not None and options.states_token_env is None and not own:
+        raise UnusableError(f"others could reach state control on {options.host}: it takes --states-token-env there")
 
 
 def _new_key() -> tuple[str, Path]:

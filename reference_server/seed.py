@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from .orders import INT64_MAX, INT64_MIN, Order, Status, sample_order
@@ -17,15 +18,15 @@ class BadOrdersError(Exception):
 
 def initial_orders(source: str | None) -> list[Order]:
     """Takes a number, the name of a file, or `None` for the packaged seed; gives the orders (section 2)."""
-    if source is not None and source.isascii() and source.isdigit():
+    if source is not None and re.fullmatch("-?[0-9]+", source):
         return sample_orders(int(source))
     return read_orders(SEED if source is None else Path(source))
 
 
 def sample_orders(count: int) -> list[Order]:
     """That many orders with ids from 1, every third one shipped (section 3)."""
-    if count > MOST_ORDERS:
-        raise BadOrdersError(f"at most {MOST_ORDERS} orders")
+    if not 0 <= count <= MOST_ORDERS:
+        raise BadOrdersError(f"the number of orders is 0 to {MOST_ORDERS}, not {count}")
     return [sample_order(n, Status.PENDING if n % 3 else Status.SHIPPED) for n in range(1, count + 1)]
 
 

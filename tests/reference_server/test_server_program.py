@@ -117,6 +117,24 @@ def test_what_cannot_be_started_is_told_in_one_line(options: tuple[str, ...]) ->
     assert errors.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--orders", "-1"), "the number of orders is 0 to 10000000, not -1"),
+        (("--port", "99999"), "--port is 0 to 65535, not 99999"),
+        (("--states-port", "-1"), "--states-port is 0 to 65535, not -1"),
+        (
+            ("--host", "0.0.0.0", "--states-port", "0"),
+            "others could reach state control on 0.0.0.0: it takes --states-token-env there",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_start(options: tuple[str, ...], said: str) -> None:
+    process = start(*options)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (2, f"cannot serve: {said}\n")
+
+
 @pytest.mark.parametrize("key", ["", "with space", "schlüssel", "\udcff"])
 def test_a_key_that_no_header_can_carry_is_refused(key: str) -> None:
     process = start(key=key)

@@ -49,20 +49,24 @@ def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     (target,) = resolve(chosen.targets, chosen.options, looking=True)
     server = ReferenceServer() if target is None else None
     try:
-        return _report(target or adjusted(server.address.target(), chosen.options))  # type: ignore[union-attr]
+        if server is None:
+            assert target is not None, "no server was started for it"
+            return _report(target, f"the key is in {target.key_file or f'${target.shell.key}'}")
+        return _report(adjusted(server.address.target(), chosen.options), "the suite makes up a key for its own server")
     finally:
         if server is not None:
             server.stop()
 
 
-def _report(target: Target) -> int:
+def _report(target: Target, key: str) -> int:
+    """Print what is found of a target, where the `key` comes from first; the exit status."""
     console = Console(highlight=False)
     unless = f" (full where a run has --confirm-cancel {target.name})" if target.unconfirmed else ""
     console.print(f"{target.name}: {target.base_url}, mode {target.mode}{unless}", markup=False, soft_wrap=True)
     session = Session(target, seed=0)
     wrong = 0
     try:
-        for level, text in findings(session):
+        for level, text in ((OK, f"configuration: {key}"), *findings(session)):
             style = {OK: "green", NOTE: "yellow", WRONG: "bold red"}[level]
             line = Text.assemble("  ", (f"{level:6}", style), session.recorder.redactor.clean(text))
             console.print(line, soft_wrap=True)
@@ -75,8 +79,7 @@ def _report(target: Target) -> int:
 
 def findings(session: Session) -> Iterator[Finding]:
     """What is found, step by step; ends early where the rest would be pointless."""
-    target, endpoint = session.target, session.endpoint
-    yield OK, f"configuration: the key is in {target.key_file or f'${target.shell.key}'}"
+    endpoint = session.endpoint
     route = _route(session)
     yield route
     if route[0] == WRONG:
@@ -166,11 +169,11 @@ def _mend(session: Session, detail: str) -> str:
     shown, host = _certificate(session), session.endpoint.host
     if "expired" in detail or "not yet valid" in detail:
         ended = shown.get("notAfter") if "expired" in detail else None
-        since = f"expired since {ended}: " if ended and ssl.cert_time_to_seconds(ended) < time.time() else ""
+        since = f"since {ended}: " if ended and ssl.cert_time_to_seconds(ended) < time.time() else ""
         return f"{since}the service needs another certificate, unless the clock of this machine is wrong"
     if "is not valid for" in detail:
         names = visible(cut(", ".join(str(name) for _, name in shown.get("subjectAltName", ())), NAMES))
-        other = f"it is for another name: {names}; " if names else ""
+        other = f"it is for {names}; " if names else ""
         return f"{other}check the host in base_url, or have the certificate made out to {host}, too"
     return "give its authority with ca_bundle"
 

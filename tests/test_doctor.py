@@ -55,6 +55,13 @@ def test_every_message_that_a_run_would_send(folder: Path, service: Service) -> 
     assert "ready for a run" in done.said
 
 
+def test_the_reference_has_a_key_of_its_own(tmp_path: Path) -> None:
+    done = command(tmp_path, "doctor")
+    assert done.status == 0, done.said
+    assert "ok    configuration: the suite makes up a key for its own server\n" in done.said
+    assert "$" not in done.said
+
+
 @pytest.mark.parametrize("target", ["production", "confirmed"])
 def test_a_protected_target_is_never_emptied(folder: Path, service: Service, target: str) -> None:
     before = ids(service)
@@ -124,8 +131,12 @@ def tell(tmp_path: Path) -> Callable[..., str]:
 @pytest.mark.parametrize(
     ("names", "days", "said"),
     [
-        ("IP:127.0.0.1", -1, r".*certificate has expired.*; expired since \w+ +\d+ \S+ \d+ GMT: the service needs.*"),
-        ("DNS:a.example,DNS:b.example", 2, ".*; it is for another name: a.example, b.example; check the host in .*"),
+        (
+            "IP:127.0.0.1",
+            -1,
+            r".*: certificate verify failed: certificate has expired; since \w+ +\d+ \S+ \d+ GMT: the service needs.*",
+        ),
+        ("DNS:a.example,DNS:b.example", 2, ".*; it is for a.example, b.example; check the host in .*"),
     ],
     ids=["expired", "another name"],
 )
@@ -145,7 +156,8 @@ def test_certificates_that_no_authority_would_mend(
 
 def test_an_authority_that_is_not_known(tell: Callable[..., str], server_context: ssl.SSLContext) -> None:
     with serving(answer("200 OK", b"[]"), server_context) as there:
-        assert tell(there.base_url).endswith("; give its authority with ca_bundle")
+        found = tell(there.base_url)
+        assert found.endswith(": certificate verify failed: self-signed certificate; give its authority with ca_bundle")
 
 
 def test_tls_to_a_port_that_speaks_plain_http(tell: Callable[..., str]) -> None:

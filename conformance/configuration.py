@@ -88,11 +88,13 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
         elif name == REFERENCE:
             targets.append(None)
         else:
-            known = [*tables, REFERENCE]
+            known = list(dict.fromkeys([*tables, REFERENCE]))
             close = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}."
-            where = path or "no targets.toml in this folder (write one with `store-orders-conformance init`)"
-            raise ConfigError(f"unknown target {name!r}: {hint} Targets are read from: {where}")
+            where = f"Targets are read from: {path}"
+            if path is None:
+                where = "There is no targets.toml in this folder (write one with `store-orders-conformance init`)"
+            raise ConfigError(f"unknown target {name!r}: {hint} {where}")
     return targets
 
 

@@ -473,9 +473,14 @@ def test_unknown_targets(name: str, said: str) -> None:
 
 def test_an_unknown_target_without_a_file() -> None:
     with pytest.raises(
-        ConfigError, match=r"no targets\.toml in this folder \(write one with `store-orders-conformance init`\)"
+        ConfigError,
+        match=r"There is no targets\.toml in this folder \(write one with `store-orders-conformance init`\)",
     ):
         resolve(("staging",), Options(environment={}))
+
+
+def test_the_reference_is_known_once() -> None:
+    assert "known here: reference. Targets are read from: conf.toml" in error("[targets.reference]\n", "qa")
 
 
 @pytest.mark.parametrize(

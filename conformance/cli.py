@@ -231,7 +231,8 @@ def parser() -> Parser:
     )
     searched = {"default": "quick", "help": "how hard the generated checks search (default: %(default)s)"}
     selftest.add_argument("--budget", **{**OPTIONS["--budget"], **searched})
-    selftest.add_argument("--seed", **{**OPTIONS["--seed"], "default": 1})
+    seeded = {"default": 1, "help": f"{OPTIONS['--seed']['help']} (default: %(default)s)"}
+    selftest.add_argument("--seed", **{**OPTIONS["--seed"], **seeded})
     where = "where the matrix goes (default: %(default)s)"
     selftest.add_argument("--report-dir", metavar="DIR", type=Path, default="reports/selftest", help=where)
 

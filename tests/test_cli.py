@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from conformance import __version__, cli, selftest, settings
+from conformance import __version__, cli, process, selftest, settings
 from conformance.check import all_checks
 from conformance.configuration import Options, resolve
 from conformance.contract import catalogue
@@ -447,3 +447,22 @@ def test_help_does_not_wait_for_the_checks() -> None:
     code = "import sys; from conformance import cli; cli.parser(); print({'pytest', 'httpx'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("/usr/bin/store-orders-conformance", "store-orders-conformance"),
+        ("/site-packages/conformance/__main__.py", "store-orders-conformance"),  # python -m conformance
+        ("/site-packages/pytest/__main__.py", "pytest"),
+    ],
+)
+def test_how_a_run_was_started(program: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [program, "run", "--states-url", "http://h:1/s?token=x"])
+    assert process._command() == f"{name} run --states-url http://h:1/s?<query>"
+
+
+def test_selftest_says_what_seed_it_has(command: Command) -> None:
+    assert "repeats the random choices of another run (default: 1)" in " ".join(
+        command("selftest", "--help").out.split()
+    )

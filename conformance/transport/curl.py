@@ -27,7 +27,7 @@ def curl(exchange: Exchange, shell: Shell) -> str:
     if "/./" in exchange.url:
         words.append("--path-as-is")
     if exchange.method != "GET":
-        words.append(f"-X {exchange.method}")
+        words.append("-I" if exchange.method == "HEAD" else f"-X {exchange.method}")  # else curl waits for a body
     if exchange.shell_user:
         words.append(f'-u "{exchange.shell_user}"')
     else:

@@ -29,7 +29,7 @@ def shown(session: Session, check: Callable[[], object]) -> tuple[str, list[str]
     report.ended_with(raised.value, session.target.shell, session.recorder.redactor.clean)
     assert report.failure is not None
     lines = report.failure["curl"].splitlines()
-    methods = [line.partition(" -X ")[2].partition(" ")[0] or "GET" for line in lines]
+    methods = [line.replace(" -I ", " -X HEAD ").partition(" -X ")[2].partition(" ")[0] or "GET" for line in lines]
     return report.message, methods
 
 

@@ -350,6 +350,12 @@ def test_a_plain_curl_line() -> None:
     assert curl_of(NOBODY) == "curl -sS -i 'http://h'"
 
 
+def test_a_curl_line_waits_for_no_body_of_a_head() -> None:
+    line = curl(answered(Request("HEAD", "/store/orders"), 200).exchange, Shell())
+    assert line.startswith("curl -sS -i -I ")
+    assert "-X" not in line
+
+
 def test_a_curl_line_reaches_the_service_as_the_run_did() -> None:
     exchange = recorder().begin(Request("DELETE", "/store/orders/1"), "https://h", USUAL, "client")
     line = curl(exchange, Shell("K", ("--cacert ~/'my ca.pem'", "--proxy http://p:1")))

@@ -41,6 +41,9 @@ FORMS: dict[str, Callable[[str], str]] = {
     "percent-encoded, all of it": lambda key: "".join(f"%{ord(char):02x}" for char in key),
     "as JSON escapes": lambda key: "".join(f"\\u{ord(char):04x}" for char in key),
     "as HTML escapes": html.escape,
+    "percent-encoded in small letters": lambda key: key.replace("/", "%2f"),
+    "as JSON escapes, in part": lambda key: key.replace("/", "\\u002F"),
+    "as HTML escapes, in part": lambda key: key.replace("/", "&#x2F;"),
     "in a long text": lambda key: "x" * 70 + key + "y" * 2000,
     "backwards in a long text": lambda key: "x" * 70 + key[::-1] + "y" * 2000,
 }

@@ -11,8 +11,10 @@ import html
 import json
 import re
 import string
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import quote
 
@@ -29,33 +31,70 @@ SHORTEST_BASE64 = 6
 REMEMBERED = 4096
 MOST_REMEMBERED = 1024
 
-#: So many characters one after the other, each spelt out in the way of URLs, of JSON strings or of HTML.
-_SPELT_OUT = re.compile(
-    r"(?:%[0-9A-Fa-f]{2}){8,}|(?:\\u00[0-9A-Fa-f]{2}){8,}|(?:&#[0-9]{2,3};){8,}|(?:&#[xX][0-9A-Fa-f]{2};){8,}"
-)
+#: How often what is escaped is read as it is meant: `\\u0026#43;` is HTML in a JSON string.
+DEEPEST = 3
+#: Stands for what was found, so that nothing is found there again: no secret holds it.
+FOUND = "\0"
+#: A stretch of a text, from one place to another, and the label that it gets.
+Span = tuple[int, int, str]
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+@dataclass(frozen=True)
+class _Spelling:
+    """A way to write characters otherwise: what every escape holds, how it looks, and what it stands for."""
+
+    mark: str
+    escape: re.Pattern[str]
+    meant: Callable[[re.Match[str]], str]
+
+
+def _meant_in_url(escape: re.Match[str]) -> str:
+    return chr(int(escape[1] or escape[2], 16))
+
+
+def _meant_in_string(escape: re.Match[str]) -> str:
+    return escape[4] or chr(int(escape[3], 8) if escape[3] else int(escape[1] or escape[2], 16))
+
+
+def _meant_in_html(escape: re.Match[str]) -> str:
+    character = html.unescape(escape[0])
+    return character if len(character) == 1 else escape[0]
+
+
+#: The spellings of URLs, of strings in JSON and in programs, and of HTML. Each library escapes other characters.
+_SPELLINGS = (
+    _Spelling("%", re.compile("%(?:([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))"), _meant_in_url),
+    _Spelling(
+        "\\",
+        re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([0-3][0-7]{2})|([^\w\s]))"),
+        _meant_in_string,
+    ),
+    _Spelling("&", re.compile("&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"), _meant_in_html),
+)
 
 
 class Redactor:
     """Takes the key, what is made from it, and long parts of it out of text, and puts a label there.
 
-    Known values are replaced as they are, escaped and in base64; what is left of the key in any stretch of SECRET_PART
-    characters or more becomes "<part of the key>", in any case and also backwards.
+    Known values are replaced as they are and in base64; what is left of the key in any stretch of SECRET_PART
+    characters or more becomes "<part of the key>", in any case and also backwards. Where the text holds escapes, it is
+    searched as they are meant as well: whichever characters are escaped, and in whatever way.
     """
 
     def __init__(self, key: str, secrets: Mapping[str, str] | None = None) -> None:
         """With `key` go further `secrets`, each with its label. One that is too short to tell of anything stays."""
         self._labels: dict[str, str] = {}
-        self._spelt: dict[str, str] = {}
         for value, label in ((key, KEY_LABEL), *(secrets or {}).items()):
             if len(value) < ANCHOR and label != KEY_LABEL:
                 continue
             written = (value, quote(value, safe=""), value.encode().hex(), value.encode().hex().upper())
             for form in (*written, *_escaped_forms(value), *_base64_forms(value)):
                 self._labels.setdefault(form, label)
-            self._spelt.update(dict.fromkeys(_spelt_out(value), label))
         self._ordered = sorted(self._labels, key=len, reverse=True)
-        self._whole = [form for form, known in (*self._labels.items(), *self._spelt.items()) if known == KEY_LABEL]
+        secret = {key, *(secrets or {})}.intersection(self._labels)
+        self._escaped = [form for form in self._ordered if form in secret and len(list(_readings(form, 1))) > 1]
+        self._whole = [form for form, known in self._labels.items() if known == KEY_LABEL]
         self._anchors = _anchors(self._ordered)
         self._known: dict[str, str] = {}
         self._telling = len(key) >= SECRET_PART
@@ -78,28 +117,53 @@ class Redactor:
         return cleaned
 
     def _cleaned(self, text: str) -> str:
-        if ELLIPSIS in text:
-            text = self._without_beginnings(text)
-        if "%" in text or "\\u" in text or "&#" in text:
-            for value, label in self._spelt.items():
-                text = text.replace(value, label)
-            text = _SPELT_OUT.sub(self._without_spelt_part, text)
-        if present := _present(self._anchors, text):
-            possible = set().union(*(self._anchors[anchor] for anchor in present))
-            for value in self._ordered:
-                if value in possible:
-                    text = text.replace(value, self._labels[value])
-        return self._without_parts(text)
+        spans = self._secrets_in(text)
+        return _replaced(text, spans) if spans else text
 
     def reveals(self, text: str) -> bool:
         """Whether `text` holds the key itself, in any form. A short key may stand anywhere by chance."""
-        return self._telling and any(map(text.__contains__, self._whole))
+        if not self._telling:
+            return False
+        return any(any(map(reading.__contains__, self._whole)) for reading in _readings(text))
 
-    def _without_beginnings(self, text: str) -> str:
-        """`text` without what is left of a secret where a quotation was cut, which is marked by an ellipsis."""
-        forms = [pair for pair in (*self._labels.items(), *self._spelt.items()) if pair[0][:SECRET_PART] in text]
-        *cut, rest = text.split(ELLIPSIS)
-        for place, piece in enumerate(cut if forms else ()):
+    def _secrets_in(self, text: str, depth: int = DEEPEST) -> list[Span]:
+        """Where secrets are in `text`, each place once. Once escapes are undone a longer one may show, of which a part
+        is there as it is: so that comes later, but for secrets that hold what reads as an escape."""
+        found = self._beginnings_in(text) if ELLIPSIS in text else []
+        left = _blotted(text, found)
+        if depth and (used := [spelling for spelling in _SPELLINGS if spelling.mark in left]):
+            found += (spans := self._known_in(left, self._escaped))
+            left = _blotted(left, spans)
+            for spelling in used:
+                found += (spans := self._escaped_in(left, spelling, depth))
+                left = _blotted(left, spans)
+        found += (spans := self._known_in(left, self._ordered))
+        return found + self._parts_in(_blotted(left, spans))
+
+    def _escaped_in(self, text: str, spelling: _Spelling, depth: int) -> list[Span]:
+        """Where secrets are in `text` once what is escaped in this way is undone."""
+        undone, place = _undone(spelling, text)
+        if undone == text:
+            return []
+        return [(place(start), place(end), label) for start, end, label in self._secrets_in(undone, depth - 1)]
+
+    def _known_in(self, text: str, values: list[str]) -> list[Span]:
+        """Where known `values` are, which come in the order in which to look for them."""
+        found: list[Span] = []
+        if present := _present(self._anchors, text):
+            possible = set().union(*(self._anchors[anchor] for anchor in present))
+            for value in values:
+                if value in possible and value in text:
+                    found += ((*run.span(), self._labels[value]) for run in re.finditer(re.escape(value), text))
+                    text = text.replace(value, FOUND * len(value))
+        return found
+
+    def _beginnings_in(self, text: str) -> list[Span]:
+        """Where something is left of a known value since a quotation was cut, which is marked by an ellipsis."""
+        forms = [pair for pair in self._labels.items() if pair[0][:SECRET_PART] in text]
+        found: list[Span] = []
+        place = 0
+        for piece in text.split(ELLIPSIS)[:-1] if forms else ():
             begun = [
                 (start, label)
                 for form, label in forms
@@ -107,27 +171,64 @@ class Redactor:
             ]
             if begun:
                 start, label = min(begun)
-                cut[place] = piece[:start] + label
-        return ELLIPSIS.join([*cut, rest])
+                found.append((place + start, place + len(piece), label))
+            place += len(piece) + len(ELLIPSIS)
+        return found
 
-    def _without_spelt_part(self, run: re.Match[str]) -> str:
-        codes = re.findall(r"[%xX]([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|#([0-9]+)", run[0])
-        text = "".join(chr(int(in_ten) if in_ten else int(one or other, 16)) for one, other, in_ten in codes)
-        return run[0] if self._without_parts(text) == text else PART_LABEL
-
-    def _without_parts(self, text: str) -> str:
+    def _parts_in(self, text: str) -> list[Span]:
+        """Where parts of the key are."""
         # Unlike lower(), translate() never changes the length; it takes five times as long.
         lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
         if not _present(self._blocks, lowered):
-            return text
+            return []
         covered = bytearray(len(text))  # 1 for each character that belongs to a part
         for part in self._parts:
             start = lowered.find(part)
             while start >= 0:
                 covered[start : start + SECRET_PART] = b"\1" * SECRET_PART
                 start = lowered.find(part, start + 1)
-        edges = [0, *(edge for run in re.finditer(b"\1+", covered) for edge in run.span()), len(text)]
-        return PART_LABEL.join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+        return [(*run.span(), PART_LABEL) for run in re.finditer(b"\1+", covered)]
+
+
+def _replaced(text: str, spans: list[Span]) -> str:
+    """`text` with the label of each of the `spans` in its place."""
+    pieces: list[str] = []
+    last = 0
+    for start, end, label in sorted(spans):
+        pieces += (text[last:start], label)
+        last = end
+    return "".join([*pieces, text[last:]])
+
+
+def _blotted(text: str, spans: list[Span]) -> str:
+    """`text` with nothing to find in `spans`, and as long as before."""
+    return _replaced(text, [(start, end, FOUND * (end - start)) for start, end, _ in spans]) if spans else text
+
+
+def _undone(spelling: _Spelling, text: str) -> tuple[str, Callable[[int], int]]:
+    """`text` with what its escapes stand for, and what tells where in `text` a place in that is."""
+    pieces: list[str] = []
+    here, there = [0], [0]  # after each escape, the place in `text` and in what is made of it
+    for escape in spelling.escape.finditer(text) if spelling.mark in text else ():
+        piece = text[here[-1] : escape.start()] + spelling.meant(escape)
+        pieces.append(piece)
+        here.append(escape.end())
+        there.append(there[-1] + len(piece))
+
+    def place(undone: int) -> int:
+        last = bisect_right(there, undone) - 1
+        return here[last] + undone - there[last]
+
+    return "".join([*pieces, text[here[-1] :]]), place
+
+
+def _readings(text: str, depth: int = DEEPEST) -> Iterator[str]:
+    """`text` as it is, and as it is meant."""
+    yield text
+    for spelling in _SPELLINGS if depth else ():
+        undone, _ = _undone(spelling, text)
+        if undone != text:
+            yield from _readings(undone, depth - 1)
 
 
 def _anchors(forms: list[str]) -> dict[str, set[str]]:
@@ -157,15 +258,6 @@ def _escaped_forms(value: str) -> list[str]:
     """What `value` looks like inside a JSON string, with and without escaped slashes, and inside HTML."""
     quoted = json.dumps(value)[1:-1]
     return [quoted, quoted.replace("/", "\\/"), html.escape(value)]
-
-
-def _spelt_out(value: str) -> list[str]:
-    """What `value` looks like with every character escaped, in a URL, in a JSON string and in HTML."""
-    codes = [ord(char) for char in value]
-    tens, hexes = "".join(f"&#{code};" for code in codes), "".join(f"&#x{code:x};" for code in codes)
-    urls = ("".join(f"%{code:02x}" for code in codes), "".join(f"%{code:02X}" for code in codes))
-    strings = ("".join(f"\\u{code:04x}" for code in codes), "".join(f"\\u{code:04X}" for code in codes))
-    return [*urls, *strings, tens, hexes]
 
 
 def _base64_forms(value: str) -> list[str]:

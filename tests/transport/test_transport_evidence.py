@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import base64
 import html
+import html.entities
 import json
 import random
 import re
 import shlex
 import subprocess
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 from built import KEY, LIST, VALID, answered, cancel, recorder
@@ -103,17 +105,91 @@ def test_text_without_secrets_stays(text: str) -> None:
     assert recorder().redactor.clean(text) == text
 
 
-SPELLINGS = ("%{:02x}", "%{:02X}", "\\u{:04x}", "&#{};", "&#x{:x};", "&#X{:X};")
+@given(st.text('%\\&#;ux0123456789abcDEF/<"…', max_size=40))
+def test_text_with_escapes_and_without_secrets_stays(text: str) -> None:
+    assert recorder().redactor.clean(text) == text
 
 
-@given(KEYS, st.sampled_from(SPELLINGS), st.data())
-def test_no_long_part_of_the_key_survives_where_each_character_is_spelt_out(
-    key: str, spelling: str, data: st.DataObject
+NAMES = {code: name.rstrip(";") for code, name in html.entities.codepoint2name.items()}
+#: How a library may write a character, and what reads it.
+SPELLINGS: dict[str, Callable[[int], str]] = {
+    "percent-encoded": "%{:02X}".format,
+    "percent-encoded in small letters": "%{:02x}".format,
+    "percent-encoded as Unicode": "%u{:04X}".format,
+    "in JSON": "\\u{:04x}".format,
+    "in JSON in capitals": "\\u{:04X}".format,
+    "in a program": "\\x{:02x}".format,
+    "in C": "\\{:03o}".format,
+    "in HTML": "&#{};".format,
+    "in HTML with zeros": "&#{:05};".format,
+    "in HTML in hex": "&#x{:x};".format,
+    "in HTML in capital hex": "&#X{:X};".format,
+    "in HTML by name": lambda code: f"&{NAMES[code]};" if code in NAMES else f"&#{code};",
+}
+READERS: dict[str, Callable[[str], str]] = {
+    "%": lambda text: unquote(re.sub("%u00", "%", text)),
+    "\\": lambda text: re.sub(
+        r"\\(?:u00|x)([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\([^\w\s])",
+        lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[3] or chr(int(escape[2], 8)),
+        text,
+    ),
+    "&": html.unescape,
+}
+
+
+def written(text: str, spelling: str, escaped: Callable[[int], bool]) -> str:
+    """`text` with those of its characters escaped whose place is."""
+    return "".join(
+        SPELLINGS[spelling](ord(character)) if escaped(place) else character for place, character in enumerate(text)
+    )
+
+
+@given(KEYS, st.lists(st.sampled_from(list(SPELLINGS)), min_size=1, max_size=2), TEXTS, TEXTS, st.data())
+def test_no_long_part_of_the_key_survives_whichever_of_its_characters_are_escaped(
+    key: str, spellings: list[str], before: str, after: str, data: st.DataObject
 ) -> None:
     start = data.draw(st.integers(0, len(key) - redaction.SECRET_PART))
-    part = key[start : start + data.draw(st.integers(8, 80))]
-    cleaned = recorder(key).redactor.clean("".join(spelling.format(ord(character)) for character in part))
-    assert len(re.findall(r"[%#\\]", cleaned)) < redaction.SECRET_PART
+    told = key[start : start + data.draw(st.integers(8, 80))]
+    for spelling in spellings:
+        escaped = data.draw(st.sets(st.integers(0, len(told) - 1)) | st.just(set(range(len(told)))))
+        told = written(told, spelling, escaped.__contains__)
+    cleaned = recorder(key).redactor.clean(f"{before}{told}{after}{data.draw(PADDING)}")
+    readings = [cleaned]
+    for spelling in reversed(spellings):
+        readings.append(READERS[SPELLINGS[spelling](1)[0]](readings[-1]))
+    parts = {key[i : i + redaction.SECRET_PART] for i in range(len(key) - redaction.SECRET_PART + 1)}
+    assert not [part for part in parts for reading in readings if part in reading]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "a1+b2%2fc3=D4&e5",  # the case of UrlEncode in .NET
+        "a1\\u002Bb2/c3=D4\\u0026e5",  # System.Text.Json
+        "a1+b2\\/c3\\u003dD4\\u0026e5",  # Gson
+        "a1&#43;b2/c3=D4&amp;e5",  # html/template of Go
+        "a1+b2&#x2F;c3&#x3D;D4&amp;e5",  # Mustache
+        "a1\\u0026#43;b2/c3=D4\\u0026amp;e5",  # HTML in JSON
+        "a1%252Bb2%252fc3=D4&e5",
+    ],
+)
+def test_a_key_that_a_library_has_escaped_in_part(told: str) -> None:
+    redactor = recorder("a1+b2/c3=D4&e5").redactor
+    assert redactor.clean(f'{{"message": "not {told}!"}}') == '{"message": "not <key>!"}'
+    assert redactor.reveals(f"not {told}!")
+    assert not redactor.reveals("a1+b2%2fc3%2ee5")
+
+
+def test_a_key_that_holds_what_reads_as_an_escape() -> None:
+    clean = recorder("sk%41bcdefgh&lt;ijk").redactor.clean
+    assert clean("not sk%41bcdefgh&lt;ijk!") == "not <key>!"
+    assert clean("not sk%2541bcdefgh%26lt%3bijk!") == "not <key>!"
+
+
+def test_what_stands_beside_an_escaped_key_stays_as_it_is() -> None:
+    clean = recorder("sk-Abcd/efgh-12345").redactor.clean
+    assert clean(r"\"%2f&lt;%20sk-Abcd%2fefgh-12345%20&gt;\/\"") == r"\"%2f&lt;%20<key>%20&gt;\/\""
+    assert clean("x&amp;Abcd&#47;efgh-&amp;sk-Abcd&#47;efgh-12345") == "x&amp;<part of the key>&amp;<key>"
 
 
 @given(KEYS)

@@ -44,7 +44,7 @@ def stand_in(wrong_keys: tuple[str, ...]) -> str | None:
 
 
 def _candidates() -> Iterator[str]:
-    yield from (*credentials.STRANGERS, *credentials.DEFAULTS)
+    yield from (*credentials.STRANGERS, *credentials.DEFAULTS, *credentials.WILD)
     rng = random.Random(0)
     for length in _LENGTHS:
         for alphabet in _ALPHABETS:

@@ -209,7 +209,7 @@ def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
 def kinds_of_invalid_keys(key: str) -> tuple[str, ...]:
     """The labels of the invalid keys that can be made from `key`, each with whether it is no token: which there are
     depends on the form of the key."""
-    battery = invalid_keys(key, random.Random(0))
+    battery = [*invalid_keys(key, random.Random(0)), *patterns(key)]
     return tuple(f"{wrong.label}{' (no token)' if wrong.malformed else ''}" for wrong in battery)
 
 
@@ -340,7 +340,18 @@ def malformed(key: str) -> list[Credential]:
         wrong("a number, a bar and the key", "Bearer 1|{key}"),
         wrong("the key as a parameter", 'Bearer token="{key}"'),
         wrong("another word and the key, with a comma", "Bearer x,{key}"),
-        *(wrong(f"the token {token}", f"Bearer {token}") for token in WILD),
+        *patterns(key),
+    ]
+
+
+def patterns(key: str) -> list[Credential]:
+    """Those patterns that are not the key."""
+    return [
+        Credential(
+            f"the token {token}", (("Authorization", f"Bearer {token}"),), malformed=True, shell=f"Bearer {token}"
+        )
+        for token in WILD
+        if token != key
     ]
 
 

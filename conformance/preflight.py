@@ -47,6 +47,11 @@ USED_AGAIN = (
     "of them has cancelled could be another's by then; while others place orders too, a second cancel of an order may "
     "meet one of theirs, so make the run while nobody else works on that store"
 )
+#: Says no more of the key than the record does: its length would be the half of it.
+SHORT_KEY = (
+    f"the key has fewer than {SECRET_PART} characters: wherever they stand by chance they are taken out of what is "
+    "written, which shows what they are; use a longer key"
+)
 COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and large ones would use them up"
 
 
@@ -177,10 +182,7 @@ def shortcomings(session: Session) -> list[str]:
             f"to {LARGEST_PAGE:,}"
         )
     if len(session.key) < SECRET_PART:
-        found.append(
-            f"the key has only {len(session.key)} characters: wherever they stand by chance they are taken out of what "
-            "is written, which shows what they are; use a longer key"
-        )
+        found.append(SHORT_KEY)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance import __version__
 from conformance.audit import comparison
-from conformance.audit.record import LABEL, veiled
+from conformance.audit.record import LABEL, alike, veiled
 from conformance.check import all_checks
 from conformance.collect import TOOLS
 from conformance.contract import catalogue
@@ -139,10 +139,12 @@ def _body(exchange: Exchange) -> Iterator[str]:
 
 def _rerun(data: dict[str, Any], stated: Run, made: Circumstances) -> Iterator[str]:
     """What is wrong with the result, going by the same checks on the evidence."""
+    from conformance import preflight
     from conformance.audit.replay import replay
     from conformance.audit.standin import stand_in
 
-    key = stand_in(made.wrong_keys)
+    short = any(alike(warning, preflight.SHORT_KEY) for warning in stated.warnings)
+    key = stand_in(made.wrong_keys, short=short)
     if key is None:
         yield "no key has just these invalid keys beside it: " + ", ".join(made.wrong_keys)
         return

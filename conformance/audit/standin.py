@@ -12,8 +12,11 @@ import string
 from collections.abc import Iterator
 
 from conformance.checks import credentials
+from conformance.transport.redaction import SECRET_PART
 
-_LENGTHS = (24, 12, 40, 80, 6, 5, 7, 8, 9, 16, 17, 32, 33, 72, 73, 4, 3, 2, 1)
+#: Two of so few characters differ by chance in what can be made of them.
+_FEW = (4, 3, 2)
+_LENGTHS = (24, 12, 40, 80, 6, 5, 7, 8, 9, 16, 17, 32, 33, 72, 73, 1, *_FEW * 6)
 _ALPHABETS = (
     string.ascii_letters + string.digits,
     string.ascii_lowercase + string.digits,
@@ -32,15 +35,17 @@ _ALPHABETS = (
 _PREFIXES = ("sk", "SK", "sK")
 
 
-def stand_in(wrong_keys: tuple[str, ...]) -> str | None:
-    """A key whose invalid keys are of the kinds `wrong_keys`; None where no form of key has these."""
-    if wrong_keys not in _tried:
+def stand_in(wrong_keys: tuple[str, ...], *, short: bool) -> str | None:
+    """A key whose invalid keys are of the kinds `wrong_keys`, and which is as `short` as runs give warning of; None
+    where no form of key has these."""
+    wanted = (wrong_keys, short)
+    if wanted not in _tried:
         for key in _untried:
-            kinds = credentials.kinds_of_invalid_keys(key)
-            _tried.setdefault(kinds, key)
-            if kinds == wrong_keys:
+            found = (credentials.kinds_of_invalid_keys(key), len(key) < SECRET_PART)
+            _tried.setdefault(found, key)
+            if found == wanted:
                 break
-    return _tried.get(wrong_keys)
+    return _tried.get(wanted)
 
 
 def _candidates() -> Iterator[str]:
@@ -53,6 +58,7 @@ def _candidates() -> Iterator[str]:
             middle = drawn[length // 2 : length - length // 2]
             yield drawn
             yield "".join(sorted(drawn))
+            yield "".join(sorted(drawn, reverse=True))
             yield half + middle + half[::-1]
             for parted in (f"{half[:1]}_{half[2 : length // 4]}", f"sk_{half[3 : length // 4]}"):
                 yield (parted + parted[::-1]) * 2
@@ -74,6 +80,6 @@ def _forms() -> Iterator[str]:
             yield from (form, f"{form[:-1]}|")
 
 
-#: What was found so far, by the kinds, and the candidates that are left.
-_tried: dict[tuple[str, ...], str] = {}
+#: What was found so far, by the kinds and whether it is short, and the candidates that are left.
+_tried: dict[tuple[tuple[str, ...], bool], str] = {}
 _untried = _forms()

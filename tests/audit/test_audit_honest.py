@@ -65,6 +65,9 @@ CASES = {
     ),
     "a key of digits": Case("--only AUTH-3,AUTH-4", key="4711"),
     "a key of one character": Case("--only AUTH-3", key="k"),
+    "a key of seven characters": Case("--only AUTH-3", key="secret7"),
+    "a key of eight characters": Case("--only AUTH-3", key="secret78"),
+    "a key that is a pattern": Case("--only AUTH-4", key="*"),
 }
 VERDICTS = {0: "conformant", 1: "non-conformant", 3: "incomplete", 130: "incomplete"}
 

@@ -41,6 +41,10 @@ from conformance.target import (
 )
 from conformance.urls import address, base_url_of, http_url
 
+#: Advice that fits where a secret stands in the place of the name of its variable, or of the path of its file.
+KEY_ITSELF = "If it is the key itself, export it as a variable and give that variable's name"
+KEY_ITSELF_NO_FILE = "If it is the key itself, put it into a file and give the path of that"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -183,7 +187,7 @@ def _base_url(reader: Table, options: Options) -> str:
     """The base URL as it is given: as an option, in the table or in a variable. Raises ConfigError where it is missing,
     and for a variable that holds another thing."""
     base_url = reader.take("base_url", str)
-    base_url_env = reader.take("base_url_env", str)
+    base_url_env = reader.take("base_url_env", str, secret=True)  # which may be the key, where two were mistaken
     if options.base_url:
         return options.base_url
     if base_url and base_url_env:
@@ -243,7 +247,11 @@ def _protect(target: Target, table: dict[str, Any], reader: Table, options: Opti
 
 
 def _from_environment(where: str, variable: str, environment: Mapping[str, str]) -> str:
+    """What the variable holds. Raises ConfigError where that is nothing; it does not repeat what is no usual name of a
+    variable: whoever puts a key where the name of its variable belongs has it in a log otherwise."""
     value = environment.get(variable, "").strip()
+    if not value and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):
+        raise ConfigError(f"{where}: there is no environment variable of the given name. {KEY_ITSELF}")
     if not value:
         what = "is blank" if variable in environment else "is not set"
         raise ConfigError(f"{where}: the environment variable {variable} {what}; export {variable}=…")
@@ -255,22 +263,19 @@ def _key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
     one."""
     if "api_key" in reader.left:
         raise reader.error("api_key", "a key is never written into this file; use api_key_env or api_key_file")
-    variable = reader.take("api_key_env", str)
-    file = reader.take("api_key_file", str)
+    variable = reader.take("api_key_env", str, mend=f". {KEY_ITSELF}", secret=True)
+    file = reader.take("api_key_file", str, mend=f". {KEY_ITSELF_NO_FILE}", secret=True)
     if options.api_key_env:
         variable, file = options.api_key_env, None
     where = reader.where("api_key_env", options.api_key_env)
     if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
-        raise ConfigError(
-            f"{where}: the value is not the name of an environment variable. If it is the key itself, export it as a "
-            "variable and give that variable's name"
-        )
+        raise ConfigError(f"{where}: the value is not the name of an environment variable. {KEY_ITSELF}")
     if variable and file:
         raise reader.error("api_key_env", "is given beside api_key_file; keep one of the two")
     if file:
         source, value = file, _key_in_file(reader, file)
     elif variable:
-        source, value = f"the environment variable {variable}", _key_in_variable(where, variable, options.environment)
+        source, value = f"the environment variable {variable}", _from_environment(where, variable, options.environment)
     elif options.base_url:
         raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
     else:
@@ -302,22 +307,13 @@ def _curl_options(ca_bundle: str | None, client_cert: str | None, proxy: str | N
 def _key_in_file(reader: Table, file: str) -> str:
     try:
         value = Path(file).expanduser().read_text(encoding="utf-8-sig").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise reader.error("api_key_file", f"{file} cannot be read ({error}); check the path") from None
+    except (OSError, ValueError, RuntimeError) as error:  # not UTF-8, no path at all, nobody's home
+        why = error.strerror if isinstance(error, OSError) else "it is no file of UTF-8 text"
+        # Not repeated, nor what the error says of it: it may be the key.
+        raise reader.error("api_key_file", f"cannot be read ({why}); check the path. {KEY_ITSELF_NO_FILE}") from None
     if not value:
         raise ConfigError(f"{file} is empty; put the API key there")
     return value
-
-
-def _key_in_variable(where: str, variable: str, environment: Mapping[str, str]) -> str:
-    looks_like_a_name = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable)
-    if not environment.get(variable, "").strip() and not looks_like_a_name:
-        # Not repeated: whoever puts the key where its variable's name belongs has it in a log otherwise.
-        raise ConfigError(
-            f"{where}: there is no environment variable of the given name. If it is the key itself, export it as a "
-            "variable and give that variable's name"
-        )
-    return _from_environment(where, variable, environment)
 
 
 def _states(reader: Table, options: Options) -> States | None:
@@ -332,7 +328,7 @@ def _states(reader: Table, options: Options) -> States | None:
     command = inner.take_list("command", str)
     pending = inner.take_ids("pending")
     shipped = inner.take_ids("shipped")
-    token_env = inner.take("token_env", str)
+    token_env = inner.take("token_env", str, mend=f". {KEY_ITSELF}", secret=True)
     inner.finish()
     given = [name for name, value in (("url", url), ("command", command), ("lists", pending or shipped)) if value]
     if len(given) != 1:

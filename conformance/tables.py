@@ -34,14 +34,18 @@ class Table:
         """What to raise where the value of `key` has a problem."""
         return ConfigError(f"{self.where(key)}: {problem}")
 
-    def take(self, key: str, kind: type | tuple[type, ...], default: Any = None, mend: str = "") -> Any:
-        """The value of `key`, or `default`. Raises ConfigError if it is of another kind, with `mend` for advice."""
+    def take(
+        self, key: str, kind: type | tuple[type, ...], default: Any = None, mend: str = "", *, secret: bool = False
+    ) -> Any:
+        """The value of `key`, or `default`. Raises ConfigError if it is of another kind, with `mend` for advice; one
+        that may be `secret`, by mistake, is not repeated."""
         self.known.append(key)
         if key not in self.left:
             return default
         value = self.left.pop(key)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.error(key, f"is {value!r}, and should be {_KINDS[kind]}{mend}")
+            found = "the value" if secret else f"is {value!r}, and"
+            raise self.error(key, f"{found} should be {_KINDS[kind]}{mend}")
         return value
 
     def take_list(self, key: str, kind: type) -> tuple[Any, ...]:

@@ -318,7 +318,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         ),
         (table(api_key_env='"EMPTY"'), "the environment variable EMPTY is blank"),
         (table(api_key_env='"ODD"'), "the environment variable ODD holds a character that no header can carry"),
-        (table(api_key_env=None, api_key_file='"none"'), "targets.staging.api_key_file: none cannot be read"),
+        (table(api_key_env=None, api_key_file='"none"'), "targets.staging.api_key_file: cannot be read (No such file"),
         (table(mode='"half"'), "conf.toml: targets.staging.mode: is 'half'; one of observe, guarded, full"),
         (table(mode="1"), "targets.staging.mode: is 1, and should be a string"),
         (table(mode='"full"'), "conf.toml: targets.staging.mode: mode full needs a state provider"),
@@ -439,6 +439,29 @@ def test_a_passphrase_that_nobody_can_enter(tmp_path: Path, certificate: Path, m
 def test_int64_ends_where_it_does() -> None:
     states = one(table(states="pending = [-9223372036854775808, 9223372036854775807]")).states
     assert states == States(pending=(-(2**63), 2**63 - 1))
+
+
+@pytest.mark.parametrize(
+    ("setting", "written"),
+    [
+        (setting, written)
+        for setting in ("api_key_env", "api_key_file", "token_env", "base_url_env")
+        for written in ('"sk-live-12345678"', '"sklive12345678"', '"~sk/12345678"', '"\\u0000sk-12345678"')
+    ]
+    + [(setting, "12345678") for setting in ("api_key_env", "api_key_file", "token_env")],
+)
+def test_a_key_in_the_place_of_its_name_is_not_repeated(setting: str, written: str) -> None:
+    match setting:
+        case "token_env":
+            text = table(states=f'url = "http://h"\ntoken_env = {written}')
+        case "base_url_env":
+            text = table(base_url=None, base_url_env=written)
+        case _:
+            text = table(**{"api_key_env": None, setting: written})
+    said = error(text)
+    assert "12345678" not in said
+    assert setting in said
+    assert "If it is the key itself, " in said
 
 
 @pytest.mark.parametrize(

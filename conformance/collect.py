@@ -108,7 +108,7 @@ def build(
     started = collection.started
     return Run(
         target=collection.target.name,
-        base_url=collection.target.base_url,
+        base_url=collection.clean(collection.target.base_url),
         mode=str(collection.target.mode),
         verdict=verdict(requirements, strict=settings.strict, complete=complete),
         requirements=tuple(requirements),
@@ -123,7 +123,7 @@ def build(
         complete=complete,
         process_lost=process_lost,
         requests=len(exchanges),
-        command=command,
+        command=collection.clean(command),
         observations=tuple(
             _merged(observations[topic], collection.clean)
             for topic in catalogue.load().observations

@@ -62,8 +62,9 @@ def _report(target: Target, key: str) -> int:
     """Print what is found of a target, where the `key` comes from first; the exit status."""
     console = Console(highlight=False)
     unless = f" (full where a run has --confirm-cancel {target.name})" if target.unconfirmed else ""
-    console.print(f"{target.name}: {target.base_url}, mode {target.mode}{unless}", markup=False, soft_wrap=True)
     session = Session(target, seed=0)
+    where = session.recorder.redactor.clean(target.base_url)
+    console.print(f"{target.name}: {where}, mode {target.mode}{unless}", markup=False, soft_wrap=True)
     wrong = 0
     try:
         for level, text in ((OK, f"configuration: {key}"), *findings(session)):

@@ -11,6 +11,7 @@ from conformance.check import Check, all_checks, exclusion, exclusions, scaled
 from conformance.checks import search
 from conformance.configuration import adjusted, resolve
 from conformance.contract import catalogue
+from conformance.session import redactor_of
 from conformance.target import REFERENCE, Mode, Secret, States, Target
 from conformance.terminal import Console
 
@@ -39,7 +40,8 @@ def lines(target: Target, checks: Sequence[Check], budget: str) -> list[str]:
     running = [check for check in checks if check.id not in reasons]
     unless = f" (full with --confirm-cancel {target.name})" if target.unconfirmed else ""
     protected = ", protected" if target.protected else ""
-    said = [f"{target.name}: {target.base_url}, mode {target.mode}{unless}{protected}", ""]
+    where = redactor_of(target).clean(target.base_url)
+    said = [f"{target.name}: {where}, mode {target.mode}{unless}{protected}", ""]
     for id_ in dict.fromkeys(check.requirement for check in checks):
         own = [check for check in checks if check.requirement == id_]
         run = [check for check in own if check.id not in reasons]

@@ -139,6 +139,33 @@ def test_a_key_in_the_query_of_the_state_providers_url(tmp_path: Path, reference
     assert f"--states-url {address.states_url}?<query>" in told["run"]["command"]
 
 
+@pytest.mark.parametrize("told", ["geheimKEY77wort", "mein-KEY77wort"])
+def test_a_key_in_the_base_url(told: str, tmp_path: Path) -> None:
+    """A deployment for one client has it there; whoever goes by its address has the key."""
+    key = "geheimKEY77wort"
+    with Running(build(key.encode(), base_path=f"/{told}")) as server:
+        words = ("--base-url", server.base_url, "--api-key-env", "KEY", "--mode", "guarded", "--budget", "quick")
+        said = run(tmp_path, "run", *words, KEY=key)
+        assert ": conformant" in said, said
+        for others in (("doctor", *words[:4]), ("run", "--plan", *words)):
+            said += run(tmp_path, *others, KEY=key)
+    result = tmp_path / "reports" / "target"
+    audited = run(tmp_path, "audit", str(result))
+    assert "Borne out" in audited, audited
+    said += audited + run(tmp_path, "report", str(result))
+    assert_nowhere(key, said, tmp_path)
+
+
+@pytest.mark.parametrize("key", ["v1", "http", "127"])
+def test_an_audit_says_where_the_key_is_needed_for_the_address(key: str, tmp_path: Path) -> None:
+    with Running(build(key.encode(), faults=[], variants=[])) as server:
+        words = ("--base-url", server.base_url, "--api-key-env", "KEY", "--mode", "observe", "--only", "BASE-1")
+        run(tmp_path, "run", *words, KEY=key)
+    audited = command(tmp_path, "audit", str(tmp_path / "reports" / "target"))
+    assert audited.status == 2
+    assert "what was taken out of the base URL as secret leaves" in audited.said
+
+
 # --- what breaks
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -28,6 +29,8 @@ from conformance.writing import WRITERS
 _MOST = 20
 #: By how much the clock may have been set while the run went on.
 _CLOCK = timedelta(seconds=2)
+#: A base URL on record in which nothing was taken out but of its path.
+_ADDRESS = re.compile(r"https?://[^/<>]+(/.*)?/v1")
 
 
 def audit(folder: Path) -> int:
@@ -83,6 +86,11 @@ def _auditable(folder: Path, stated: Run, archive: str) -> Circumstances:
         raise ConfigError(
             f"{folder / 'results.json'}: the run made its requests up with {' and '.join(others)}, another version of "
             f"which makes up others: pip install {' '.join(others)}, and audit it again"
+        )
+    if not _ADDRESS.fullmatch(stated.base_url):
+        raise ConfigError(
+            f"{folder / 'results.json'}: what was taken out of the base URL as secret leaves {stated.base_url}, by "
+            "which the checks cannot be run again: make the run with a key that coincides with no host, port or version"
         )
     return stated.circumstances
 

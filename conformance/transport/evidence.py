@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
+from conformance.transport.body import BARE_DEFLATE
 from conformance.transport.redaction import Redactor
 
 #: Bytes of a body that the evidence keeps whole: a listing of some 10,000 orders. Of a longer one it keeps the
@@ -19,6 +22,10 @@ RECORDED_BODY, BEGINNING = 1024 * 1024, 4096
 #: Bytes of bodies that one process keeps in all, as JSON writes them, equal ones counted once; then only the beginning
 #: of each further one.
 RECORDED_IN_ALL = 100_000_000
+#: Bytes of a compressed body, once it is decompressed, in which secrets are looked for.
+DECOMPRESSED = 8 * RECORDED_BODY
+#: Window bits by which zlib tells gzip from deflate by itself.
+AUTOMATIC = 47
 Headers = tuple[tuple[str, str], ...]
 #: What stands in the place of a check for what is sent before the first one.
 PREFLIGHT = "preflight"
@@ -228,6 +235,28 @@ class Exchange:
         return f"{self.method} {self.url} with {self.credential}"
 
 
+def _meant(body: bytes) -> dict[str, str]:
+    """What a body that is no text in UTF-8 may be meant as, by what has to be done for that: text in UTF-16 or UTF-32,
+    where ASCII has zero bytes, or text that was compressed without a word of it."""
+    try:
+        body.decode()
+        found = {}
+    except UnicodeDecodeError:
+        found = {"once decompressed": _decompressed(body)}
+    if b"\0" in body:
+        found["without its zero bytes"] = body
+    return {how: text.replace(b"\0", b"").decode("latin-1") for how, text in found.items()}
+
+
+def _decompressed(body: bytes) -> bytes:
+    """What comes of a body in the formats of gzip or deflate, broken ones too; nothing of another one."""
+    for start, window in ((0, AUTOMATIC), (0, BARE_DEFLATE), (10, BARE_DEFLATE), (2, BARE_DEFLATE)):
+        with suppress(zlib.error):
+            if text := zlib.decompressobj(window).decompress(body[start:], DECOMPRESSED):
+                return text
+    return b""
+
+
 class Recorder:
     """Keeps what one process sent for one target: its exchanges with the service, in the order in which requests were
     made, and the messages to the state provider."""
@@ -273,12 +302,14 @@ class Recorder:
         exchange.body, exchange.body_cut, revealed = self._bodies[exchange.body_sha256]
         exchange.revealed_key = revealed or any(self.redactor.reveals(value) for _, value in headers)
         exchange.headers = [(self.redactor.clean(name), self.redactor.clean(value)) for name, value in headers]
-        exchange.extra = self.redactor.clean(extra.decode("latin-1"))
+        exchange.extra = self._withheld(extra) or self.redactor.clean(extra.decode("latin-1"))
 
     def _recorded(self, body: bytes) -> tuple[str, bool, bool]:
         """What is kept of a body, no more than there is room for; whether that is less than all of it; and whether the
         body reveals the key."""
         text = body[:RECORDED_BODY].decode("utf-8", "surrogateescape")
+        if (withheld := self._withheld(body)) is not None:
+            return withheld, False, any(map(self.redactor.reveals, _meant(body).values()))
         kept = cleaned = self.redactor.clean(text)
         if len(cleaned) > BEGINNING:
             size = len(json.dumps(cleaned))
@@ -287,6 +318,13 @@ class Recorder:
             else:
                 self._left -= size
         return kept, len(body) > RECORDED_BODY or len(kept) < len(cleaned), self.redactor.reveals(text)
+
+    def _withheld(self, body: bytes) -> str | None:
+        """What stands for a body in which secrets can be read though not as UTF-8, so that they cannot be taken out."""
+        for reading, text in _meant(body).items():
+            if self.redactor.clean(text) != text:
+                return f"<withheld: {reading} it holds the key or a part of it>"
+        return None
 
     def end(self, exchange: Exchange) -> None:
         """Stop the clock of `exchange`."""

@@ -35,6 +35,8 @@ MOST_REMEMBERED = 1024
 DEEPEST = 3
 #: Stands for what was found, so that nothing is found there again: no secret holds it.
 FOUND = "\0"
+#: What ASCII has between its characters in UTF-16, and quotations of that; it means nothing by itself.
+ZERO = "\0"
 #: A stretch of a text, from one place to another, and the label that it gets.
 Span = tuple[int, int, str]
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -50,11 +52,11 @@ class _Spelling:
 
 
 def _meant_in_url(escape: re.Match[str]) -> str:
-    return chr(int(escape[1] or escape[2], 16))
+    return chr(int(escape[1] or escape[2], 16)).rstrip(ZERO)
 
 
 def _meant_in_string(escape: re.Match[str]) -> str:
-    return escape[4] or chr(int(escape[3], 8) if escape[3] else int(escape[1] or escape[2], 16))
+    return escape[4] or chr(int(escape[3], 8) if escape[3] else int(escape[1] or escape[2], 16)).rstrip(ZERO)
 
 
 def _meant_in_html(escape: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 import html.entities
 import json
@@ -10,6 +11,7 @@ import random
 import re
 import shlex
 import subprocess
+import zlib
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
@@ -198,6 +200,48 @@ def test_no_key_survives_in_hex(key: str) -> None:
     for text in (key.encode().hex(), key.encode().hex().upper()):
         assert kept.redactor.clean(f"saw {text}!") == "saw <key>!"
         assert kept.redactor.reveals(text) == (len(key) >= redaction.SECRET_PART)
+
+
+CODECS: dict[str, Callable[[bytes], bytes]] = {
+    "utf-16": lambda body: body.decode().encode("utf-16"),
+    "utf-16-le": lambda body: body.decode().encode("utf-16-le"),
+    "utf-16-be": lambda body: body.decode().encode("utf-16-be"),
+    "utf-32": lambda body: body.decode().encode("utf-32"),
+    "utf-32-be": lambda body: body.decode().encode("utf-32-be"),
+    "gzip": gzip.compress,
+    "zlib": zlib.compress,
+    "bare deflate": lambda body: zlib.compress(body, wbits=-15),
+    "gzip, cut": lambda body: gzip.compress(body)[:-6],
+    "gzip with a wrong checksum": lambda body: gzip.compress(body)[:-8] + bytes(8),
+    "UTF-16 in gzip": lambda body: gzip.compress(body.decode().encode("utf-16")),
+}
+
+
+@given(KEYS, st.sampled_from(list(CODECS)), TEXTS)
+def test_a_body_that_is_no_utf_8_is_withheld_if_the_key_can_be_read_in_it(key: str, codec: str, before: str) -> None:
+    kept = recorder(key)
+    exchange = kept.begin(LIST, "http://h/v1/store/orders", (), "client")
+    body = CODECS[codec](f"not {before} {key}, is it?".encode())
+    kept.answer(exchange, (), body, extra=body)
+    assert re.fullmatch("<withheld: .* it holds the key or a part of it>", exchange.body)
+    assert exchange.extra == exchange.body
+    assert exchange.revealed_key
+    assert not exchange.body_cut
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_body_that_is_no_utf_8_stays_where_it_holds_no_key(codec: str) -> None:
+    kept = recorder()
+    exchange = kept.begin(LIST, "http://h/v1/store/orders", (), "client")
+    body = CODECS[codec](b'{"message": "no"}')
+    kept.answer(exchange, (), body)
+    assert exchange.raw_body == body
+
+
+def test_a_quotation_of_a_key_in_utf_16() -> None:
+    assert "cdefgh" not in recorder("abcdefgh").redactor.clean(repr("is: abcdefgh".encode("utf-16-le"))).replace(
+        r"\x00", ""
+    )
 
 
 def test_labels_say_what_was_there() -> None:

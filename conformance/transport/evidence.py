@@ -300,8 +300,9 @@ class Recorder:
         if exchange.body_sha256 not in self._bodies:  # most services give the same few answers again and again
             self._bodies[exchange.body_sha256] = self._recorded(body)
         exchange.body, exchange.body_cut, revealed = self._bodies[exchange.body_sha256]
-        exchange.revealed_key = revealed or any(self.redactor.reveals(value) for _, value in headers)
-        exchange.headers = [(self.redactor.clean(name), self.redactor.clean(value)) for name, value in headers]
+        clean, reveals = self.redactor.clean, self.redactor.reveals
+        exchange.revealed_key = revealed or any(clean(value) != value and reveals(value) for _, value in headers)
+        exchange.headers = [(clean(name), clean(value)) for name, value in headers]
         exchange.extra = self._withheld(extra) or self.redactor.clean(extra.decode("latin-1"))
 
     def _recorded(self, body: bytes) -> tuple[str, bool, bool]:
@@ -317,7 +318,11 @@ class Recorder:
                 kept = cleaned[:BEGINNING]
             else:
                 self._left -= size
-        return kept, len(body) > RECORDED_BODY or len(kept) < len(cleaned), self.redactor.reveals(text)
+        return (
+            kept,
+            len(body) > RECORDED_BODY or len(kept) < len(cleaned),
+            cleaned != text and self.redactor.reveals(text),
+        )
 
     def _withheld(self, body: bytes) -> str | None:
         """What stands for a body in which secrets can be read though not as UTF-8, so that they cannot be taken out."""

@@ -23,6 +23,8 @@ SECRET_PART = 8
 #: Characters that are looked for before a whole secret is: no more than the shortest has.
 ANCHOR = 4
 KEY_LABEL, PART_LABEL = "<key>", "<part of the key>"
+#: Characters of a key in groups, as some are shown.
+GROUP = 4
 #: What marks the place where a quotation was cut.
 ELLIPSIS = "…"
 #: What a short key leaves in the middle of a longer text in base64.
@@ -44,11 +46,17 @@ _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 @dataclass(frozen=True)
 class _Spelling:
-    """A way to write characters otherwise: what every escape holds, how it looks, and what it stands for."""
+    """A way to write characters otherwise: what every escape holds, how it looks, what it stands for, and what is
+    there where any of it is meant."""
 
     mark: str
     escape: re.Pattern[str]
     meant: Callable[[re.Match[str]], str]
+    sign: re.Pattern[str] | None = None
+
+    def used(self, text: str) -> bool:
+        """Whether there may be escapes in `text`."""
+        return self.mark in text and (self.sign is None or self.sign.search(text) is not None)
 
 
 def _meant_in_url(escape: re.Match[str]) -> str:
@@ -64,7 +72,8 @@ def _meant_in_html(escape: re.Match[str]) -> str:
     return character if len(character) == 1 else escape[0]
 
 
-#: The spellings of URLs, of strings in JSON and in programs, and of HTML. Each library escapes other characters.
+#: The spellings of URLs, of strings in JSON and in programs, and of HTML: each library escapes other characters. Then
+#: what dumps put between two digits in hex each and the next two, which stands for nothing.
 _SPELLINGS = (
     _Spelling("%", re.compile("%(?:([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))"), _meant_in_url),
     _Spelling(
@@ -73,6 +82,12 @@ _SPELLINGS = (
         _meant_in_string,
     ),
     _Spelling("&", re.compile("&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"), _meant_in_html),
+    _Spelling(
+        "",
+        re.compile("(?<=[0-9A-Fa-f]{2})[: -](?=[0-9A-Fa-f]{2})"),
+        lambda escape: "",
+        re.compile(r"([: -])[0-9A-Fa-f]{2}\1[0-9A-Fa-f]{2}\1"),
+    ),
 )
 
 
@@ -93,6 +108,9 @@ class Redactor:
             written = (value, quote(value, safe=""), value.encode().hex(), value.encode().hex().upper())
             for form in (*written, *_escaped_forms(value), *_base64_forms(value)):
                 self._labels.setdefault(form, label)
+        for separator in " -":  # as people read a key to each other
+            groups = separator.join(key[start : start + GROUP] for start in range(0, len(key), GROUP))
+            self._labels.setdefault(groups, KEY_LABEL)
         self._ordered = sorted(self._labels, key=len, reverse=True)
         secret = {key, *(secrets or {})}.intersection(self._labels)
         self._escaped = [form for form in self._ordered if form in secret and len(list(_readings(form, 1))) > 1]
@@ -133,7 +151,7 @@ class Redactor:
         is there as it is: so that comes later, but for secrets that hold what reads as an escape."""
         found = self._beginnings_in(text) if ELLIPSIS in text else []
         left = _blotted(text, found)
-        if depth and (used := [spelling for spelling in _SPELLINGS if spelling.mark in left]):
+        if depth and (used := [spelling for spelling in _SPELLINGS if spelling.used(left)]):
             found += (spans := self._known_in(left, self._escaped))
             left = _blotted(left, spans)
             for spelling in used:
@@ -211,7 +229,7 @@ def _undone(spelling: _Spelling, text: str) -> tuple[str, Callable[[int], int]]:
     """`text` with what its escapes stand for, and what tells where in `text` a place in that is."""
     pieces: list[str] = []
     here, there = [0], [0]  # after each escape, the place in `text` and in what is made of it
-    for escape in spelling.escape.finditer(text) if spelling.mark in text else ():
+    for escape in spelling.escape.finditer(text) if spelling.used(text) else ():
         piece = text[here[-1] : escape.start()] + spelling.meant(escape)
         pieces.append(piece)
         here.append(escape.end())

@@ -197,7 +197,8 @@ def test_what_stands_beside_an_escaped_key_stays_as_it_is() -> None:
 @given(KEYS)
 def test_no_key_survives_in_hex(key: str) -> None:
     kept = recorder(key)
-    for text in (key.encode().hex(), key.encode().hex().upper()):
+    dumps = [key.encode().hex(*separator) for separator in ("", ":", " ", "-")]
+    for text in (*dumps, *map(str.upper, dumps)):
         assert kept.redactor.clean(f"saw {text}!") == "saw <key>!"
         assert kept.redactor.reveals(text) == (len(key) >= redaction.SECRET_PART)
 
@@ -242,6 +243,24 @@ def test_a_quotation_of_a_key_in_utf_16() -> None:
     assert "cdefgh" not in recorder("abcdefgh").redactor.clean(repr("is: abcdefgh".encode("utf-16-le"))).replace(
         r"\x00", ""
     )
+
+
+@given(KEYS, st.sampled_from([":", " ", "-"]), st.data())
+def test_no_near_miss_survives_in_hex(key: str, separator: str, data: st.DataObject) -> None:
+    near = data.draw(st.sampled_from([secret for secret in credentials.secrets(key) if len(secret) >= 8]))
+    for text in (near.encode().hex(separator), near.encode().hex(separator).upper()):
+        assert near.encode().hex() not in re.sub("[: -]", "", recorder(key).redactor.clean(f"{text}!").lower())
+
+
+@given(KEYS, st.sampled_from([" ", "-"]))
+def test_no_key_survives_in_groups(key: str, separator: str) -> None:
+    groups = separator.join(key[start : start + 4] for start in range(0, len(key), 4))
+    cleaned = re.sub("[ -]", "", recorder(key).redactor.clean(f"({groups})"))
+    assert not [start for start in range(len(key) - 7) if key[start : start + 8] in cleaned]
+
+
+def test_a_key_in_groups_is_labelled() -> None:
+    assert recorder("abcdefgh1234567890").redactor.clean("it is abcd efgh 1234 5678 90.") == "it is <key>."
 
 
 def test_labels_say_what_was_there() -> None:

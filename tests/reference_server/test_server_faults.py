@@ -76,6 +76,7 @@ PLACED_DURING_A_CANCEL = "writes-back-what-it-read-without-what-was-placed"
 ALONE |= {PLACED_DURING_A_CANCEL, *PLACED_MEANWHILE}
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
+    "joins-cancels-whoever-asks",
     "joins-listings-whoever-asks",
     "keeps-what-a-key-is-worth-in-one-place",
     "leaves-out-newer-orders-while-it-cancels",
@@ -94,6 +95,11 @@ def test_a_fault_shows_itself(name: str, capfd: pytest.CaptureFixture[str], monk
 
 def cancel(service: Service, order_id: int) -> int:
     return service.answer(Request("DELETE", f"{LIST}/{order_id}", "", {"authorization": f"Bearer {KEY}"})).status
+
+
+def refuses(service: Service, order_id: int) -> bool:
+    """Whether a cancel without the key is refused."""
+    return service.answer(Request("DELETE", f"{LIST}/{order_id}", "", {})).status == 401
 
 
 def cancel_at_once(service: Service, order_ids: list[int]) -> list[int]:
@@ -234,7 +240,9 @@ def test_what_is_wrong_among_other_requests_shows_itself(faults: tuple[str, ...]
     *orders, kept = service.store.place(11, Status.PENDING)
     looks = [partial(right, service, key, kept) for key in (KEY, "wrong")]
     assert all(look() for look in looks)
-    found = [at_once([*looks, partial(cancel, service, order), *looks]) for order in orders]
+    found = [
+        at_once([*looks, partial(cancel, service, order), partial(refuses, service, order), *looks]) for order in orders
+    ]
     assert all(map(all, found)) is not wrong  # of the cancels there is the status, which is no matter
 
 

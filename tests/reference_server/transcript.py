@@ -194,6 +194,7 @@ def conversation(service: Service) -> Iterator[tuple[str, bytes]]:
         yield cancel(absent)
     yield cancel(434343)
     store.place_ids([434343], Status.PENDING)
+    yield cancel(10**9 + 434343)
     yield cancel(434343)
     for order_id in (*SMALL[:-1], *FAR):
         yield cancel(order_id, None)

@@ -143,7 +143,8 @@ class Process:
             if target is None:
                 raise RuntimeError("the reference server is not running")
             self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
-            self.sessions[name].endpoint.answered = self.is_worker  # to whoever looked, before there were workers
+            # The look, before there were workers, had answers: where there is no connection now, it may be restarting.
+            self.sessions[name].endpoint.answered = self.is_worker
             if self.side_by_side > 1:
                 self.sessions[name].client.widen(IN_FLIGHT)
         return self.sessions[name]

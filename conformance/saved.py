@@ -66,9 +66,7 @@ def report(path: Path, folder: Path | None) -> int:
     run = load(path)
     file, evidence = _files(path)
     if changed := _changed(file, evidence):
-        raise ConfigError(
-            f"{changed} was changed after the run had written it, and would be made to look as it was not"
-        )
+        raise ConfigError(f"{changed} was changed after the run had written it; rendered anew, it would not show that")
     target = folder or file.parent
     named = None
     if not evidence.exists():

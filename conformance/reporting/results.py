@@ -159,8 +159,9 @@ def _circumstances(made: Circumstances | None) -> dict[str, Any] | None:
 def _read_circumstances(data: dict[str, Any] | None) -> Circumstances | None:
     if data is None:
         return None
-    known: dict[str, Any] = {field.name: data[field.name] for field in fields(Circumstances)}
-    for name in ("selected", "wrong_keys", "pending", "shipped", "curl_options"):
+    # What an earlier version of the suite did not write is as it was then.
+    known: dict[str, Any] = {field.name: data[field.name] for field in fields(Circumstances) if field.name in data}
+    for name in {"selected", "wrong_keys", "pending", "shipped", "curl_options"} & known.keys():
         known[name] = tuple(known[name])
     known["order"] = tuple(map(tuple, data["order"]))
     known["tools"] = tuple(data["tools"].items())

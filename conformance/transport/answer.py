@@ -79,7 +79,7 @@ class Answer:
     def ask(self, request: Request) -> Answer:
         """The answer to another request, sent in the way in which this one was."""
         if self.sender is None:
-            raise RuntimeError("by whom an answer came is known once it is kept")
+            raise RuntimeError("an answer that was never kept cannot be asked for again")
         return self.sender(request)
 
     @property

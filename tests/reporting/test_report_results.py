@@ -99,3 +99,10 @@ def test_reads_results_without_our_further_properties() -> None:
             check.pop("failure", None)
             del check["message"]
     assert results.from_json(data).verdict is failing().verdict
+
+
+def test_reads_circumstances_of_an_earlier_version() -> None:
+    made = failing()
+    data = results.to_json(made, {})
+    del data["circumstances"]["curl_options"], data["circumstances"]["protected"]
+    assert results.from_json(data).circumstances == made.circumstances

@@ -71,9 +71,9 @@ def cancelled(api: Api, orders: Orders) -> Course:
     yield
     later = api.list()
     now = listed_as(later, order)
-    if now is not None and not any(
-        alike(now, earlier, shipped=True) for earlier in shown
-    ):  # with the date, lest it be another one
+    # With the date, lest it be another one.
+    same = any(alike(now, earlier, shipped=True) for earlier in shown)
+    if now is not None and not same:
         raise verify.Excluded(f"order {order} may be another one by now, which has its id")
     again = api.cancel(order, allowed=Allowed.ANY_4XX)
     stays_cancelled(first, after, later, again, since="an order that was cancelled before is not pending")

@@ -4,7 +4,7 @@ What a cancel with the key is answered is in the table of `contract.transitions`
 every state stays. A listing holds every pending and every shipped order, each as it was, and changes nothing. Of two
 cancels of one pending order at once, one gets the 204.
 
-An order that is not what the model has it be was changed by something: `cause` finds the requirement in what was done
+An order that is not what the model has it be was changed by something: `causes` finds the requirement in what was done
 before. That is a fair question only of a sequence from which nothing can be left out, so sequences are shortened first.
 Pure: steps and statuses in, requirement ids out.
 """
@@ -52,22 +52,24 @@ ABSENT_NAME = "Z"
 NAMES = (*PENDING_NAMES, *SHIPPED_NAMES, ABSENT_NAME)
 
 
-def cause(before: Sequence[Step], order: str, state: State) -> str:
-    """The requirement that is broken by an order which is not in `state` although nothing in `before` changes that."""
+def causes(before: Sequence[Step], order: str, state: State) -> tuple[str, ...]:
+    """The requirements that may be broken by an order which is not in `state` although nothing in `before` changes
+    that, the one to blame first: of a refused order in whose sequence others were cancelled, too, not CANCEL-4, since
+    leaving these out has not shown it."""
     keyed = [step for step in before if step.kind in (Kind.CANCEL, Kind.AT_ONCE)]
     keyless = [step for step in before if step.kind is Kind.KEYLESS]
-    if state in LISTED:
-        if any(order in step.orders for step in keyless):
-            return "AUTH-5"
-        if any(order in step.orders for step in keyed):
-            return "CANCEL-4"
-        if keyed:
-            return "CANCEL-8"
-        if keyless:
-            return "AUTH-5"
-        if before:
-            return "LIST-9"
-    return CANCELLING[state].owner
+    own = [step for step in keyed if order in step.orders]
+    if state not in LISTED:
+        return (CANCELLING[state].owner,)
+    if any(order in step.orders for step in keyless):
+        return ("AUTH-5",)
+    if own and len(own) < len(keyed):
+        return ("CANCEL-8", "CANCEL-4")
+    if keyed:
+        return ("CANCEL-4",) if own else ("CANCEL-8",)
+    if keyless:
+        return ("AUTH-5",)
+    return ("LIST-9",) if before else (CANCELLING[state].owner,)
 
 
 def refusal_of_the_key(before: Collection[Kind]) -> str:

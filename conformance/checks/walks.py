@@ -131,12 +131,12 @@ class Walk:
                 continue
             first, place = self._seen.setdefault(name, (element, len(self.steps)))
             between = (*before[place:], Step(Kind.LIST))
-            owner = model.cause(between, name, self.states[name])
+            owners = model.causes(between, name, self.states[name])
             shipped = self.states[name] is State.SHIPPED
             if not alike(element, first, shipped=shipped):
                 received = changes(element, first, shipped=shipped)
-                raise Wrong(owner, f"{self._named(name)} listed as before", received, self)
-            self.judged |= {"LIST-3", owner} if place < len(self.steps) else {"LIST-3"}
+                raise Wrong(owners[0], f"{self._named(name)} listed as before", received, self)
+            self.judged |= {"LIST-3", *owners} if place < len(self.steps) else {"LIST-3"}
 
     def _keyless(self, step: Step, before: Sequence[Step]) -> Playing:
         (name,) = step.orders
@@ -169,7 +169,7 @@ class Walk:
         if not successes:
             if self._again(one, before, 204):
                 raise Wrong("CANCEL-7", expected, f"{statuses}, and 204 when asked once more", self)
-            owner = model.cause(before, one, State.PENDING)
+            owner, *_ = model.causes(before, one, State.PENDING)
             if self._fresh(State.PENDING, before) is False:
                 raise Wrong("CANCEL-1", expected, statuses, self)
             raise Wrong("CANCEL-7" if owner == "CANCEL-1" else owner, expected, statuses, self)
@@ -181,10 +181,10 @@ class Walk:
     def _judge(self, name: str, answer: Answer, before: Sequence[Step]) -> None:
         state = self.states[name]
         row = CANCELLING[state]
-        owner = model.cause(before, name, state)
+        owner, *others = model.causes(before, name, state)
         if answer.status in row.statuses:
             self.states[name] = row.after
-            self.judged |= {row.owner, owner}
+            self.judged |= {row.owner, owner, *others}
             return
         expected = f"{row.expected} for {self._named(name)}, which is {state}"
         if state in LISTED:
@@ -207,7 +207,7 @@ class Walk:
         if answer.status != 204 and self._again(name, before, *row.statuses):
             received = f"{answer.exchange.received}, and {row.expected} when asked again"
             raise Wrong(row.owner, expected, received, self, answer)
-        owner = model.cause(before, name, state)
+        owner, *_ = model.causes(before, name, state)
         if owner != row.owner:
             fresh = self._fresh(state, before)
             if fresh or (fresh is None and name in self._seen):

@@ -211,6 +211,17 @@ def turns_complete_of_refused_orders(service: Service) -> None:
 
 
 @fault("CANCEL-4")
+def takes_one_off_the_quantity_of_large_refused_orders(service: Service) -> None:
+    """Answers 409 and takes one off the quantity of the shipped order, if that is above 100."""
+
+    def act(order: Order) -> None:
+        if order.quantity > 100:
+            service.store.change(order.id, quantity=order.quantity - 1)
+
+    amend.when(service, REFUSED, act)
+
+
+@fault("CANCEL-4")
 def moves_the_date_of_refused_orders(service: Service) -> None:
     """Answers 409 and sets another shipDate."""
     amend.when(service, REFUSED, lambda order: service.store.change(order.id, ship_date="2030-01-01T00:00:00Z"))

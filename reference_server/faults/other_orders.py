@@ -182,6 +182,52 @@ def cancels_the_pending_orders_of_a_refused_pet(service: Service) -> None:
 
 
 @fault("CANCEL-8")
+def completes_the_shipped_orders_of_a_refused_pet(service: Service) -> None:
+    """Refuses to cancel a shipped order, and sets the flag complete of the other shipped ones of the same pet."""
+
+    def act(order: Order) -> None:
+        for other in service.store.all():
+            if amend.shipped(other) and other.pet_id == order.pet_id and other.id != order.id:
+                service.store.change(other.id, complete=True)
+
+    amend.when(service, REFUSED, act)
+
+
+@fault("CANCEL-8")
+def reopens_the_next_of_a_refused_order(service: Service) -> None:
+    """Refuses to cancel a shipped order, and makes the one with the next higher id pending."""
+
+    def act(order: Order) -> None:
+        if service.store.get(order.id + 1):
+            service.store.change(order.id + 1, status=Status.PENDING)
+
+    amend.when(service, REFUSED, act)
+
+
+@fault("CANCEL-8")
+def removes_the_oldest_other_order_that_has_shipped(service: Service) -> None:
+    """Refuses to cancel a shipped order, and removes the first of the others that have shipped."""
+
+    def act(order: Order) -> None:
+        others = [other.id for other in service.store.all() if amend.shipped(other) and other.id != order.id]
+        service.store.remove(others[:1])
+
+    amend.when(service, REFUSED, act)
+
+
+@fault("CANCEL-8")
+def adds_one_to_the_other_orders_of_the_pet(service: Service) -> None:
+    """Adds one to the quantity of every other order of the same pet when one is cancelled."""
+
+    def act(order: Order) -> None:
+        for other in service.store.all():
+            if other.pet_id == order.pet_id:
+                service.store.change(other.id, quantity=other.quantity + 1)
+
+    amend.when(service, CANCELLED, act)
+
+
+@fault("CANCEL-8")
 def cancels_what_a_double_cannot_tell_apart(service: Service) -> None:
     """Cancels the orders as well whose ids a double cannot tell from that of the cancelled one."""
     _takes_along(service, lambda order, other: float(other.id) == float(order.id))

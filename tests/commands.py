@@ -46,6 +46,20 @@ PATIENTLY = ("--timeout", "120")
 #: after the other.
 BUSY = "from conformance import preflight; preflight.SLACK += 5"
 
+#: For `command` and scripts: has the second worker of a run killed as soon as it has orders, in the midst of a check.
+#: Whoever kills it from outside may come before its first check, or between two of them.
+DIES = """
+import multiprocessing, os, signal
+from conformance.states.leases import Leases
+inner = Leases.take
+def take(*told):
+    ids = inner(*told)
+    if ids and multiprocessing.current_process().name == "process 2":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ids
+Leases.take = take
+"""
+
 
 def command(folder: Path, *words: str, first: str = "", **environment: str) -> Done:
     """Run the command with these words in `folder`, with the inherited variables and those of `environment`, after the

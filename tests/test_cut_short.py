@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 import httpx
 import jsonschema
 import pytest
-from commands import inherited, workers_of
+from commands import DIES, inherited, workers_of
 from patience import PATIENCE
 from raw_service import answer, serving
 from secret_search import assert_nowhere
@@ -268,22 +268,22 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
 def test_a_worker_that_dies(tmp_path: Path, reference: ReferenceServer) -> None:
     """Its check is undecided, so the run is incomplete; the others go on, and what it held is returned."""
     before = listed(reference)
-    process = begin(tmp_path, reference, *SLOWLY, "-n", "2")
-    holds_orders(process, 2, reference, before)
-    os.kill(workers_of(process)[0], signal.SIGKILL)
-    assert process.wait(PATIENCE) == 3, printed(tmp_path)
+    address = reference.address
+    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
+    done = ran_with(tmp_path, address.key, DIES, *where, *SLOWLY, "-n", "2")
+    assert done.returncode == 3, done.stderr
     result = written(tmp_path)
     assert result["run"]["complete"] is False
     assert result["verdict"] == "incomplete"
     assert result["run"]["process_lost"] is True
-    assert "incomplete (a process of the run ended unexpectedly)" in printed(tmp_path)
+    assert "incomplete (a process of the run ended unexpectedly)" in done.stdout
     checks = [check for row in result["requirements"] for check in row["checks"]]
     (lost,) = [check for check in checks if "ended unexpectedly" in check["message"]]
     assert lost["status"] == "inconclusive"
-    assert sum(check["status"] == "passed" for check in checks) > 10, (printed(tmp_path), result)
+    assert sum(check["status"] == "passed" for check in checks) > 10, (done, result)
     assert any(lost["id"] in warning for warning in result["warnings"])
     assert listed(reference) <= before
-    assert "Traceback" not in printed(tmp_path)
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 def staged(folder: Path) -> bool:

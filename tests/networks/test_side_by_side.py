@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import BUSY, command, inherited, workers_of
-from patience import PATIENCE
+from commands import BUSY, DIES, command
 from raw_service import Conversation, answer, serving
 
 from conformance import preflight
@@ -88,21 +83,12 @@ def test_a_far_service_is_asked_by_many_and_the_statuses_are_the_same(tmp_path: 
 
 def test_a_process_that_dies_is_replaced(tmp_path: Path, slow: Address) -> None:
     """What it was at is undecided, and it is the only check that is."""
-    process = subprocess.Popen(
-        (sys.executable, "-m", "conformance", *line(slow, "--only", "CANCEL", "-n", "2")),
-        cwd=tmp_path, env={**inherited(), "KEY": KEY}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-
-    deadline = time.monotonic() + PATIENCE
-    while len(workers_of(process)) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(1)  # each of them is at a check by then
-    os.kill(workers_of(process)[-1], signal.SIGKILL)
-    said, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 3, said
+    ran = command(tmp_path, *line(slow, "--only", "CANCEL", "-n", "2"), first=DIES, KEY=slow.key)
+    assert ran.status == 3, ran.said
     found = statuses(results(tmp_path))
     own = ("cancelling", "concurrency", "model", "schema")  # what is judged on every exchange has none of its own
     assert sum(status == "inconclusive" for check, status in found if check.startswith(own)) == 1
+    assert processes(results(tmp_path)) == 3
     assert sum(status == "passed" for _, status in found) > 30
 
 

@@ -138,7 +138,7 @@ def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[tuple[C
     _head(paper, result)
     paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
     for shown in found[:1]:
-        paper.field("check", outline.explained(result, shown.check))
+        paper.field("check", outline.explained(shown.check))
         paper.field("expected", shown.expected)
         paper.field("received", shown.received)
         if shown.shown:

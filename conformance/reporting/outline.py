@@ -146,9 +146,9 @@ def name(check: CheckResult) -> str:
     return "" if check.id == NO_CHECK else check.id
 
 
-def explained(result: RequirementResult, check: CheckResult) -> str:
-    """The id of a check of `result`, and how to learn what it does: that has the circumstances of what it met."""
-    return f"{check.id} (explain {result.requirement.id} says what it does)"
+def explained(check: CheckResult) -> str:
+    """The id of a check, and how to learn what it does: that has the circumstances of what it met."""
+    return f"{check.id} (explain {check.requirement} says what it does)"
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def _failures(run: Run) -> list[str]:
         lines += [f"{_heading(result)}", "", f"> Section {prose(row.section)}: {prose(row.clause)}", ""]
         found = outline.evidence(run, result)
         for shown in found[:1]:
-            lines += [f"- check: {code(cut(outline.explained(result, shown.check), _TEXT))}"]
+            lines += [f"- check: {code(cut(outline.explained(shown.check), _TEXT))}"]
             lines += [f"- expected: {code(cut(shown.expected, _TEXT))}"]
             lines += [f"- received: {code(cut(shown.received, _TEXT))}"]
             lines += [f"- exchange: {code(cut(shown.shown, _TEXT))}"] if shown.shown else []

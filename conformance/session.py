@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from conformance.api import Api, Observations, Orders
+from conformance.api import Api, Orders
 from conformance.check import Check, Needs, Shares, all_checks, exclusions, shares
 from conformance.checks import credentials
 from conformance.contract import catalogue
@@ -154,10 +154,6 @@ class Session:
             return client.send(Request("GET", "/store/orders", credential))
         finally:
             client.close()
-
-    def observations(self) -> Observations:
-        """An empty record of facts."""
-        return Observations(catalogue.load().observations)
 
     def close(self) -> None:
         """Return the orders that are still kept, and close all connections."""

@@ -189,8 +189,8 @@ match os.environ.get("BREAKS"):
         from conformance.api import Api
         Api.absent = lambda self, count=1: interrupted(self.key.headers)
     case "a fixture":
-        from conformance.session import Session
-        Session.observations = lambda self: broken(self.key)
+        from conformance.api import Observations
+        Observations.__init__ = lambda self, topics: broken(topics)
     case "a hook":
         from conformance.reported import Report
         Report.to_json = lambda self: broken(self)

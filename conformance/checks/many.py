@@ -3,16 +3,13 @@ look serves the checks that want them, which have them placed anew only where it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from itertools import filterfalse
 
 from conformance import verify
 from conformance.api import Api, Orders
-from conformance.checks.listing.steps import still_there
 from conformance.contract.listing import Listing
 from conformance.transport.evidence import Allowed, Request
-from conformance.transport.retries import turned_away
 
 #: Common sizes of pages, and of parts in which a store is searched.
 SIZES = (50, 100, 200, 250, 256, 500, 512, 1000)
@@ -33,36 +30,6 @@ def few(placed: list[int]) -> list[int]:
 def with_listings(api: Api, cancelled: Iterable[int]) -> list[Request]:
     """A listing, and for each of the orders a cancel and a listing, to be sent at once."""
     return [api.ask_list(), *(asked for order in cancelled for asked in (api.ask_cancel(order), api.ask_list()))]
-
-
-def listed_meanwhile(
-    api: Api, chosen: list[int], left: list[int], shipped: Sequence[int] = (), *, paged: bool = False
-) -> None:
-    """Cancel the orders `chosen` and list at once; demand the orders `left`, some of which are `shipped`. If this is
-    about pages (`paged`), no more than were cancelled can be lost between them: more are for LIST-3 to say. A cancel of
-    a shipped one, which is refused, is under way as well."""
-    asked = [*chosen, *shipped[:1]]
-    answers = api.send_all(with_listings(api, asked), at_once=True)
-    listings, cancels = answers[::2], answers[1::2]
-    for answer in listings:
-        found = answer.listing if answer.status == 200 else None
-        gone = found.left_out(left) if found is not None else []
-        if gone:
-            probe = still_there(api, gone[0], shipped, "CANCEL-4 or CANCEL-8")
-            if paged and len(gone) > len(chosen):
-                raise verify.Inconclusive(f"{len(gone)} orders were not listed while others were cancelled", "LIST-3")
-            raise verify.Failed(
-                "every order placed and not cancelled, also while others are being cancelled",
-                f"no order {gone[0]} in a listing that was asked for together with cancels of other orders",
-                answer,
-                probe,
-            )
-    for answer in filterfalse(turned_away, listings):
-        verify.listing(answer)
-    for order, answer in zip(asked, cancels, strict=True):
-        if not turned_away(answer):
-            verify.step(answer, *((409, "CANCEL-3") if order in shipped else (204, "CANCEL-1")))
-    verify.overlapped(answers)
 
 
 def inner(placed: list[int]) -> list[int]:

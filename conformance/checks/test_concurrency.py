@@ -14,9 +14,9 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks import credentials, many
+from conformance.checks import credentials
 from conformance.checks.cancelling.steps import cancelled_once
-from conformance.checks.listing.steps import none_missing
+from conformance.checks.listing.steps import listed_meanwhile, none_missing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Operation, Request
@@ -344,7 +344,7 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
     left = [*taken.pending, *taken.shipped]
     for _ in range(MIXED):
         chosen, left = left[:CANCELS], left[CANCELS:]
-        many.listed_meanwhile(api, chosen, left, taken.shipped)
+        listed_meanwhile(api, chosen, left, taken.shipped)
 
 
 @requirement("LIST-3", pending=3 * len(PLACED), placing=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import filterfalse
 
 from conformance import verify
 from conformance.api import Api
+from conformance.checks.many import with_listings
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
+from conformance.transport.retries import turned_away
 
 
 def not_made_up(api: Api, order: int, target: Target) -> None:
@@ -23,6 +26,36 @@ def still_there(api: Api, order: int, shipped: Sequence[int], owner: str) -> Ans
     probe = api.cancel(order)
     verify.step(probe, 409 if order in shipped else 204, owner)
     return probe
+
+
+def listed_meanwhile(
+    api: Api, chosen: list[int], left: list[int], shipped: Sequence[int] = (), *, paged: bool = False
+) -> None:
+    """Cancel the orders `chosen` and list at once; demand the orders `left`, some of which are `shipped`. If this is
+    about pages (`paged`), no more than were cancelled can be lost between them: more are for LIST-3 to say. A cancel of
+    a shipped one, which is refused, is under way as well."""
+    asked = [*chosen, *shipped[:1]]
+    answers = api.send_all(with_listings(api, asked), at_once=True)
+    listings, cancels = answers[::2], answers[1::2]
+    for answer in listings:
+        found = answer.listing if answer.status == 200 else None
+        gone = found.left_out(left) if found is not None else []
+        if gone:
+            probe = still_there(api, gone[0], shipped, "CANCEL-4 or CANCEL-8")
+            if paged and len(gone) > len(chosen):
+                raise verify.Inconclusive(f"{len(gone)} orders were not listed while others were cancelled", "LIST-3")
+            raise verify.Failed(
+                "every order placed and not cancelled, also while others are being cancelled",
+                f"no order {gone[0]} in a listing that was asked for together with cancels of other orders",
+                answer,
+                probe,
+            )
+    for answer in filterfalse(turned_away, listings):
+        verify.listing(answer)
+    for order, answer in zip(asked, cancels, strict=True):
+        if not turned_away(answer):
+            verify.step(answer, *((409, "CANCEL-3") if order in shipped else (204, "CANCEL-1")))
+    verify.overlapped(answers)
 
 
 def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target: Target) -> None:

@@ -14,7 +14,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import many
 from conformance.checks.clients import BROWSER, NAMES_JSON, PLAIN
-from conformance.checks.listing.steps import not_made_up
+from conformance.checks.listing.steps import listed_meanwhile, not_made_up
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target
@@ -157,7 +157,7 @@ def test_no_order_is_hidden_while_others_are_cancelled(
     if api.listing().left_out(placed):
         raise verify.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
     chosen = many.inner(placed)
-    many.listed_meanwhile(api, chosen, [order for order in placed if order not in chosen], paged=True)
+    listed_meanwhile(api, chosen, [order for order in placed if order not in chosen], paged=True)
 
 
 # --- LIST-6: whatever is asked

@@ -47,15 +47,13 @@ def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     """Examine one target and print what is found; return 0, or 2 where something is to be fixed. Raises ConfigError."""
     chosen = settings.read(targets, values)
     (target,) = resolve(chosen.targets, chosen.options, looking=True)
-    server = ReferenceServer() if target is None else None
+    if target is not None:
+        return _report(target, f"the key is in {target.key_file or f'${target.shell.key}'}")
+    server = ReferenceServer()
     try:
-        if server is None:
-            assert target is not None, "no server was started for it"
-            return _report(target, f"the key is in {target.key_file or f'${target.shell.key}'}")
         return _report(adjusted(server.address.target(), chosen.options), "the suite makes up a key for its own server")
     finally:
-        if server is not None:
-            server.stop()
+        server.stop()
 
 
 def _report(target: Target, key: str) -> int:

@@ -52,12 +52,6 @@ class SideBySide:
         ids again has one in any case."""
         self._silenced = silenced
         self._workers = workers
-        self._processes: dict[Connection, _Process] = {}
-        self._numbers = itertools.count(1)
-        self._ending = False
-        self._units: list[list[pytest.Item]] = []
-        self._in_company: set[str] = set()  # the node ids of items in units of several
-        self._kept_back: dict[str, tuple[Report, list[pytest.TestReport]]] = {}  # by node id
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -72,36 +66,55 @@ class SideBySide:
         if count < 2 or session.shouldstop or session.testsfailed:
             return None
         own.share(Path(tempfile.mkdtemp(prefix="conformance-")))
+        Pool(session, own, self._silenced).run(count)
+        return True
+
+
+class Pool:
+    """The processes that share the items of one session, and what the command's own has of them."""
+
+    def __init__(self, session: pytest.Session, own: plugin.Plugin, silenced: object) -> None:
+        """`own` is the suite's plugin in `session`, `silenced` one that the processes do without."""
+        self._session = session
+        self._own = own
+        self._silenced = silenced
+        self._processes: dict[Connection, _Process] = {}
+        self._numbers = itertools.count(1)
+        self._ending = False
         self._units = _units(session.items)
+        # The node ids of items in units of several.
         self._in_company = {item.nodeid for unit in self._units if len(unit) > 1 for item in unit}
+        self._kept_back: dict[str, tuple[Report, list[pytest.TestReport]]] = {}  # by node id
         self._queue, numbers = os.pipe()
         os.write(numbers, b"".join(number.to_bytes(2, "big") for number in range(len(self._units))))
         os.close(numbers)
+
+    def run(self, count: int) -> None:
+        """Run all items in `count` processes, and pass on what comes of them."""
         try:
             for _ in range(min(count, len(self._units))):
-                self._start(session, own)
-            self._collect(session, own)
-            self._settle(session, own)
+                self._start()
+            self._collect()
+            self._settle()
         except KeyboardInterrupt:
-            self._end(session, own)
-            self._settle(session, own, over=True)
+            self._end()
+            self._settle(over=True)
             raise
         finally:
             for process in self._processes.values():  # that nobody would listen to any more
                 process.process.kill()
             os.close(self._queue)
-        return True
 
     # --- the command's own process
 
-    def _start(self, session: pytest.Session, own: plugin.Plugin, left: Sequence[pytest.Item] = ()) -> None:
+    def _start(self, left: Sequence[pytest.Item] = ()) -> None:
         """Fork a process, which runs the items that another one `left` before it takes units."""
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # or it is written twice
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe(duplex=False)
         name = f"process {next(self._numbers)}"
-        process = context.Process(target=self._work, args=(session, own, name, ours, theirs, left), name=name)
+        process = context.Process(target=self._work, args=(name, ours, theirs, left), name=name)
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would leave it to itself
         try:
             process.start()
@@ -110,7 +123,7 @@ class SideBySide:
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
-    def _collect(self, session: pytest.Session, own: plugin.Plugin, until: float = math.inf) -> None:
+    def _collect(self, until: float = math.inf) -> None:
         """Pass on what the processes report, until all have ended or it is late. One that dies is replaced."""
         while self._processes and time.monotonic() < until:
             ready = cast(list[Connection], wait(list(self._processes), timeout=LULL))
@@ -124,25 +137,26 @@ class SideBySide:
                     with undisturbed():  # or half a message would be lost
                         kind, told = pipe.recv()
                 except (EOFError, OSError):
-                    self._lost(session, own, pipe)
+                    self._lost(pipe)
                     continue
                 if kind == "begun":
                     process.item, process.done, process.reports = told, False, []
                 elif kind == "broken":
-                    own.crashed = True
+                    self._own.crashed = True
                     sys.stderr.write(f"the suite itself failed; please report this:\n{told}\n")
                 elif kind == "unfinished":
-                    own.collect(told)
+                    self._own.collect(told)
                 elif kind == "report":
-                    report = session.config.hook.pytest_report_from_serializable(config=session.config, data=told)
+                    config = self._session.config
+                    report = config.hook.pytest_report_from_serializable(config=config, data=told)
                     process.reports.append(report)
                     process.done = report.when == "teardown"
                     if process.done:
-                        self._done(session, process.reports)
+                        self._done(process.reports)
                 else:
                     self._let_go(pipe)
 
-    def _done(self, session: pytest.Session, reports: list[pytest.TestReport]) -> None:
+    def _done(self, reports: list[pytest.TestReport]) -> None:
         """Pass on what an item reported; later, when it is known what other checks were given meanwhile, if anything
         in it speaks against the service, or others of its unit may."""
         told = getattr(reports[-1], "conformance", None)
@@ -150,17 +164,17 @@ class SideBySide:
         if report is not None and (report.unfavourable or reports[-1].nodeid in self._in_company):
             self._kept_back[reports[-1].nodeid] = (report, reports)
         else:
-            _pass_on(session, reports)
+            self._pass_on(reports)
 
-    def _settle(self, session: pytest.Session, own: plugin.Plugin, *, over: bool = False) -> None:
+    def _settle(self, *, over: bool = False) -> None:
         """Pass on what was kept back. Where a check of a unit had an order in common with another check, by accident,
         what the unit found may be the other's doing: it is run again instead, while no other is. Where the run is
         `over`, such checks count as not finished."""
         for report, _ in self._kept_back.values():
-            own.collect(report)
+            self._own.collect(report)
         shared = {
             name: given_meanwhile(message for report in collection.reports.values() for message in report.messages)
-            for name, collection in own.collections.items()
+            for name, collection in self._own.collections.items()
         }
         again: list[tuple[pytest.Item, Report]] = []
         for unit in self._units:
@@ -170,20 +184,24 @@ class SideBySide:
                 again += ((item, report) for item, report, _ in kept)
             else:
                 for _, _, reports in kept:
-                    _pass_on(session, reports)
+                    self._pass_on(reports)
         for _, report in again:
             report.cut_short()
         items = [] if over else [item for item, _ in again]
         for item, following in itertools.zip_longest(items, items[1:]):
-            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            self._session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
-    def _lost(self, session: pytest.Session, own: plugin.Plugin, pipe: Connection) -> None:
+    def _pass_on(self, reports: list[pytest.TestReport]) -> None:
+        for report in reports:
+            self._session.config.hook.pytest_runtest_logreport(report=report)
+
+    def _lost(self, pipe: Connection) -> None:
         lost = self._let_go(pipe)
         unit = next((unit for unit in self._units if lost.item in [item.nodeid for item in unit]), [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
-        own.lost(unit[place] if unit and not lost.done else None, lost.name)
+        self._own.lost(unit[place] if unit and not lost.done else None, lost.name)
         if lost.item and not self._ending:  # one that has begun nothing would be followed by others like it
-            self._start(session, own, unit[place + 1 :])
+            self._start(unit[place + 1 :])
 
     def _let_go(self, pipe: Connection) -> _Process:
         ended = self._processes.pop(pipe)
@@ -191,25 +209,18 @@ class SideBySide:
         ended.process.join()
         return ended
 
-    def _end(self, session: pytest.Session, own: plugin.Plugin) -> None:
+    def _end(self) -> None:
         """Have all processes cut their checks short, and take in what they still have to say."""
         self._ending = True
         for process in self._processes.values():
             if process.process.pid is not None and process.process.is_alive():
                 os.kill(process.process.pid, signal.SIGINT)
-        self._collect(session, own, until=time.monotonic() + GRACE)
+        self._collect(until=time.monotonic() + GRACE)
 
     # --- the others
 
-    def _work(
-        self,
-        session: pytest.Session,
-        own: plugin.Plugin,
-        name: str,
-        other: Connection,
-        pipe: Connection,
-        left: Sequence[pytest.Item],
-    ) -> None:
+    def _work(self, name: str, other: Connection, pipe: Connection, left: Sequence[pytest.Item]) -> None:
+        session, own = self._session, self._own
         # What only the command's own process reads: else nobody here would notice that it was killed.
         for end in (other, *self._processes):
             end.close()
@@ -246,11 +257,6 @@ class SideBySide:
 def _id_of(item: pytest.Item) -> str:
     check = plugin.check_of(item)
     return check.id if check else ""
-
-
-def _pass_on(session: pytest.Session, reports: list[pytest.TestReport]) -> None:
-    for report in reports:
-        session.config.hook.pytest_runtest_logreport(report=report)
 
 
 class _Process:

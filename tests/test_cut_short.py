@@ -205,7 +205,7 @@ def test_processes_that_die_before_they_begin_are_not_replaced_for_ever(
 ) -> None:
     address = reference.address
     where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
-    change = "from conformance.side_by_side import SideBySide\nSideBySide._work = lambda *_: os._exit(1)"
+    change = "from conformance.side_by_side import Pool\nPool._work = lambda *_: os._exit(1)"
     done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3", "-n", "2")
     assert done.returncode == 3, done.stderr
     assert written(tmp_path)["run"]["process_lost"] is True

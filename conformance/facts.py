@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
@@ -14,51 +14,61 @@ from conformance.transport.evidence import Exchange, Operation, Trouble
 
 def observed(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     """By topic what was observed, as plain data, and the numbers of exchanges that show it, if some do."""
-    versions: Counter[str] = Counter()
-    codings: Counter[str] = Counter()
-    codes: defaultdict[str, set[str]] = defaultdict(set)
-    order_fields: set[str] = set()
-    error_fields: set[str] = set()
-    seconds: defaultdict[str, list[float]] = defaultdict(list)
-    limited: list[int] = []
-    closed: list[int] = []
-    read: set[tuple[int, str]] = set()
-    for exchange in exchanges:
-        if exchange.trouble == Trouble.DROPPED:
-            closed.append(exchange.number)
-        if exchange.status is None:
-            continue
-        versions[exchange.http_version] += 1
-        codings[next((v for k, v in exchange.headers if k.lower() == "content-encoding"), "none")] += 1
-        seconds[exchange.operation].append(exchange.seconds)
-        if exchange.status in (429, 503):
-            limited.append(exchange.number)
-        if exchange.body_cut or exchange.operation not in (Operation.LIST, Operation.CANCEL):
-            continue
-        if (exchange.status, exchange.body) in read:
-            continue
-        read.add((exchange.status, exchange.body))
-        try:
-            body = json.loads(exchange.body)
-        except (ValueError, RecursionError):
-            continue
-        if exchange.status >= 400 and isinstance(body, dict):
-            codes[str(exchange.status)].add(str(body.get("code", "without code")))
-            error_fields.update(body)
-        elif exchange.status == 200 and isinstance(body, list):
-            order_fields.update(*(order for order in body if isinstance(order, dict)))
+    everything = list(exchanges)
+    answered = [exchange for exchange in everything if exchange.status is not None]
+    limited = [exchange.number for exchange in answered if exchange.status in (429, 503)]
+    closed = [exchange.number for exchange in everything if exchange.trouble == Trouble.DROPPED]
     limits = {"answers with 429 or 503": len(limited)}
     if closed:
         limits["closed without an answer among other requests"] = len(closed)
+    seconds: defaultdict[str, list[float]] = defaultdict(list)
+    for exchange in answered:
+        seconds[exchange.operation].append(exchange.seconds)
     return {
-        "HTTP version": (dict(versions), []),
-        "compression": (dict(codings), []),
-        "error codes": ({status: sorted(found) for status, found in sorted(codes.items())}, []),
-        "further Order fields": (sorted(order_fields.difference(ORDER_FIELDS)), []),
-        "further Error fields": (sorted(error_fields.difference(ERROR_FIELDS)), []),
+        "HTTP version": (dict(Counter(exchange.http_version for exchange in answered)), []),
+        "compression": (dict(Counter(map(_coding, answered))), []),
+        **{topic: (found, []) for topic, found in _in_bodies(answered).items()},
         "response times": ({name: _spread(found) for name, found in sorted(seconds.items())}, []),
         "rate limiting": (limits, [*limited[:10], *closed[:10]]),
     }
+
+
+def _coding(exchange: Exchange) -> str:
+    return next((value for name, value in exchange.headers if name.lower() == "content-encoding"), "none")
+
+
+def _in_bodies(answered: Iterable[Exchange]) -> dict[str, Any]:
+    """By topic what the bodies of both operations show: codes of errors, and fields that the contract does not know."""
+    codes: defaultdict[str, set[str]] = defaultdict(set)
+    order_fields: set[str] = set()
+    error_fields: set[str] = set()
+    for status, body in _bodies(answered):
+        if status >= 400 and isinstance(body, dict):
+            codes[str(status)].add(str(body.get("code", "without code")))
+            error_fields.update(body)
+        elif status == 200 and isinstance(body, list):
+            order_fields.update(*(order for order in body if isinstance(order, dict)))
+    return {
+        "error codes": {status: sorted(found) for status, found in sorted(codes.items())},
+        "further Order fields": sorted(order_fields.difference(ORDER_FIELDS)),
+        "further Error fields": sorted(error_fields.difference(ERROR_FIELDS)),
+    }
+
+
+def _bodies(answered: Iterable[Exchange]) -> Iterator[tuple[int, Any]]:
+    """Each different body of both operations that is on record in full and is JSON, with the status it came with."""
+    operations = (Operation.LIST, Operation.CANCEL)
+    different = dict.fromkeys(
+        (each.status, each.body)
+        for each in answered
+        if each.status is not None and each.operation in operations and not each.body_cut
+    )
+    for status, body in different:
+        try:
+            read = json.loads(body)
+        except (ValueError, RecursionError):
+            continue
+        yield status, read
 
 
 def _spread(values: list[float]) -> dict[str, float]:

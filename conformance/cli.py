@@ -22,6 +22,11 @@ from conformance.target import ConfigError
 from conformance.verdict import Exit
 
 PROGRAM = "store-orders-conformance"
+#: The options of a run that a look at its target takes, too.
+OPTIONS_OF_DOCTOR = (
+    "--config", "--base-url", "--api-key-env", "--states-url", "--timeout", "--max-body", "--ca-bundle",
+    "--client-cert", "--proxy",
+)  # fmt: skip
 
 RUN_HELP = """\
 examples:
@@ -168,20 +173,12 @@ def parser() -> Parser:
         added.set_defaults(work=work)
         return added
 
-    run = command("run", "judge one or more targets", _run, RUN_HELP)
-    run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
-    run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
-    workers = "checks at a time; auto: one per processor (default: 1); without a number, more where the service is far"
-    run.add_argument("-n", dest="workers", metavar="N|auto", help=workers)
-    written = {"default": "reports", "help": f"{OPTIONS['--report-dir']['help']} (default: %(default)s/)"}
-    for flag, arguments in {**OPTIONS, "--report-dir": {**OPTIONS["--report-dir"], **written}}.items():
-        run.add_argument(flag, **arguments)
+    _add_options_of_run(command("run", "judge one or more targets", _run, RUN_HELP))
 
     served = "serve the reference implementation, an executable example of the contract"
-    serve = command("serve", served, _serve, SERVE_HELP)
     from reference_server.running import add_options
 
-    add_options(serve)
+    add_options(command("serve", served, _serve, SERVE_HELP))
 
     requirements = command("requirements", "list the catalogue of requirements", _requirements, REQUIREMENTS_HELP)
     form = requirements.add_mutually_exclusive_group()
@@ -195,63 +192,24 @@ def parser() -> Parser:
     examined = "look at a target before a run: configuration, DNS, TLS, key, state provider"
     doctor = command("doctor", examined, _doctor, DOCTOR_HELP)
     doctor.add_argument("target", nargs="?", metavar="TARGET", help="a configured target, or reference (the default)")
-    for flag in (
-        "--config",
-        "--base-url",
-        "--api-key-env",
-        "--states-url",
-        "--timeout",
-        "--max-body",
-        "--ca-bundle",
-        "--client-cert",
-        "--proxy",
-    ):
+    for flag in OPTIONS_OF_DOCTOR:
         doctor.add_argument(flag, **OPTIONS[flag])
 
     known = "list the faults of the reference server, each with what it breaks, and its correct variants"
     faults = command("faults", known, _faults, FAULTS_HELP)
     faults.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
 
-    selftest = command(
-        "selftest",
-        "prove that each check can fail: every fault and variant against the suite",
-        _selftest,
-        SELFTEST_HELP,
-    )
-    selftest.add_argument(
-        "names", nargs="*", metavar="NAME", help="only these faults, variants, requirements or families"
-    )
-    selftest.add_argument(
-        "-n",
-        dest="workers",
-        type=int,
-        default=(os.cpu_count() or 1) + 3,  # much of the time goes into waiting
-        metavar="N",
-        help="workers (default: three more than there are processors)",
-    )
-    searched = {"default": "quick", "help": "how hard the generated checks search (default: %(default)s)"}
-    selftest.add_argument("--budget", **{**OPTIONS["--budget"], **searched})
-    seeded = {"default": 1, "help": f"{OPTIONS['--seed']['help']} (default: %(default)s)"}
-    selftest.add_argument("--seed", **{**OPTIONS["--seed"], **seeded})
-    where = "where the matrix goes (default: %(default)s)"
-    selftest.add_argument("--report-dir", metavar="DIR", type=Path, default="reports/selftest", help=where)
+    proven = "prove that each check can fail: every fault and variant against the suite"
+    _add_options_of_selftest(command("selftest", proven, _selftest, SELFTEST_HELP))
 
-    compare = command(
-        "compare",
-        "compare results: what changed between two, or a matrix of more",
-        _compare,
-        COMPARE_HELP,
-    )
+    compared = "compare results: what changed between two, or a matrix of more"
+    compare = command("compare", compared, _compare, COMPARE_HELP)
     result: dict[str, Any] = {"metavar": "RESULTS", "type": Path, "help": "a results.json, or the folder that holds it"}
     compare.add_argument("results", nargs="+", **result)
     compare.add_argument("--report-dir", metavar="DIR", type=Path, help="write comparison.html and comparison.md there")
 
-    audit = command(
-        "audit",
-        "re-derive the verdict of a written run from its evidence, without the service",
-        _audit,
-        AUDIT_HELP,
-    )
+    audited = "re-derive the verdict of a written run from its evidence, without the service"
+    audit = command("audit", audited, _audit, AUDIT_HELP)
     audit.add_argument("folder", metavar="DIR", type=Path, help="the folder of one target: reports/staging")
 
     report = command("report", "render the reports of a saved result again", _report, REPORT_HELP)
@@ -262,6 +220,30 @@ def parser() -> Parser:
     init = command("init", begun, _init, INIT_HELP)
     init.add_argument("--force", action="store_true", help="replace files that are there already")
     return top
+
+
+def _add_options_of_run(run: Parser) -> None:
+    run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
+    run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
+    workers = "checks at a time; auto: one per processor (default: 1); without a number, more where the service is far"
+    run.add_argument("-n", dest="workers", metavar="N|auto", help=workers)
+    written = {"default": "reports", "help": f"{OPTIONS['--report-dir']['help']} (default: %(default)s/)"}
+    for flag, arguments in OPTIONS.items():
+        run.add_argument(flag, **{**arguments, **(written if flag == "--report-dir" else {})})
+
+
+def _add_options_of_selftest(selftest: Parser) -> None:
+    judged = "only these faults, variants, requirements or families"
+    selftest.add_argument("names", nargs="*", metavar="NAME", help=judged)
+    workers = (os.cpu_count() or 1) + 3  # much of the time goes into waiting
+    told = "workers (default: three more than there are processors)"
+    selftest.add_argument("-n", dest="workers", type=int, default=workers, metavar="N", help=told)
+    searched = {"default": "quick", "help": "how hard the generated checks search (default: %(default)s)"}
+    selftest.add_argument("--budget", **{**OPTIONS["--budget"], **searched})
+    seeded = {"default": 1, "help": f"{OPTIONS['--seed']['help']} (default: %(default)s)"}
+    selftest.add_argument("--seed", **{**OPTIONS["--seed"], **seeded})
+    where = "where the matrix goes (default: %(default)s)"
+    selftest.add_argument("--report-dir", metavar="DIR", type=Path, default="reports/selftest", help=where)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

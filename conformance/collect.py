@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -77,34 +77,28 @@ def build(
     is not `complete`, and else were deselected. `process_lost` says that it is not since a process ended unexpectedly,
     and not for an interruption."""
     exchanges = _number(collection.preflight, 0)
+    reports: list[Report] = []
     results: list[CheckResult] = []
-    observations: dict[str, list[Observed]] = {}
-    warnings = list(collection.warnings)
-    messages = list(collection.messages)
+    observed: list[Observed] = []
     for check in checks:
         report = collection.reports.get(check.id)
-        if report is None:
-            if not complete and check.requirement in settings.selected:
-                why = "a process of the run ended unexpectedly" if process_lost else "the run was cut short"
-                results.append(CheckResult(check.id, check.requirement, Status.INCONCLUSIVE, f"not run: {why}"))
-            continue
-        first = len(exchanges)
-        exchanges += _number([Exchange.from_json(data) for data in report.exchanges], first)
-        results.append(_result(check, report, first))
-        warnings += report.warnings
-        messages += report.messages
-        for topic, value, numbers in report.observations:
-            observations.setdefault(topic, []).append(Observed(topic, value, tuple(first + n for n in numbers)))
+        if report is not None:
+            first = len(exchanges)
+            exchanges += _number([Exchange.from_json(data) for data in report.exchanges], first)
+            reports.append(report)
+            results.append(_result(check, report, first))
+            observed += (
+                Observed(topic, value, tuple(first + n for n in numbers))
+                for topic, value, numbers in report.observations
+            )
+        elif not complete and check.requirement in settings.selected:
+            why = "a process of the run ended unexpectedly" if process_lost else "the run was cut short"
+            results.append(CheckResult(check.id, check.requirement, Status.INCONCLUSIVE, f"not run: {why}"))
     if not collection.pointless:
         results += _judged(exchanges, settings, collection.target)
     for topic, (value, numbers) in facts.observed(exchanges).items():
-        observations.setdefault(topic, []).append(Observed(topic, value, tuple(numbers)))
-    again, *side_by_side = collection.order
-    if again and side_by_side:
-        warnings.append(RUN_AGAIN.format(", ".join(again)))
+        observed.append(Observed(topic, value, tuple(numbers)))
     requirements = fold(catalogue.load().requirements.values(), results, waivers)
-    unneeded = unneeded_waivers(requirements, waivers)
-    warnings += [f"the waiver for {requirement} is no longer needed: it passed" for requirement in unneeded]
     started = collection.started
     return Run(
         target=collection.target.name,
@@ -124,16 +118,24 @@ def build(
         process_lost=process_lost,
         requests=len(exchanges),
         command=collection.clean(command),
-        observations=tuple(
-            _merged(observations[topic], collection.clean)
-            for topic in catalogue.load().observations
-            if topic in observations
-        ),
-        warnings=tuple(dict.fromkeys(warnings)),
+        observations=_by_topic(observed, collection.clean),
+        warnings=tuple(dict.fromkeys(_warnings(collection, reports, unneeded_waivers(requirements, waivers)))),
         circumstances=_circumstances(collection, settings, waivers),
         exchanges=tuple(exchanges),
-        messages=tuple(messages),
+        messages=(*collection.messages, *(message for report in reports for message in report.messages)),
     )
+
+
+def _warnings(collection: Collection, reports: Iterable[Report], unneeded: Iterable[str]) -> Iterator[str]:
+    """What the run has to say of itself; `unneeded` are the requirements whose waiver covers no failure."""
+    yield from collection.warnings
+    for report in reports:
+        yield from report.warnings
+    again, *side_by_side = collection.order
+    if again and side_by_side:
+        yield RUN_AGAIN.format(", ".join(again))
+    for requirement in unneeded:
+        yield f"the waiver for {requirement} is no longer needed: it passed"
 
 
 def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> Iterator[CheckResult]:
@@ -199,6 +201,14 @@ def _with_curl(result: CheckResult, exchanges: list[Exchange], target: Target) -
         return result
     line = curl(exchanges[result.failure.exchange], target.shell)
     return replace(result, failure=replace(result.failure, curl=line))
+
+
+def _by_topic(observed: Iterable[Observed], clean: Callable[[str], str]) -> tuple[Observed, ...]:
+    """One observation for each topic that there are any on, in the order of the catalogue."""
+    found: dict[str, list[Observed]] = {}
+    for fact in observed:
+        found.setdefault(fact.topic, []).append(fact)
+    return tuple(_merged(found[topic], clean) for topic in catalogue.load().observations if topic in found)
 
 
 def _merged(found: list[Observed], clean: Callable[[str], str]) -> Observed:

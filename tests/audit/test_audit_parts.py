@@ -6,7 +6,8 @@ import copy
 import json
 import random
 import string
-from collections import deque
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from built import answered, cancel
@@ -17,6 +18,7 @@ from conformance.audit import comparison
 from conformance.audit.record import Record, alike
 from conformance.audit.standin import stand_in
 from conformance.checks.credentials import kinds_of_invalid_keys
+from conformance.reporting.run import Run
 from conformance.transport.redaction import SECRET_PART
 
 KEYS = {
@@ -152,9 +154,8 @@ def test_what_is_the_same_is_not_mentioned() -> None:
     [("7", True), ("7%20456", True), ("7:cancel", False), ("8", False), ("9", True), ("456", False)],
 )
 def test_what_a_check_has_sent_or_placed_is_named(segment: str, named: bool) -> None:
-    record = Record.__new__(Record)
     exchanges = [answered(cancel(text), 404, check="a").exchange for text in ("7", "7%20456")]
-    record._exchanges = {"a": deque(exchanges)}
-    record._messages = {"a": deque([{"check": "a", "params": {"ids": [9]}}, {"check": "a", "params": {"count": 8}}])}
+    messages = [{"check": "a", "params": {"ids": [9]}}, {"check": "a", "params": {"count": 8}}]
+    record = Record(cast(Run, SimpleNamespace(exchanges=exchanges, messages=messages)), unfinished=())
     assert record.names("a", segment) is named
     assert not record.names("b", segment)

@@ -178,7 +178,7 @@ def _content(exchange: Exchange, again: int | None) -> harfile.Content:
         except UnicodeEncodeError:  # no UTF-8: other readers could make nothing of it as text
             body, encoding = base64.b64encode(exchange.raw_body).decode(), "base64"
     if exchange.body_cut:
-        kept = len(exchange.body.encode("utf-8", "surrogateescape"))
+        kept = len(exchange.raw_body)
         note = f"the first {kept:,} of {exchange.body_size:,} bytes, sha256 of all {exchange.body_sha256}"
     return harfile.Content(
         size=exchange.body_size,

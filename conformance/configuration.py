@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from conformance.tables import Table
@@ -167,7 +167,7 @@ def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, opt
         base_url=base_url,
         key=key,
         mode=_mode(*mode, reader, states),
-        shell=Shell(key_for_shell, _curl_options(ca_bundle[0], client_cert[0], proxy[0])),
+        shell=Shell(key_for_shell, _curl_options(ca_bundle.value, client_cert.value, proxy.value)),
         key_file=key_file,
         states=states,
         protected=protected,
@@ -207,10 +207,17 @@ def _base_url(reader: Table, options: Options) -> str:
     return str(base_url)
 
 
-def _given(reader: Table, options: Options, key: str, mend: str = "") -> tuple[str | None, str]:
-    """What the command line says of `key`, or else the table, and where that stands."""
+class _Given(NamedTuple):
+    """What is given for a key, None where that is nothing, and where it stands."""
+
+    value: str | None
+    where: str
+
+
+def _given(reader: Table, options: Options, key: str, mend: str = "") -> _Given:
+    """What the command line says of `key`, or else the table."""
     configured, option = reader.take(key, str, mend=mend), getattr(options, key)
-    return option or configured, reader.where(key, option)
+    return _Given(option or configured, reader.where(key, option))
 
 
 def _is_production(name: str) -> bool:

@@ -38,13 +38,8 @@ def overhead(quick: bool) -> Figure:
             lambda: shell(bare, {KEY_VARIABLE: address.key}),
             rounds,
         )
-    details = {"requests": results["run"]["requests"]}
-    return Figure(
-        "standard run, from shell to exit, over a bare loop sending the same requests",
-        ratio,
-        1.5,
-        {**details, "run seconds": times[0], "loop seconds": times[1]},
-    )
+    details = {"requests": results["run"]["requests"], "run seconds": times[0], "loop seconds": times[1]}
+    return Figure("standard run, from shell to exit, over a bare loop sending the same requests", ratio, 1.5, details)
 
 
 def large_listing(quick: bool) -> Figure:

@@ -73,7 +73,7 @@ class Client:
             if self.concurrency.alone(len(ordered), at_once=at_once):
                 attempts.append(self._again(self._attempts(rest[0])))  # other processes may send some, too
             elif at_once:
-                self.endpoint.pace.wait_for(len(rest))
+                self.endpoint.pace.wait(len(rest))
                 attempts += self._overlapping.map(partial(self._attempts, crowded=True, paced=True), rest)
             else:
                 tried = self._threads.map(partial(self._attempts, crowded=True), rest[: self.concurrency.at_most])

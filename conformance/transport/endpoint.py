@@ -66,11 +66,7 @@ class Pace:
             with file.open("r+b") as opened:
                 self._free = memoryview(mmap(opened.fileno(), 8)).cast("d")
 
-    def wait(self) -> None:
-        """Sleep until the next request may go out."""
-        self.wait_for(1)
-
-    def wait_for(self, count: int) -> None:
+    def wait(self, count: int = 1) -> None:
         """Sleep until `count` requests may go out together; none follows them before as many turns have passed."""
         if self._interval:
             with self._lock, self._others:

@@ -115,16 +115,15 @@ def integer(value: object) -> int | None:
 
 
 def values(value: object) -> Iterator[object]:
-    """Every value in a JSON value that is no object or array itself, however deep."""
+    """A JSON value, and every value in it, however deep."""
     stack = [value]
     while stack:
         item = stack.pop()
+        yield item
         if isinstance(item, dict):
             stack.extend(item.values())
         elif isinstance(item, list):
             stack.extend(item)
-        else:
-            yield item
 
 
 def type_name(value: object) -> str:

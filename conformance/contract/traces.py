@@ -67,16 +67,7 @@ def traces(body: bytes, json: JsonText | None) -> Traces:
 def _frame(value: Any) -> dict[str, Any] | None:
     """The first object in a JSON value that is a frame: a source file with a line or the name of a method, or what Java
     calls its elements."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            if _is_frame(item):
-                return item
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
-    return None
+    return next((item for item in values(value) if isinstance(item, dict) and _is_frame(item)), None)
 
 
 def _is_frame(item: dict[str, Any]) -> bool:

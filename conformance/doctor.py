@@ -211,7 +211,7 @@ def _states(session: Session) -> Iterator[Finding]:
     provider = session.provider
     assert provider is not None, "a provider that is not static can be called"
     for state in (State.PENDING, State.SHIPPED):
-        yield from _message(session, provider, state, {"count": 2})
+        yield from _message(session, provider, state, chosen=False)
     if (reason := exclusion(Needs(Mode.FULL, chosen_ids=True), session.target)) is not None:
         yield OK, f"state provider: pending orders, chosen id: not asked for, since {reason}"
     else:
@@ -259,17 +259,17 @@ def _ids(session: Session, provider: Provider) -> Iterator[Finding]:
         yield NOTE, f"state provider: {preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
     else:
         for state in (State.PENDING, State.SHIPPED):
-            yield from _message(session, provider, state, {"ids": [CHOSEN]})
+            yield from _message(session, provider, state, chosen=True)
 
 
-def _message(session: Session, provider: Provider, state: State, params: dict[str, Any]) -> Iterator[Finding]:
-    """Set a state up, find its orders in the listing, tear it down, and see that they are gone."""
-    chosen = "ids" in params
+def _message(session: Session, provider: Provider, state: State, *, chosen: bool) -> Iterator[Finding]:
+    """Set a state up, with an id of the suite's choice if it is `chosen`, find its orders in the listing, tear it down,
+    and see that they are gone."""
     name = f"{state}, {'chosen id' if chosen else 'any ids'}"
     held = Leases(provider, session.guard)
     missing: list[int] = []
     try:
-        ids = held.place(state, params["ids"]) if chosen else held.take(state, params["count"])
+        ids = held.place(state, [CHOSEN]) if chosen else held.take(state, 2)
         missing = _missing(_listed(session), ids)
     except CannotDo:
         excluded = "checks that need chosen ids" if chosen else f"every check that needs {state}"

@@ -16,6 +16,7 @@ from types import TracebackType
 from .api import Service
 from .control import Control
 from .orders import OrderStore
+from .registry import Install
 from .seed import BadOrdersError, initial_orders
 from .server import TIMEOUTS, Listener, Timeouts
 from .wire import Limits
@@ -101,25 +102,32 @@ def build(
     return service
 
 
-def install(service: Service, faults: Iterable[str] = (), variants: Iterable[str] = ()) -> None:
+def install(service: Service, faults: Iterable[str], variants: Iterable[str]) -> None:
     """Puts variants, then faults, into a service by name. Raises `UnusableError` for unknown names."""
-    for kind, names in (("variant", variants), ("fault", faults)):
-        for name in names:
-            # Imported only where one is asked for: other starts need to be quick.
-            from difflib import get_close_matches
+    for name in variants:
+        _named("variant", name)(service)
+    for name in faults:
+        _named("fault", name)(service)
 
-            from .faults import FAULTS
-            from .variants import VARIANTS
 
-            known, others, other = (FAULTS, VARIANTS, "variant") if kind == "fault" else (VARIANTS, FAULTS, "fault")
-            if name not in known:
-                close = get_close_matches(name, known, 3)
-                meant = (
-                    f"did you mean {' or '.join(close)}?" if close else "`store-orders-conformance faults` lists them"
-                )
-                hint = f"it is a {other}: --{other} {name}" if name in others else meant
-                raise UnusableError(f"there is no {kind} named {name}; {hint}")
-            known[name].install(service)
+def _named(kind: str, name: str) -> Install:
+    """What puts the fault or variant of this name into a service. Raises `UnusableError` where there is none."""
+    # Imported only where one is asked for: other starts need to be quick.
+    from difflib import get_close_matches
+
+    from .faults import FAULTS
+    from .variants import VARIANTS
+
+    known, others, other = (FAULTS, VARIANTS, "variant") if kind == "fault" else (VARIANTS, FAULTS, "fault")
+    if name in known:
+        return known[name].install
+    if name in others:
+        hint = f"it is a {other}: --{other} {name}"
+    elif close := get_close_matches(name, known, 3):
+        hint = f"did you mean {' or '.join(close)}?"
+    else:
+        hint = "`store-orders-conformance faults` lists them"
+    raise UnusableError(f"there is no {kind} named {name}; {hint}")
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -5,6 +5,7 @@ Nothing is judged here. What makes every check pointless is found in seconds and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from conformance.checks import credentials
@@ -119,10 +120,7 @@ def side_by_side(session: Session) -> int:
     asked = session.api(PREFLIGHT).ask_list(allowed=Allowed.OPEN)
     several: bool | None = None
     for _ in range(TRIES):
-        mark = len(session.recorder.exchanges)
-        with suppress(ServiceGone):
-            client.send_all([asked] * SIDE_BY_SIDE, at_once=True)
-        together = session.recorder.exchanges[mark:]
+        together = _exchanged(session, lambda: client.send_all([asked] * SIDE_BY_SIDE, at_once=True))
         several = _several_at_once(seen, together)
         if several is not None:
             break
@@ -134,16 +132,21 @@ def side_by_side(session: Session) -> int:
                 if client.send(asked).status is not None:
                     break  # till then it is still at those that nobody waits for any more
     elif not several and sum(map(_is_far, together)) > len(together) / 2:
-        mark = len(session.recorder.exchanges)
-        with suppress(ServiceGone):
-            for _ in range(ALONE):
-                client.send(asked)
-        several = _no_later_than_alone(session.recorder.exchanges[mark:], together)
+        alone = _exchanged(session, lambda: [client.send(asked) for _ in range(ALONE)])
+        several = _no_later_than_alone(alone, together)
     client.close()
     if not several:
         return 1
     session.client.widen(SIDE_BY_SIDE)
     return 1 if session.ids_used_again else SIDE_BY_SIDE
+
+
+def _exchanged(session: Session, send: Callable[[], object]) -> list[Exchange]:
+    """The exchanges of what `send` sends, as far as the run goes on asking."""
+    before = len(session.recorder.exchanges)
+    with suppress(ServiceGone):
+        send()
+    return session.recorder.exchanges[before:]
 
 
 def _several_at_once(seen: list[Exchange], together: list[Exchange]) -> bool | None:

@@ -85,6 +85,36 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     if not selected:
         flags = "--only and --skip together leave" if values.get("only") else "--skip leaves"
         raise ConfigError(f"{flags} no requirement: nothing would be checked")
+    _look_at_values(values)
+    seed = values.get("seed")
+    options = Options(
+        config=_path(values.get("config")),
+        base_url=values.get("base_url"),
+        api_key_env=values.get("api_key_env"),
+        states_url=values.get("states_url"),
+        mode=values.get("mode"),
+        confirm_cancel=tuple(values.get("confirm_cancel") or ()),
+        rate_limit=values.get("rate_limit"),
+        timeout=values.get("timeout"),
+        max_body=values.get("max_body"),
+        ca_bundle=values.get("ca_bundle"),
+        client_cert=values.get("client_cert"),
+        proxy=values.get("proxy"),
+    )
+    return Settings(
+        targets=targets,
+        options=options,
+        selected=selected,
+        strict=bool(values.get("strict")),
+        budget=values.get("budget") or "standard",
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        waivers=_path(values.get("waivers")),
+        report_dir=_path(values.get("report_dir")),
+    )
+
+
+def _look_at_values(values: dict[str, Any]) -> None:
+    """Raises ConfigError for what no option may be, whatever the others are."""
     for flag in OPTIONS:
         if values.get(name_of(flag)) == "":  # else the run would do without: be of another target, say
             raise ConfigError(f"{flag} is empty; give it a value, or leave it out (is a variable not set?)")
@@ -97,30 +127,10 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     seed = values.get("seed")
     if seed is not None and not 0 <= seed < 2**63:
         raise ConfigError(f"--seed {seed}: a whole number from 0 to 2^63 - 1")
-    options = Options(
-        config=Path(values["config"]) if values.get("config") else None,
-        base_url=values.get("base_url"),
-        api_key_env=values.get("api_key_env"),
-        states_url=values.get("states_url"),
-        mode=values.get("mode"),
-        confirm_cancel=tuple(values.get("confirm_cancel") or ()),
-        rate_limit=values.get("rate_limit"),
-        timeout=timeout,
-        max_body=max_body,
-        ca_bundle=values.get("ca_bundle"),
-        client_cert=values.get("client_cert"),
-        proxy=values.get("proxy"),
-    )
-    return Settings(
-        targets=targets,
-        options=options,
-        selected=selected,
-        strict=bool(values.get("strict")),
-        budget=values.get("budget") or "standard",
-        seed=secrets.randbelow(2**31) if seed is None else seed,
-        waivers=Path(values["waivers"]) if values.get("waivers") else None,
-        report_dir=Path(values["report_dir"]) if values.get("report_dir") else None,
-    )
+
+
+def _path(value: str | Path | None) -> Path | None:
+    return Path(value) if value else None
 
 
 def _ids(flag: str, texts: Sequence[str] | None) -> frozenset[str]:

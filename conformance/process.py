@@ -242,12 +242,7 @@ class Process:
         self.concluded = True
         for report in self.unfinished():
             self.collect(report)
-        for name, own in self.sessions.items():
-            own.give_back()
-            if not self.is_worker and self.folder is not None and own.provider is not None:
-                own.warnings += return_left(own.provider, self.folder, name)  # what dead workers held
-            if name in self.collections:
-                self.collections[name].warnings += map(self.clean, own.warnings)
+        self._return_orders()
         self.close()
         if self._server is not None:
             self._server.stop()
@@ -255,8 +250,20 @@ class Process:
             return
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
-        if not cut_short and not any(collection.reports for collection in self.collections.values()):
-            return
+        if cut_short or any(collection.reports for collection in self.collections.values()):
+            self._draw_verdicts(cut_short=cut_short)
+
+    def _return_orders(self) -> None:
+        """Return what this process still holds, and what workers held that have died."""
+        for name, own in self.sessions.items():
+            own.give_back()
+            if not self.is_worker and self.folder is not None and own.provider is not None:
+                own.warnings += return_left(own.provider, self.folder, name)
+            if name in self.collections:
+                self.collections[name].warnings += map(self.clean, own.warnings)
+
+    def _draw_verdicts(self, *, cut_short: bool) -> None:
+        """Make a run of what each target's checks have reported, write it, and say how the command ends."""
         for collection in self.collections.values():
             run = collect.build(
                 collection,

@@ -28,7 +28,7 @@ REPLAYS = 3
 
 
 @dataclass
-class Run:
+class Shared:
     """What the checks of a run share: the search, once it is made, and which of them has made it."""
 
     search: Search | None = None
@@ -36,16 +36,16 @@ class Run:
 
 
 @pytest.fixture(scope="session")
-def run(session: object) -> Run:
+def shared(session: object) -> Shared:
     """The search of the run against one target, not yet made: `session` stands for the target."""
-    return Run()
+    return Shared()
 
 
 @dataclass
 class Walks:
     """What a check works with: the search of the run, and what it takes to make it or to play a sequence of it."""
 
-    run: Run
+    shared: Shared
     api: Api
     orders: Orders
     target: Target
@@ -58,13 +58,13 @@ class Walks:
 
     def decide(self, owner: str) -> None:
         """Demand that no walk of the search broke the requirement `owner`."""
-        own = self.run.search is None
-        search = self.run.search or self._search(self.budget)
+        own = self.shared.search is None
+        search = self.shared.search or self._search(self.budget)
         if own:
-            self.run.search, self.run.maker = search, self.check
+            self.shared.search, self.shared.maker = search, self.check
             search.make()
         else:
-            self.shown_in(self.run.maker)
+            self.shown_in(self.shared.maker)
         wrong = search.wrong
         if wrong is not None and wrong.owner == owner:
             self._fail(wrong if own else self._replayed(wrong))
@@ -104,7 +104,7 @@ class Walks:
 
 @pytest.fixture
 def walks(
-    run: Run,
+    shared: Shared,
     api: Api,
     wire: Wire,
     orders: Orders,
@@ -117,7 +117,7 @@ def walks(
 ) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
     own_seed = seed_for(target.name, seed)
-    return Walks(run, api, orders, target, BUDGETS[budget], own_seed, check_id, shown_in, crowded, wire)
+    return Walks(shared, api, orders, target, BUDGETS[budget], own_seed, check_id, shown_in, crowded, wire)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on

@@ -17,7 +17,7 @@ from conformance.api import Api, Orders, Taken
 from conformance.checks import model
 from conformance.checks.model import Kind, Step
 from conformance.checks.search import BUDGETS, Budget, Search
-from conformance.checks.test_model import Run, Walks
+from conformance.checks.test_model import Shared, Walks
 from conformance.target import Mode, Shell, States
 from conformance.transport.answer import Answer
 from conformance.transport.curl import curl
@@ -109,10 +109,10 @@ def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1
     return made
 
 
-def walks(service: Service, run: Run, **further: Any) -> Walks:
+def walks(service: Service, shared: Shared, **further: Any) -> Walks:
     budget = BUDGETS["standard"]
     return Walks(
-        run, api(service), cast(Orders, service), target(mode=Mode.FULL, **further), budget, 1, "model.x", print
+        shared, api(service), cast(Orders, service), target(mode=Mode.FULL, **further), budget, 1, "model.x", print
     )
 
 
@@ -187,7 +187,7 @@ def test_listings_without_ids_decide_nothing() -> None:
         def listing(self) -> list[dict[str, Any]]:
             return [{} for element in super().listing()]
 
-    found = walks(Nameless(), Run())
+    found = walks(Nameless(), Shared())
     with pytest.raises(verify.Excluded, match="came to nothing that tests this"):
         found.decide("LIST-3")
     found.decide("CANCEL-8")
@@ -392,12 +392,12 @@ def test_a_fault_that_shows_once_is_reported_as_it_was_seen(monkeypatch: pytest.
                 return 204
             return status
 
-    run = Run()
+    shared = Shared()
     with pytest.raises(verify.Failed, match="which is cancelled"):
-        walks(Once(), run).decide("CANCEL-6")
+        walks(Once(), shared).decide("CANCEL-6")
     # Another check whose requirement is to blame plays it again, in vain, and says what was seen.
     with pytest.raises(verify.Failed, match="which is cancelled"):
-        walks(Service(), run).decide("CANCEL-6")
+        walks(Service(), shared).decide("CANCEL-6")
 
 
 # --- one walk over one connection
@@ -451,8 +451,8 @@ def test_what_was_set_off_goes_on_record_whatever_the_other_walks_meet(service: 
 
 
 def test_the_reader_is_told_of_the_connection() -> None:
-    service, run = ForgetsOnUsedConnections(), Run()
-    made = replace(walks(service, run), wire=cast(Any, Lines(service)))
+    service, shared = ForgetsOnUsedConnections(), Shared()
+    made = replace(walks(service, shared), wire=cast(Any, Lines(service)))
     made.decide("AUTH-1")
     with pytest.raises(verify.Failed, match="on orders placed for them, all on one connection:"):
         made.decide("CANCEL-6")
@@ -462,11 +462,11 @@ def test_the_reader_is_told_of_the_connection() -> None:
 
 
 def test_only_the_owner_fails_and_shows_steps_and_curl() -> None:
-    service, run = Service(), Run()
+    service, shared = Service(), Shared()
     service.cancel = returns_after_two_others.__get__(service)  # type: ignore[attr-defined,method-assign]
-    walks(service, run).decide("AUTH-1")
+    walks(service, shared).decide("AUTH-1")
     with pytest.raises(verify.Failed) as raised:
-        walks(service, run).decide("CANCEL-6")
+        walks(service, shared).decide("CANCEL-6")
     lines = raised.value.received.splitlines()
     assert lines[0].endswith("after these steps on orders placed for them:")
     steps = [line for line in lines if re.match(r"  \d+\. ", line)]
@@ -493,7 +493,7 @@ def test_what_a_walk_was_compared_with_is_no_step_of_it() -> None:
 
     service = CancelsWhatItRefuses()
     with pytest.raises(verify.Failed) as raised:
-        walks(service, Run()).decide("CANCEL-4")
+        walks(service, Shared()).decide("CANCEL-4")
     assert "placed just now, to compare: 409" in raised.value.received
     answers = raised.value.answers
     sent = [place for answer in answers for place, known in enumerate(service.sent) if known is answer]
@@ -506,9 +506,9 @@ def test_what_a_walk_was_compared_with_is_no_step_of_it() -> None:
 
 
 def test_the_search_is_made_once() -> None:
-    service, run = Service(), Run()
+    service, shared = Service(), Shared()
     for owner in OWNERS:
-        walks(service, run).decide(owner)
+        walks(service, shared).decide(owner)
         if owner == OWNERS[0]:
             sent = len(service.requests)
     assert len(service.requests) == sent
@@ -526,10 +526,10 @@ def test_what_keeps_the_suite_from_going_on_ends_the_checks_as_such(error: BaseE
                 raise error
             return super().send(request)
 
-    service, run = Stops(), Run()
+    service, shared = Stops(), Shared()
     for owner in ("AUTH-1", "CANCEL-8"):
         with pytest.raises(type(error), match=str(error)):
-            walks(service, run).decide(owner)
+            walks(service, shared).decide(owner)
     assert len(service.requests) == 40
 
 
@@ -539,7 +539,7 @@ def test_statuses_of_no_operation_decide_nothing() -> None:
             return 500 if len(self.cancelled) == 2 else super().cancel(number)
 
     with pytest.raises(verify.Inconclusive, match=r"500.*\(see HTTP-1\)"):
-        walks(Breaks(), Run()).decide("CANCEL-1")
+        walks(Breaks(), Shared()).decide("CANCEL-1")
 
 
 def test_an_order_that_nobody_knows_may_be_the_providers_fault() -> None:
@@ -551,13 +551,13 @@ def test_an_order_that_nobody_knows_may_be_the_providers_fault() -> None:
             return taken
 
     with pytest.raises(verify.Inconclusive, match="provider"):
-        walks(Unknown(), Run()).decide("CANCEL-1")
+        walks(Unknown(), Shared()).decide("CANCEL-1")
 
 
 def test_static_lists_are_enough_for_a_walk() -> None:
     service = Service()
     service.supply = 4
-    walks(service, Run(), states=States(pending=(1, 2, 3), shipped=(4,))).decide("CANCEL-8")
+    walks(service, Shared(), states=States(pending=(1, 2, 3), shipped=(4,))).decide("CANCEL-8")
     assert service.taken == 4
 
 

@@ -62,7 +62,8 @@ def _never_answered(answer: Answer) -> bool:
     return exchange.trouble == Trouble.TIMEOUT and described and alone
 
 
-def _body_is_json(answer: Answer) -> str | None:
+def _json_problem(answer: Answer) -> str | None:
+    """What keeps the body from being JSON that is sent as such (section 1); None where nothing does. Raises TooDeep."""
     if answer.media_type != "application/json":
         given = answer.header("content-type")
         if given is None:
@@ -93,7 +94,7 @@ def error_shape(answer: Answer) -> Finding:
     """ERR-1: every 401 and 404 is an Error, as application/json."""
     if answer.status not in ERRORS or not _well_formed(answer):
         return NOT_ABOUT
-    problem = _body_is_json(answer)
+    problem = _json_problem(answer)
     if problem is None:
         problems = error_problems(answer.json.value)
         problem = "; ".join(problems) or None
@@ -147,7 +148,7 @@ def conflict_body(answer: Answer) -> Finding:
     """ERR-5: a 409 has no body, or a JSON one."""
     if answer.status != 409 or not _well_formed(answer):
         return NOT_ABOUT
-    problem = _body_is_json(answer) if answer.body else None
+    problem = _json_problem(answer) if answer.body else None
     return problem and f"a 409: {problem}"
 
 
@@ -175,13 +176,15 @@ def listing_is_array(answer: Answer) -> Finding:
     """LIST-1: a 200 of the listing is a JSON array, as application/json."""
     if not _is_listing(answer):
         return NOT_ABOUT
-    problem = _body_is_json(answer)
+    problem = _json_problem(answer)
     if problem is None and answer.listing is None:
         problem = f"the body is {shown(answer.json.value)}, not an array"
     return problem and f"a listing: {problem}"
 
 
 def _about_listing(judge: Callable[[Any], list[str]]) -> Callable[[Answer], Finding]:
+    """A judge of answers, from one that says what is wrong with a listing that holds something."""
+
     def finding(answer: Answer) -> Finding:
         if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
             return NOT_ABOUT

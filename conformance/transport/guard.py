@@ -87,7 +87,7 @@ class Guard:
     def __init__(self, mode: Mode) -> None:
         self.mode = mode
         self.listed: set[int] = set()
-        self.lists_seen = 0
+        self.listing_read = False
         self.handed_out: set[int] = set()
         self.untouched: dict[int, str] = {}  # of these, those that no cancel was sent for, and the state they are in
         # The listed ids by value, and by their lowest 31 bits with those bits aside: ids that fall together in some way
@@ -100,7 +100,7 @@ class Guard:
 
     def saw_listing(self, ids: Iterable[int]) -> None:
         """Remember the ids of a listing; an id once seen stays seen."""
-        self.lists_seen += 1
+        self.listing_read = True
         self.remember(ids)
 
     def remember(self, ids: Iterable[int], *, nameless: bool = False, countless: bool = False) -> None:
@@ -162,7 +162,7 @@ class Guard:
             raise Refused(f"DELETE {path} does not address exactly one order")
         if self.mode is Mode.FULL and _canonical(segment) in self.handed_out:
             return
-        if not self.lists_seen:
+        if not self.listing_read:
             raise Refused("no listing has been read, so whose order this is cannot be known")
         if self._forgetful:
             raise Refused("more ids were listed than are remembered, so whose order this is cannot be known")
@@ -199,7 +199,7 @@ class Guard:
 
         Raises Refused where no such ids can be found: the listing is unread, or too dense.
         """
-        if not self.lists_seen:
+        if not self.listing_read:
             raise Refused("no listing has been read, so no id is known to be absent")
         for margin, range_ in product(MARGINS, DRAWN_FROM):
             found: dict[int, None] = {}

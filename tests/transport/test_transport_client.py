@@ -111,7 +111,7 @@ def test_a_listing_teaches_the_guard() -> None:
     ):
         opened.client.send(LIST)
         assert opened.guard.listed == {5, 9}
-        assert opened.guard.lists_seen == 1
+        assert opened.guard.listing_read
         with pytest.raises(Refused, match="could be taken for order 5"):
             opened.client.send(cancel("5x"))
 

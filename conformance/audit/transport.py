@@ -93,8 +93,7 @@ class ReplayedConnection(Connection):
         self._due: Request
         self._order: str | None = None  # of what was set off: what its order was then
 
-    @property
-    def open(self) -> bool:
+    def left_open(self) -> bool:
         return self._answer.exchange.kept_open is True
 
     def prepare(

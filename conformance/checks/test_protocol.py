@@ -110,7 +110,7 @@ def test_answers_on_one_connection_are_framed(api: Api, wire: Wire) -> None:
             if answer.exchange.trouble in (Trouble.CLOSED, Trouble.UNSENT):  # no answer, so none that is framed wrongly
                 break
             whole([answer])
-            if not connection.open:
+            if not connection.left_open():
                 break
 
 

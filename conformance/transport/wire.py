@@ -143,8 +143,7 @@ class Connection:
     ) -> None:
         self.close()
 
-    @property
-    def open(self) -> bool:
+    def left_open(self) -> bool:
         """Whether the service has left the connection open for another request; what is found goes on record."""
         found = self._is_open()
         if self._pending is not None:

@@ -165,10 +165,10 @@ def test_one_connection_carries_many_requests() -> None:
             statuses = []
             for who in (LIST, Request("GET", "/store/orders", NOBODY), LIST):
                 statuses.append(connection.exchange(who).status)
-                assert connection.open
+                assert connection.left_open()
         assert statuses == [200, 401, 200]
         assert service.connections == 1
-        assert not connection.open
+        assert not connection.left_open()
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_a_closed_connection_is_noticed(reply: bytes) -> None:
     with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
         assert connection.exchange(LIST).status == 200
         deadline = time.monotonic() + 20
-        while connection.open and time.monotonic() < deadline:
+        while connection.left_open() and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert not connection.open
+        assert not connection.left_open()
         assert connection.exchange(LIST).status == 200
         assert service.connections == 2
         assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set()]
@@ -334,7 +334,7 @@ def test_tls(server_context: ssl.SSLContext, certificate: Path) -> None:
         opened.guard.saw_listing([])
         with opened.wire.connect() as connection:
             assert connection.exchange(cancel(12345678901234)).extra == b"{}"
-            assert connection.open
+            assert connection.left_open()
             assert connection.exchange(LIST, last=True).status == 200
         assert service.connections == 1
 
@@ -354,10 +354,10 @@ def test_stray_bytes_over_tls_are_seen(server_context: ssl.SSLContext, certifica
         opened.wire.connect() as connection,
     ):
         assert connection.exchange(LIST).status == 200
-        assert connection.open
+        assert connection.left_open()
         time.sleep(0.5)
-        assert connection.open
-        assert connection.open
+        assert connection.left_open()
+        assert connection.left_open()
         assert connection.exchange(LIST).exchange.trouble == Trouble.BROKEN
 
 

@@ -60,7 +60,7 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
         with wire.connect() as connection:
             for request in requests:
                 time.sleep(pause)
-                kept = len(answers) == len(requests) - 1 and connection.open
+                kept = len(answers) == len(requests) - 1 and connection.left_open()
                 answers.append(connection.exchange(request))
                 if answers[-1].exchange.trouble in (Trouble.CLOSED, Trouble.UNSENT):
                     break

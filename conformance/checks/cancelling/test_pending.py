@@ -226,7 +226,7 @@ def test_no_bytes_between_204_and_the_next_answer(api: Api, orders: Orders, wire
         answer = connection.exchange(api.ask_cancel(order))
         verify.step(answer, 204, "CANCEL-1")
         no_bytes(answer)
-        if connection.open:
+        if connection.left_open():
             # Were this judged like any other, bytes after the 204 would be found in it once more, as HTTP-2.
             following = connection.exchange(api.ask_list(allowed=Allowed.OPEN))
             if following.exchange.trouble == Trouble.BROKEN:

@@ -27,7 +27,7 @@ from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.concurrency import TOGETHER, Concurrency
 from conformance.transport.deadline import DeadlineBackend
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
-from conformance.transport.evidence import Operation, Recorder, Request, Trouble
+from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, NO_CERTIFICATE, UNHEARD, in_plain_words
 from conformance.transport.retries import WAIT_UNTOLD, broken, pause, too_many
@@ -205,25 +205,30 @@ class Client:
                 response.close()
                 if http is not self._http:
                     http.close()
-        except Unreadable as error:
-            self.concurrency.saw(self.endpoint.max_body)
-            exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
-        except httpx.TimeoutException:
-            exchange.trouble = Trouble.TIMEOUT
-            exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
-        except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
-            exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
-        except (httpx.NetworkError, httpx.ProtocolError, H2Error, Miscoded) as error:
+        except (httpx.TransportError, H2Error, Unreadable, Miscoded) as error:
             if isinstance(error, httpx.LocalProtocolError) and self.endpoint.scheme == "http":
                 raise  # that one is ours; in HTTP/2 it is how httpx reports frames that are none
-            heard = response is not None or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
+            self._trouble(exchange, error, begun=response is not None)
+        self.note(answer)
+        return answer
+
+    def _trouble(self, exchange: Exchange, error: Exception, *, begun: bool) -> None:
+        """Say in `exchange` why there is no complete answer; whether one had `begun`."""
+        if isinstance(error, Unreadable):
+            self.concurrency.saw(self.endpoint.max_body)
+            exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
+        elif isinstance(error, httpx.TimeoutException):
+            exchange.trouble = Trouble.TIMEOUT
+            exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
+        elif isinstance(error, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
+            exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
+        else:
+            heard = begun or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
             exchange.trouble, exchange.detail = broken(exchange, heard=heard), _plain(error, self.endpoint)
             if NO_CERTIFICATE in exchange.detail:
                 exchange.trouble = Trouble.UNREACHABLE
             if HEAD_TOO_LONG in exchange.detail:
                 exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
-        self.note(answer)
-        return answer
 
 
 def _read(response: httpx.Response, limit: int) -> bytes:

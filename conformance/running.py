@@ -70,13 +70,18 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
         _conclude(runs, folder, chosen.seed, watch.unwritten)
     except OSError as error:  # what could be written is written: whoever does not read this has it there
         _complain(f"the summary could not be printed: {error}")
-    if status in (pytest.ExitCode.INTERRUPTED, Exit.INTERRUPTED):
+    return _exit_status(status, runs)
+
+
+def _exit_status(ended: int, runs: list[Run]) -> int:
+    """The exit status of a command with these results, whose pytest has `ended` with that of its own."""
+    if ended in (pytest.ExitCode.INTERRUPTED, Exit.INTERRUPTED):
         if not runs:
             _complain("interrupted before the first request")
         return Exit.INTERRUPTED
     if not runs:
-        return Exit.INCOMPLETE if status in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR) else Exit.USAGE
-    return int(status)
+        return Exit.INCOMPLETE if ended in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR) else Exit.USAGE
+    return ended
 
 
 def _complain(text: str) -> None:

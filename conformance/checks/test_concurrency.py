@@ -36,6 +36,9 @@ MIXED, CANCELS = 3, 3
 #: Seconds after which an order is placed among listings, round by round: a service takes its time to begin with them,
 #: and not long to be done. And how many of those are under way.
 PLACED, READERS = (0.0, 0.003, 0.01), 2
+#: Where a listing takes that many seconds at least, it is with the service after one of these parts of them: which, is
+#: for the connection to say, which takes a round trip, too, or several. Where it takes longer nobody can hit a moment.
+BRIEF, LONG, ON_THE_WAY = 0.015, 0.12, (0.15, 0.25, 0.4, 0.5, 0.6)
 #: How often a request that was answered wrongly among others is sent again alone.
 TRIES = 4
 
@@ -347,25 +350,35 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
         listed_meanwhile(api, chosen, left, taken.shipped)
 
 
-@requirement("LIST-3", pending=3 * len(PLACED), placing=True)
+@requirement("LIST-3", pending=3 * (len(PLACED) + len(ON_THE_WAY)), placing=True)
 def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: Orders, target: Target) -> None:
     """Over several rounds, has an order placed, then another one while listings are under way, and lists after those;
     and has one more placed while listings are under way, and lists beside those: it is there, whatever they have read
     before it was, and kept. What they are answered is judged as any listing is, but for that order."""
     for pause in PLACED:
-        orders.take(pending=1)  # whatever was kept before that is to be read anew
-        with under_way(api, wire) as meanwhile:
-            time.sleep(pause)
-            meanwhile += orders.take(pending=1).pending
-        none_missing(api, meanwhile, "pending", api.list(), target)
-        with under_way(api, wire) as meanwhile, wire.connect() as connection:
-            time.sleep(pause)
-            meanwhile += orders.take(pending=1).pending
-            connection.send_among_others(api.ask_list())
-            beside = connection.receive(keep=False)
-        wire.keep(beside)  # behind those that it was sent after
-        if beside.status == 200 and beside.listing is not None:  # there may be no room for it beside the others
-            none_missing(api, meanwhile, "pending", beside, target)
+        beside = placed_meanwhile(api, wire, orders, target, pause)
+    takes = beside.exchange.seconds
+    for part in ON_THE_WAY if BRIEF < takes < LONG else ():
+        placed_meanwhile(api, wire, orders, target, part * takes)
+
+
+def placed_meanwhile(api: Api, wire: Wire, orders: Orders, target: Target, pause: float) -> Answer:
+    """One round of that, with orders placed a `pause`, in seconds, after the listings are sent. Gives the answer to the
+    listing beside those."""
+    orders.take(pending=1)  # whatever was kept before that is to be read anew
+    with under_way(api, wire) as meanwhile:
+        time.sleep(pause)
+        meanwhile += orders.take(pending=1).pending
+    none_missing(api, meanwhile, "pending", api.list(), target)
+    with under_way(api, wire) as meanwhile, wire.connect() as connection:
+        time.sleep(pause)
+        meanwhile += orders.take(pending=1).pending
+        connection.send_among_others(api.ask_list())
+        beside = connection.receive(keep=False)
+    wire.keep(beside)  # behind those that it was sent after
+    if beside.status == 200 and beside.listing is not None:  # there may be no room for it beside the others
+        none_missing(api, meanwhile, "pending", beside, target)
+    return beside
 
 
 @contextmanager

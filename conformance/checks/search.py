@@ -36,6 +36,8 @@ CHECKS = "model."
 PENDING, SHIPPED = 3, 1
 #: What keeps a search from going on.
 ENDS = (verify.Inconclusive, verify.Excluded, ServiceGone, Refused)
+#: How often a sequence is played again before it counts as seen once only.
+REPLAYS = 3
 #: How many walks a search takes besides those of its budget.
 TOURS = len(model.TOURS) + 1
 
@@ -113,6 +115,17 @@ class Search:
         if self.wrong is not None and not self.wrong.lasting:
             self._left = 0 if self._static else self._budget.shortening
             model.shortened(self.wrong.steps, partial(self.walk, kept=self.wrong.kept))
+        if self.wrong is not None and self.wrong.owner == "LIST-9" and self._in_step and not self._static:
+            self._see_again(self.wrong)
+
+    def _see_again(self, wrong: Wrong) -> None:
+        """Play a sequence of listings in which an order changed again. Where it does not show any more, it may be that
+        a cancel of a check beside has changed the order."""
+        self._left = REPLAYS
+        if not any(self.walk(wrong.steps, kept=wrong.kept) for _ in range(REPLAYS)):
+            self.wrong = None
+            once = f"expected {wrong.expected}; received {wrong.received}, once: a check beside may have changed it"
+            self.ended = self.ended or verify.Inconclusive(once, "CANCEL-4 or CANCEL-8")
 
     @property
     def _made_up(self) -> Sequence[Sequence[Step]]:

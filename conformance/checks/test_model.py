@@ -15,7 +15,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks.search import BUDGETS, PENDING, SHIPPED, TOURS, Budget, Search, seed_for
+from conformance.checks.search import BUDGETS, PENDING, REPLAYS, SHIPPED, TOURS, Budget, Search, seed_for
 from conformance.checks.walks import Wrong
 from conformance.target import Mode, Target
 from conformance.transport.curl import curl
@@ -23,8 +23,6 @@ from conformance.transport.wire import Wire
 
 #: What shares a search is for one process.
 pytestmark = pytest.mark.xdist_group("model")
-#: How often a sequence is played again before it counts as seen once only.
-REPLAYS = 3
 
 
 @dataclass

@@ -309,6 +309,24 @@ def test_a_listing_that_loses_an_order_after_cancels() -> None:
     assert "though it exists" in found.wrong.received
 
 
+@pytest.mark.parametrize(("times", "owner"), [(1, None), (99, "LIST-9")])
+def test_an_order_that_changes_while_it_is_only_read(
+    times: int, owner: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where checks run side by side and it does not happen again, another check may have changed it."""
+    monkeypatch.setattr(model, "TOURS", ((Step(Kind.LIST),) * 4,))
+
+    class Changes(Service):
+        def listing(self) -> list[dict[str, Any]]:
+            return [each | {"quantity": min(self.lists // 3, times)} for each in super().listing()]
+
+    alone, beside = (search(Changes(), Budget(1, 4, 9), in_step=in_step) for in_step in (False, True))
+    assert alone.wrong is not None
+    assert alone.wrong.owner == "LIST-9"
+    assert (beside.wrong and beside.wrong.owner) == owner
+    assert ("once" in str(beside.ended)) is (owner is None)
+
+
 def test_two_of_two_cancels_at_once() -> None:
     class Both(Service):
         def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:

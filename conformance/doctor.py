@@ -235,8 +235,8 @@ def _listed(session: Session) -> Listing | None:
 
 
 def _missing(listed: Listing | None, ids: Iterable[int]) -> list[int]:
-    """Those of `ids` that the listing does not show, as far as there is one."""
-    return [] if listed is None else [number for number in ids if number not in listed.by_id]
+    """Those of `ids` that the listing has left out, as far as there is one."""
+    return [] if listed is None else listed.left_out(ids)
 
 
 def _emptied(session: Session) -> Iterator[Finding]:

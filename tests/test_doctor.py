@@ -15,6 +15,7 @@ from authority import certify, make_authority
 from commands import command
 from raw_service import Conversation, answer, serving
 
+from reference_server import amend
 from reference_server.api import Service
 from reference_server.running import Running, build
 
@@ -85,6 +86,13 @@ def test_who_only_looks_need_not_confirm(folder: Path) -> None:
         assert done.status == 0, done.said
         assert "mode guarded (full " in done.said
     assert command(folder, "run", "confirmed").status == 2
+
+
+def test_orders_that_are_listed_without_ids_are_no_fault_of_the_provider(folder: Path, service: Service) -> None:
+    amend.orders(service, lambda _, fields: {"petId": fields["petId"]})
+    done = command(folder, "doctor", "staging")
+    assert done.status == 0, done.said
+    assert "ok    state provider: shipped orders, any ids\n" in done.said
 
 
 def test_a_provider_that_can_do_little(folder: Path, service: Service) -> None:

@@ -8,12 +8,11 @@ from built import KEY, target
 
 from conformance.api import Api, Orders
 from conformance.direct import DirectSession
-from conformance.session import Session
 from conformance.target import Mode, States
 from reference_server.running import build
 
 
-def held(*faults: str, **further: Any) -> tuple[Session, Api, Orders]:
+def held(*faults: str, **further: Any) -> tuple[DirectSession, Api, Orders]:
     """A session with a reference server in this process, and what a check is given."""
     own = target(mode=Mode.FULL, states=States(url="http://127.0.0.1:9"), **further)
     session = DirectSession(own, 1, service=build(KEY.encode(), faults=list(faults), variants=[]))

@@ -12,13 +12,15 @@ from typing import Any, cast
 
 import pytest
 from commands import command
+from held import held
 
 from conformance.checks.cancelling import test_a_moment_later
-from conformance.checks.cancelling.test_a_moment_later import CERTAIN, MOMENT, PATIENCE, UnderWay, follow
+from conformance.checks.cancelling.test_a_moment_later import CERTAIN, COURSES, MOMENT, PATIENCE, UnderWay, follow
 from conformance.checks.cancelling.test_others import kin
 from conformance.checks.many import inner
 from conformance.contract.listing import Listing
-from conformance.verify import Failed, Inconclusive
+from conformance.verify import Excluded, Failed, Inconclusive
+from reference_server import amend
 from reference_server.messages import Request, Response
 from reference_server.orders import Status
 from reference_server.running import Running, build
@@ -130,6 +132,15 @@ def course(*ends: Exception | None) -> Any:
             raise end
 
     return begin
+
+
+def test_orders_that_are_not_shown_by_their_ids_are_not_seen_to_change() -> None:
+    session, api, orders = held()
+    amend.orders(session.service, lambda _, fields: {"petId": fields["petId"]})
+    reading = COURSES[OWN](api, orders)
+    next(reading)
+    with pytest.raises(Excluded, match="nothing could be seen to change"):
+        next(reading)
 
 
 def begun(found: Any, since: float) -> UnderWay:

@@ -12,11 +12,14 @@ from built import LIST, VALID, answered
 from held import held
 
 from conformance import verify
-from conformance.checks.listing import test_all_at_once, test_empty, test_orders
+from conformance.checks import test_edges
+from conformance.checks.listing import test_all_at_once, test_empty, test_exact_ids, test_orders
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
+from conformance.direct import DirectSession
 from conformance.transport.evidence import Allowed, Request
 from conformance.verify import Failed, Inconclusive
+from reference_server import amend, messages
 
 WHOLE = b'[{"id": 1}, {"id": 2}, {"id": 3}]'
 
@@ -140,3 +143,29 @@ def test_a_provider_that_does_not_empty_the_store_is_not_held_against_the_servic
     monkeypatch.setattr(orders, "empty_store", lambda: None)
     with pytest.raises(Inconclusive, match="the provider may be at fault"):
         test_empty.test_empty_store_is_an_empty_array(api, orders, set())
+
+
+def lists_no_ids(session: DirectSession) -> None:
+    amend.orders(session.service, lambda _, fields: {name: value for name, value in fields.items() if name != "id"})
+
+
+def test_where_nothing_has_an_id_no_other_requirement_is_blamed() -> None:
+    session, api, orders = held()
+    lists_no_ids(session)
+    with pytest.raises(Inconclusive, match=r"elements of the listing have no id$"):
+        test_exact_ids.test_ids_beyond_a_double(api, orders)
+
+
+def test_what_a_refused_cancel_removes_is_not_taken_for_what_has_no_id() -> None:
+    session, api, orders = held()
+    lists_no_ids(session)
+    store = session.service.store
+    store.clear()
+
+    def remove_another(request: messages.Request, response: messages.Response) -> None:
+        if request.path.endswith(f"/{test_edges.EDGES[-1]}") and response.status == 409:
+            store.remove([0])
+
+    amend.responses(session.service, remove_another)
+    with pytest.raises(Inconclusive, match=r"elements of the listing have no id$"):
+        test_edges.test_orders_with_edge_ids_are_listed(api, orders, set())

@@ -173,9 +173,18 @@ def test_secrets_are_what_is_made_of_the_key(key: str) -> None:
 
 
 @pytest.mark.parametrize("length", [342, 43, 64, 512])
-def test_what_decodes_to_the_same_signature_is_no_near_miss(length: int) -> None:
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0",
+        "ewogICJhbGciOiAiUlMyNTYiCn0.ewogICJzdWIiOiAieCIKfQ",  # with line breaks
+        "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..48V1_ALb6US04U3b.5eym8TW_c8SuK0ltJ3rpYIzOeDQz7TALvtu6UG9oMo4",
+    ],
+    ids=["signed", "written over several lines", "encrypted"],
+)
+def test_what_decodes_to_the_same_signature_is_no_near_miss(beginning: str, length: int) -> None:
     """Of a JSON web token; decoders of many languages drop padding, what is left over, and what is no base64."""
-    key = f"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.{'A' * (length - 1)}B"
+    key = f"{beginning}.{'A' * (length - 1)}B"
 
     def signature(text: str) -> tuple[str, bytes]:
         head, _, tail = text.rpartition(".")
@@ -186,6 +195,23 @@ def test_what_decodes_to_the_same_signature_is_no_near_miss(length: int) -> None
     tokens = [token(wrong) for wrong in (*credentials.near_misses(key), *credentials.beyond_ascii(key))]
     assert len(tokens) > 20
     assert signature(key) not in map(signature, tokens)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0",
+        "eyAbcdefghijk.eyJzdWIiOiJ4In0.0123456789",
+        "WzFd.eyJzdWIiOiJ4In0.0123456789",
+        "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.01234~6789",
+        "eyJhbGciOiJSUzI1NiJ9",
+        "e.y.J",
+    ],
+    ids=["two parts", "no JSON", "a JSON array", "no base64url", "one part", "no base64"],
+)
+def test_a_key_that_is_no_json_web_token_is_compared_as_it_is(key: str) -> None:
+    tokens = [token(wrong) for wrong in (*credentials.near_misses(key), *credentials.beyond_ascii(key))]
+    assert {f"{key}=", f"{key}é".encode().decode("latin-1")} <= set(tokens)
 
 
 def test_near_misses_catch_what_they_are_for() -> None:

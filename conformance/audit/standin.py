@@ -33,6 +33,8 @@ _ALPHABETS = (
 )
 #: What tells the kind of a key: of small letters, capitals, both.
 _PREFIXES = ("sk", "SK", "sK")
+#: What a JSON web token begins with: a JSON object, in base64url.
+_HEADER = "e30"
 
 
 def stand_in(wrong_keys: tuple[str, ...], *, short: bool) -> str | None:
@@ -64,7 +66,7 @@ def _candidates() -> Iterator[str]:
                 yield (parted + parted[::-1]) * 2
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
-            yield f"ey{drawn}.ey{drawn}.{drawn}"  # a JSON web token
+            yield f"{_HEADER}.{drawn}.{drawn}"
             padded = [drawn[:-padding] + "=" * padding for padding in range(1, min(3, length))]
             yield from padded
             for whole in (drawn, *padded):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import random
 import re
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from conformance.contract.jsontext import NotJson, parse
 from conformance.transport.evidence import Credential
 
 #: Key -> something that is not the key.
@@ -138,8 +140,16 @@ def is_token(text: str) -> bool:
 
 
 def is_jwt(text: str) -> bool:
-    """Whether `text` has the form of a JSON web token (RFC 7515 section 7.1)."""
-    return re.fullmatch(r"ey[A-Za-z0-9_-]+\.ey[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", text) is not None
+    """Whether `text` has the form of a JSON web token, signed or encrypted (section 7.1 of RFC 7515 and of RFC 7516):
+    three or five parts in base64url, the first of which is a JSON object."""
+    parts = text.split(".")
+    if len(parts) not in (3, 5) or re.fullmatch(r"[A-Za-z0-9_.-]+", text) is None:
+        return False
+    try:
+        header = parse(base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
+    except (binascii.Error, NotJson):
+        return False
+    return isinstance(header.value, dict)
 
 
 def bearer(

@@ -16,16 +16,21 @@ from functools import lru_cache
 #: How far apart two readings of an expected date may be that is reckoned from now.
 MINUTE = timedelta(minutes=1)
 
-_OFFSET = r"(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?"
+#: ISO 8601 has a minus sign of its own, and a hyphen where there is none.
+MINUS = "\N{MINUS SIGN}"
+_SIGN = f"[+{MINUS}-]"
+_OFFSET = rf"(?P<offset>Z|{_SIGN}\d{{2}}(?::?\d{{2}})?)?"
 _FRACTION = r"(?:[.,](?P<fraction>\d+))?"
 # re.ASCII: \d would take the digits of every script.
 _EXTENDED = re.compile(
-    r"(?P<year>\d{4})-(?:(?P<month>\d{2})-(?P<day>\d{2})|W(?P<week>\d{2})-(?P<weekday>\d)|(?P<ordinal>\d{3}))"
+    rf"(?P<year>\d{{4}}|{_SIGN}\d{{5,9}})-"  # expanded years have a sign and more digits, by agreement
+    r"(?:(?P<month>\d{2})-(?P<day>\d{2})|W(?P<week>\d{2})-(?P<weekday>\d)|(?P<ordinal>\d{3}))"
     rf"T(?P<hour>\d{{2}})(?::(?P<minute>\d{{2}})(?::(?P<second>\d{{2}}))?)?{_FRACTION}{_OFFSET}",
     re.ASCII,
 )
 _BASIC = re.compile(
-    r"(?P<year>\d{4})(?:(?P<month>\d{2})(?P<day>\d{2})|W(?P<week>\d{2})(?P<weekday>\d)|(?P<ordinal>\d{3}))"
+    rf"(?P<year>\d{{4}}|{_SIGN}\d{{6}})"
+    r"(?:(?P<month>\d{2})(?P<day>\d{2})|W(?P<week>\d{2})(?P<weekday>\d)|(?P<ordinal>\d{3}))"
     rf"T(?P<hour>\d{{2}})(?:(?P<minute>\d{{2}})(?P<second>\d{{2}})?)?{_FRACTION}{_OFFSET}",
     re.ASCII,
 )
@@ -51,11 +56,12 @@ def all_rfc3339(texts: Sequence[str]) -> bool:
 @lru_cache(maxsize=2**16)
 def is_iso8601(text: str) -> bool:
     """Whether `text` is a date with a time by ISO 8601: calendar, week or ordinal date, basic or extended form, with or
-    without offset, down to the hour at least. A bare date and a blank instead of the `T` are not."""
+    without offset, down to the hour at least, of years with more than four digits, too. A bare date and a blank instead
+    of the `T` are not."""
     if is_rfc3339(text):  # ISO 8601 wants capitals; RFC 3339, a profile of it, lets `t` and `z` pass
         return True
-    match = _EXTENDED.fullmatch(text) or _BASIC.fullmatch(text)
-    return match is not None and _exists(match.groupdict())
+    parts = _parts(text)
+    return parts is not None and _exists(parts)
 
 
 def is_rfc3339(text: str) -> bool:
@@ -69,16 +75,25 @@ def is_rfc3339(text: str) -> bool:
 
 def instant(text: str) -> datetime | str:
     """The moment that a date-time names, which may be written in several ways: equal to that of another text if both
-    name the same. Without an offset it is a local time; what no `datetime` can hold, the year 0, is returned as it
-    is."""
+    name the same. Without an offset it is a local time; what no `datetime` can hold, the years 0 and 10000, is returned
+    as it is."""
     text = text.upper()
-    match = _EXTENDED.fullmatch(text) or _BASIC.fullmatch(text)
+    parts = _parts(text)
     with suppress(ValueError, OverflowError):
-        if match is None:
+        if parts is None:
             return datetime.fromisoformat(text)
-        if _exists(match.groupdict()):
-            return _reckoned(match.groupdict())
+        if _exists(parts):
+            return _reckoned(parts)
     return text
+
+
+def _parts(text: str) -> dict[str, str | None] | None:
+    """The parts of what has the form of a date with a time by ISO 8601, each minus sign a hyphen; else None."""
+    match = _EXTENDED.fullmatch(text) or _BASIC.fullmatch(text)
+    if match is None:
+        return None
+    parts = match.groupdict()
+    return {name: part and part.replace(MINUS, "-") for name, part in parts.items()} if MINUS in text else parts
 
 
 def _reckoned(parts: dict[str, str | None]) -> datetime:
@@ -128,15 +143,15 @@ def _exists(parts: dict[str, str | None]) -> bool:
 
 
 def _day_exists(part: dict[str, int]) -> bool:
-    year = part["year"]
+    year = 2000 + part["year"] % 400  # the calendar repeats itself; Python's ends with the years 1 and 9999
     if "week" in part:
-        weeks = date(min(max(year, 1), 9999), 12, 28).isocalendar().week
+        weeks = date(year, 12, 28).isocalendar().week
         return 1 <= part["week"] <= weeks and 1 <= part["weekday"] <= 7
     if "ordinal" in part:
         return 1 <= part["ordinal"] <= 365 + calendar.isleap(year)
     if not 1 <= part["month"] <= 12:
         return False
-    _, days = calendar.monthrange(year or 2000, part["month"])  # the year 0 would be a leap year, too
+    _, days = calendar.monthrange(year, part["month"])
     return 1 <= part["day"] <= days
 
 

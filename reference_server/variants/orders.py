@@ -264,6 +264,12 @@ def writes_dates_to_the_minute(service: Service) -> None:
     amend.dates(service, "%Y-%m-%dT%H:%M+02")
 
 
+@variant("LIST-10")
+def writes_expanded_years(service: Service) -> None:
+    """Writes years with a sign and six digits, and the minus sign of ISO 8601, valid there though not by RFC 3339."""
+    amend.dates(service, "+00%Y-%m-%dT%H:%M:%S\N{MINUS SIGN}03:00")
+
+
 @variant()
 def reads_ids_in_other_notations(service: Service) -> None:
     """Reads 0x7b, digits of any script and 123.json as the id 123, as common frameworks do."""

@@ -190,6 +190,7 @@ class Judge:
         if not isinstance(value, str) or "T" not in value:
             return False
         value = re.sub(r":60(?=\D|$)", ":59", value)
+        value = re.sub(r"^\+00(?=\d{4}-)", "", value.replace("\N{MINUS SIGN}", "-"))
         value = re.sub(r"^(\d{4})-(\d{3})T", lambda day: f"{day[1]}-01-01T", value)
         try:
             datetime.fromisoformat(value)

@@ -1,9 +1,8 @@
-"""LIST, CANCEL: orders with the id 0, which many a language takes for none, and at both ends of int64 (specification,
-sections 2 and 4).
+"""LIST, CANCEL: orders with the id 0, which many a language takes for none, at both ends of int64, and where 31 and 32
+bits end (specification, sections 2 and 4).
 
-Pending ones are for `cancelling/test_pending` (the id 0) and `cancelling/test_identifiers` (the ends). One look at
-shipped ones serves both checks here: the first of them has it, and its requests stand with that check. The other one
-looks for itself where something was wrong.
+A pending one with the id 0 is for `cancelling/test_pending`. One look at shipped ones serves two checks here: the first
+of them has it, and its requests stand with that check. The other one looks for itself where something was wrong.
 """
 
 from __future__ import annotations
@@ -26,15 +25,17 @@ from conformance.transport.evidence import Allowed
 #: cancelled or chosen in this process: that is for the last checks to meet.
 pytestmark = [pytest.mark.xdist_group("edges"), pytest.mark.alone, pytest.mark.last]
 
-EDGES = (0, INT64.stop - 1, INT64.start)
+EDGES = (0, INT64.stop - 1, INT64.start, 2**31, 2**32)
+
+
+#: Why nothing can be said of any of these ids: some databases number the order 0 themselves.
+NONE_PLACED = "no order can be placed with such an id, or the listing shows none although it was"
 
 
 def look(api: Api, orders: Orders) -> tuple[dict[int, Answer], Answer]:
     """The answers to cancels of shipped orders with these ids, and to a listing. Raises Excluded where there can be
-    none: some databases number the order 0 themselves."""
-    # By this listing and not by all ids ever seen: other checks may have had orders with these ids, gone by now.
-    if any(_mistakable(order) for order in api.listing().ids):
-        raise verify.Excluded("an order in the listing could be mistaken for one with the id 0 or at an end of int64")
+    none."""
+    nothing_is_like_them(api)
     placed: list[int] = []
     for order in EDGES:
         with suppress(verify.Excluded):
@@ -47,19 +48,40 @@ def look(api: Api, orders: Orders) -> tuple[dict[int, Answer], Answer]:
         if answer.client_error and answer.status != 409 and order not in shown:
             del cancels[order]
     if not cancels:
-        raise verify.Excluded("no order can be placed with such an id, or the listing shows none although it was")
+        raise verify.Excluded(NONE_PLACED)
     return cancels, listing
 
 
-def _mistakable(order: int) -> bool:
-    """Whether `order` equals one of these ids in its low bits, or nearly as a double."""
-    return order % 2**31 in (0, 2**31 - 1) or abs(order) > INT64.stop - ids.ENDS
+def nothing_is_like_them(api: Api) -> None:
+    """Raise Excluded where an order in the listing equals one of these ids in its low bits, or nearly as a double. By
+    this listing and not by all ids ever seen: other checks may have had orders with these ids, gone by now."""
+    ends = INT64.stop - ids.ENDS
+    if any(order % 2**31 in (0, 2**31 - 1) or abs(order) > ends for order in api.listing().ids):
+        raise verify.Excluded("an order in the listing could be mistaken for one with the id 0 or at an end of int64")
+
+
+@requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
+def test_pending_orders_with_edge_ids_are_cancelled(api: Api, orders: Orders) -> None:
+    """Cancels pending orders with the ids at both ends of int64, and with 2^31 and 2^32, as far as they can be placed,
+    each before the next one is placed: 204."""
+    nothing_is_like_them(api)
+    answers = []
+    for order in EDGES[1:]:
+        with suppress(verify.Excluded):
+            orders.place([order])
+            answer = api.cancel(order, allowed=Allowed.ANY_4XX)
+            if not answer.client_error or answer.status == 409 or order in api.listing().ids:
+                answers.append(answer)
+    if not answers:
+        raise verify.Excluded(NONE_PLACED)
+    for answer in answers:
+        verify.status(answer, 204, since="the order is pending")
 
 
 @requirement("LIST-8", mode=Mode.FULL, chosen_ids=True)
 def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, met: set[str]) -> None:
-    """Has shipped orders placed with the id 0 and the ids at both ends of int64, as far as they can be: each is in the
-    listing, if cancelling knows it, or when it is placed once more and not cancelled."""
+    """Has shipped orders placed with the id 0, the ids at both ends of int64, and 2^31 and 2^32, as far as they can be:
+    each is in the listing, if cancelling knows it, or when it is placed once more and not cancelled."""
     cancels, answer = look(api, orders)
     if all(cancel.status == 409 for cancel in cancels.values()):
         met.add("edges.shipped_orders_with_edge_ids_are_refused")
@@ -86,7 +108,8 @@ def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, met: set[str]
 
 @requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
 def test_shipped_orders_with_edge_ids_are_refused(api: Api, orders: Orders, already_met: bool) -> None:
-    """Cancels shipped orders with the id 0 and the ids at both ends of int64, as far as they can be placed: 409."""
+    """Cancels shipped orders with the id 0, the ids at both ends of int64, and 2^31 and 2^32, as far as they can be
+    placed: 409."""
     if not already_met:
         for order, cancel in look(api, orders)[0].items():
             if cancel.client_error and cancel.status != 409:  # is it for any order with this id?

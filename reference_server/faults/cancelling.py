@@ -56,6 +56,18 @@ def finds_no_pending_order_with_a_negative_id(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def finds_no_pending_order_with_the_largest_id(service: Service) -> None:
+    """Answers 404 for a pending order with the id 2^63 - 1, since it looks for what is smaller than that."""
+    amend.outcomes(service, ABSENT, lambda order: amend.pending(order) and order.id == 2**63 - 1)
+
+
+@fault("CANCEL-1")
+def finds_no_pending_order_whose_lower_half_is_zero(service: Service) -> None:
+    """Answers 404 for a pending order whose id is a multiple of 2^32, since it takes the lower half, 0, for no id."""
+    amend.outcomes(service, ABSENT, lambda order: amend.pending(order) and bool(order.id) and order.id % 2**32 == 0)
+
+
+@fault("CANCEL-1")
 def finds_no_order_in_the_first_place(service: Service) -> None:
     """Answers 404 for the order in the first place of the store, since it takes the place 0 for none."""
     amend.outcomes(service, ABSENT, lambda order: order == service.store.all()[0])

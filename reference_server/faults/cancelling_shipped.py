@@ -55,6 +55,12 @@ def finds_no_shipped_order(service: Service) -> None:
 
 
 @fault("CANCEL-3")
+def finds_no_shipped_order_whose_lower_bits_are_zero(service: Service) -> None:
+    """Answers 404 for a shipped order whose id is a multiple of 2^31, as 2^32 is, but is not 0."""
+    amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and bool(order.id) and order.id % 2**31 == 0)
+
+
+@fault("CANCEL-3")
 def claims_to_cancel_shipped_orders(service: Service) -> None:
     """Answers 204 for a shipped order and does nothing."""
     amend.outcomes(service, CANCELLED, amend.shipped)

@@ -23,7 +23,7 @@ FURTHER = (
     "after=9223372036854775806", "tenant=none", "format=csv", "format=api", "callback=f",
 )  # fmt: skip
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
-FAR = [-(2**63), -77, -8, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
+FAR = [-(2**63), -77, -8, 2**32, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
 ABSENT = [0, -1, 424242, -424242, 2**40, 2**63 - 2, -(2**63) + 1]
 QUERIES = [
     "status=shipped",
@@ -277,9 +277,9 @@ def edges(talk: Talk) -> Iterator[Said]:
     talk.store.place_ids([51], Status.SHIPPED)
     yield talk.cancel(0, None)
     yield talk.cancel(0)
-    talk.store.place_ids([0, -(2**63), 2**63 - 1], Status.SHIPPED)
+    talk.store.place_ids([0, -(2**63), 2**31, 2**63 - 1], Status.SHIPPED)
     yield talk.say("GET", LIST)
-    yield from [talk.cancel(order_id) for order_id in (0, -(2**63), 2**63 - 1)]
+    yield from [talk.cancel(order_id) for order_id in (0, -(2**63), 2**31, 2**63 - 1)]
     yield talk.cancel(51, query="force=true")
     yield talk.cancel(53, query="orderId=52")
     yield talk.say("GET", LIST)

@@ -297,9 +297,10 @@ def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
 def nothing_left_out(
     steady: frozenset[int], found: Listing, answer: Answer, anew: Callable[[], Answer] | None = None
 ) -> None:
-    """Demand that `found`, the listing in the answer to a query, has left out none of the orders `steady`.
+    """Demand that `found`, the listing in the answer to a query, or to odd header fields, has left out none of the
+    orders `steady`.
 
-    Where it has, the listing is asked for with and without the query a few times more: others may have cancelled an
+    Where it has, the listing is asked for with and without them a few times more: others may have cancelled an
     order just then and placed another one with its id. The same with a parameter that nobody has used before, asked for
     `anew`, tells a filter from a listing that was kept.
     """
@@ -315,15 +316,22 @@ def nothing_left_out(
             else ""
         )
         raise Failed(
-            f"all orders in spite of ?{answer.request.query}, since filtering and pagination are not supported",
+            f"all orders in spite of {asked_for(answer)}, since filtering and pagination are not supported",
             f"{found.size}, without order {min(lacking)}{others}, listed before and after{why}",
             answer,
         )
 
 
+def asked_for(answer: Answer) -> str:
+    """What a listing was asked with that it does not take, for "expected": a query, or else header fields."""
+    query, headers = answer.request.query, answer.request.headers
+    return f"?{query}" if query else ", ".join(name for name, _ in headers)
+
+
 def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
-    """Those of `lacking` that the listing lacks with the query of `answer` and shows without it, each time."""
-    plain = replace(answer.request, query="", allowed=Allowed.LISTED)
+    """Those of `lacking` that the listing lacks with the query or the header fields of `answer` and shows without them,
+    each time."""
+    plain = replace(answer.request, query="", headers=(), allowed=Allowed.LISTED)
     left = set(lacking)
     for request in (plain, *(answer.request, plain) * LOOKS):
         again = answer.ask(request).listing if left else None

@@ -27,7 +27,7 @@ from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.concurrency import TOGETHER, Concurrency
 from conformance.transport.deadline import DeadlineBackend
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
-from conformance.transport.evidence import Exchange, Operation, Recorder, Request, Trouble
+from conformance.transport.evidence import Allowed, Exchange, Operation, Recorder, Request, Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, NO_CERTIFICATE, UNHEARD, in_plain_words
 from conformance.transport.retries import WAIT_UNTOLD, broken, pause, too_many
@@ -108,7 +108,8 @@ class Client:
 
     def _keep(self, answer: Answer) -> None:
         answer.sender = self.send
-        plain = not answer.request.query  # with a query orders may be shown without the ids that they have
+        # With a query, or as some odd header fields prefer it, orders may be shown without the ids that they have.
+        plain = not answer.request.query and answer.request.allowed is not Allowed.OPEN
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
             whole = plain and answer.status == 200  # an error may have an array for its body
             (self.guard.saw_listing if whole else self.guard.remember)(answer.listing.ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable
 
@@ -295,6 +296,36 @@ def filters_by_customer(service: Service) -> None:
 def finds_nothing_for_a_query(service: Service) -> None:
     """Lists nothing when there is any query."""
     amend.listing(service, lambda request, orders: [] if request.query else orders)
+
+
+@fault("LIST-6")
+def obeys_a_range_of_items(service: Service) -> None:
+    """Lists the orders that the header Range names, as in items=0-9, with 200."""
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        asked = re.fullmatch(r"items=(\d{1,9})-(\d{1,9})", request.headers.get("range", ""))
+        return orders[int(asked[1]) : int(asked[2]) + 1] if asked else orders
+
+    amend.listing(service, change)
+
+
+@fault("LIST-6")
+def obeys_a_preferred_page_size(service: Service) -> None:
+    """Lists no more orders than the preference maxpagesize in the header Prefer says."""
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        asked = re.search(r"\bmaxpagesize=(\d{1,9})", request.headers.get("prefer", ""))
+        return orders[: int(asked[1])] if asked else orders
+
+    amend.listing(service, change)
+
+
+@fault("LIST-6")
+def obeys_a_page_size_in_a_header(service: Service) -> None:
+    """Lists no more orders than the header X-Page-Size says."""
+    amend.listing(
+        service, lambda request, orders: orders[: _number(request.headers.get("x-page-size", ""), len(orders))]
+    )
 
 
 def _written(service: Service, parameter: str, media_type: str, change: Callable[[bytes], bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
@@ -302,6 +303,24 @@ def refuses_any_query_with_422(service: Service) -> None:
         service,
         lambda request: _error(service, 422, "UNKNOWN_PARAMETER", "No query.") if request.query else None,
     )
+
+
+@variant()
+def serves_ranges_of_items_with_206(service: Service) -> None:
+    """Answers 206 with the first order to a listing with the header Range: items=0-0, and 400 to a preference."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        if not amend.is_listing(request, response):
+            return None
+        if "prefer" in request.headers:
+            return _error(service, 400, "UNKNOWN_PREFERENCE", "No preferences are supported.")
+        orders = json.loads(response.body)
+        if request.headers.get("range") != "items=0-0" or not orders:
+            return None
+        headers = {**response.headers, "Content-Range": f"items 0-0/{len(orders)}"}
+        return Response(206, json.dumps(orders[:1]).encode(), headers)
+
+    amend.granted(service, change)
 
 
 @variant()

@@ -165,6 +165,9 @@ def listing(talk: Talk) -> Iterator[Said]:
     yield from [talk.say("GET", LIST) for _ in range(4)]
     yield from [talk.say("GET", LIST, query=query) for query in (*QUERIES, *FURTHER)]
     yield from [talk.say("GET", LIST, accept_language=language) for language in ("ar", "de", "fi", "tr")]
+    yield talk.say("GET", LIST, range="items=0-0")
+    yield talk.say("GET", LIST, prefer="return=minimal, maxpagesize=1")
+    yield talk.say("GET", LIST, x_page_size="1")
     yield talk.say("GET", LIST, accept_charset="utf-16, utf-8;q=0.5")
     yield talk.say("GET", LIST, None, accept_language="fr")
     yield from [

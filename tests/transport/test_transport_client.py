@@ -20,7 +20,7 @@ from conformance.session import Session
 from conformance.target import Mode
 from conformance.transport import endpoint
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
-from conformance.transport.evidence import NOBODY, Credential, Operation, Request, Trouble
+from conformance.transport.evidence import NOBODY, Allowed, Credential, Operation, Request, Trouble
 from conformance.transport.guard import Refused
 
 # --- what is sent
@@ -125,9 +125,13 @@ def test_a_page_for_those_without_the_key_is_no_listing() -> None:
         assert not opened.guard.permits("6")
 
 
-def test_a_listing_asked_for_with_a_query_tells_ids_and_nothing_else() -> None:
+@pytest.mark.parametrize(
+    "chosen",
+    [replace(LIST, query="fields=none"), replace(LIST, headers=(("Prefer", "fields=none"),), allowed=Allowed.OPEN)],
+    ids=["a query", "a header field"],
+)
+def test_a_listing_asked_for_with_more_tells_ids_and_nothing_else(chosen: Request) -> None:
     """Where fields can be chosen, orders without ids are those that the plain listing shows with theirs."""
-    chosen = replace(LIST, query="fields=none")
     with serving(answer("200 OK", b'[{"id": 5}, {}]')) as service, session(service.base_url) as opened:
         opened.client.send(chosen)
         assert opened.guard.listed == {5}
@@ -138,7 +142,7 @@ def test_a_listing_asked_for_with_a_query_tells_ids_and_nothing_else() -> None:
             opened.client.send(cancel(7))
 
     def without_ids_for_a_query(talk: Conversation) -> None:
-        talk.send(answer("200 OK", b"[{}]" if b"?" in talk.request else b'[{"id": 5}]'))
+        talk.send(answer("200 OK", b"[{}]" if b"fields=" in talk.request else b'[{"id": 5}]'))
 
     with serving(without_ids_for_a_query) as service, session(service.base_url) as opened:
         for request in (LIST, chosen):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import filterfalse
 
@@ -19,6 +19,7 @@ from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
+from conformance.transport.evidence import Allowed, Headers
 from conformance.transport.retries import turned_away
 
 #: Query parameters in common use for paging, filtering, sorting and choosing fields.
@@ -69,6 +70,15 @@ ALONE = (
     "limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1",
     "status=approved&status=placed",
 )  # fmt: skip
+#: Header fields that are in use for parts of a listing: as of files (RFC 9110 section 14.2), as preferences (RFC 7240,
+#: OData), and as the parameters above.
+FIELDS: tuple[Headers, ...] = (
+    (("Range-Unit", "items"), ("Range", "items=0-0")),
+    (("Prefer", "return=minimal, maxpagesize=1, odata.maxpagesize=1"),),
+    tuple(
+        (f"X-{name}", "1") for name in ("Limit", "Offset", "Skip", "Page", "Page-Size", "PageSize", "Per-Page", "Size")
+    ),
+)
 #: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1_600
 #: Rounds of listings at once, and how many: long ones take long enough to get into each other's way.
@@ -217,22 +227,38 @@ def compare_filtered(api: Api, observe: Observations) -> None:
         told = "200 without orders" if bare else str(answer.status or "no answer")
         statuses.setdefault(told, []).append(query)
     for answer in (*answers, *together):
-        query = answer.request.query
-        if answer.status != 200:
-            continue
-        found = answer.listing
-        if found is None and not shows(answer, steady):
-            continue
-        if found is None:
-            again = [answer.repeat() for _ in range(2)]  # every second listing may be broken
-            if any(each.listing is not None or each.status != 200 for each in again):
-                raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
-            raise verify.Failed(
-                f"a listing in spite of ?{query}", shown(answer.body.decode("utf-8", "replace")), answer
-            )
-        verify.nothing_left_out(steady, found, answer, partial(asked_anew, api, query))
+        all_shown(answer, steady, partial(asked_anew, api, answer.request.query))
     seen = {status: same if len(same) < len(QUERIES) else "all" for status, same in statuses.items()}
     observe("unknown query parameters", seen, answers[0])
+
+
+@requirement("LIST-6")
+def test_header_fields_do_not_shrink(api: Api, orders: Orders, target: Target) -> None:
+    """Lists with header fields that are in use for pages and parts, `Range`, `Prefer` and the likes of `X-Limit`, while
+    pending orders of the suite are in the listing, if it can have some placed: a 200 shows what is listed before and
+    after. Any other answer, such as 206, is open."""
+    orders.take_listed(pending=2 if target.places_orders else 0)
+    before = api.listing()
+    answers = api.send_all(api.ask_list(headers=fields, allowed=Allowed.OPEN) for fields in FIELDS)
+    steady = verify.listed_throughout(before, api.listing())
+    verify.served(answers)
+    for answer in answers:
+        all_shown(answer, steady)
+
+
+def all_shown(answer: Answer, steady: frozenset[int], anew: Callable[[], Answer] | None = None) -> None:
+    """Demand that an answer with 200 is a listing with all of the orders `steady`, unless it shows none at all, as the
+    page of a firewall. See `nothing_left_out` for `anew`."""
+    found = answer.listing
+    if answer.status != 200 or (found is None and not shows(answer, steady)):
+        return
+    if found is None:
+        again = [answer.repeat() for _ in range(2)]  # every second listing may be broken
+        if any(each.listing is not None or each.status != 200 for each in again):
+            raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
+        received = shown(answer.body.decode("utf-8", "replace"))
+        raise verify.Failed(f"a listing in spite of {verify.asked_for(answer)}", received, answer)
+    verify.nothing_left_out(steady, found, answer, anew)
 
 
 def shows(answer: Answer, steady: frozenset[int]) -> bool:

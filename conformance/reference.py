@@ -32,7 +32,7 @@ class ReferenceServer:
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         """Start it with further command-line `arguments` (`--fault NAME`). Raises OSError where it does not start."""
-        key = f"sk_{secrets.token_urlsafe(21)}"  # with a prefix, as there are near misses for
+        key = f"sk_{secrets.token_urlsafe(12)}.{secrets.token_urlsafe(9)}"  # with what there are near misses for
         command = [sys.executable, "-m", "reference_server", "--port", "0", "--states-port", "0"]
         command += ["--ready-json", "--exit-with-parent", "--api-key-env", "STORE_ORDERS_REFERENCE_KEY", *arguments]
         self._process = subprocess.Popen(

@@ -119,8 +119,8 @@ def run_on(session: pytest.Session, chosen: Settings, target: Target, service: S
 def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged:
     """Run the whole suite, as `session` has collected it, against `case` in this process."""
     started = time.monotonic()
-    letters = random.Random(f"{seed}:{case.name}").choices(string.ascii_letters + string.digits + "-_", k=29)
-    key = f"sk_{''.join(letters)}"  # with a prefix, as there are near misses for
+    letters = random.Random(f"{seed}:{case.name}").choices(string.ascii_letters + string.digits + "-_", k=28)
+    key = f"sk_{''.join(letters[:14])}.{''.join(letters[14:])}"  # a prefix and a dot: there are near misses for both
     faults, variants = ([case.name], []) if case.requirement else ([], [case.name])
     service = build(key.encode(), faults=faults, variants=variants)
     with Running(service) as server:

@@ -216,7 +216,7 @@ def test_a_key_that_is_no_json_web_token_is_compared_as_it_is(key: str) -> None:
 
 def test_near_misses_catch_what_they_are_for() -> None:
     """Each way to compare carelessly lets at least one near miss pass."""
-    key = "sk-Abcdefgh-0123456789-Abcdefgh-0123456789-Abcdefgh-0123456789-Abcdefgh-0123456789"
+    key = "sk-Abcdefgh-0123456789-Abcdefgh.0123456789-Abcdefgh-0123456789-Abcdefgh-0123456789"
     careless = {
         "prefix": lambda told: key.startswith(told),
         "suffix": lambda told: key.endswith(told),
@@ -237,6 +237,8 @@ def test_near_misses_catch_what_they_are_for() -> None:
         "case of the prefix": lambda told: told != key and told[:2].lower() + told[2:] == key,
         "behind a colon": lambda told: told.partition(":")[2] == key,
         "its hash": lambda told: told == hashlib.sha256(key.encode()).hexdigest(),
+        "its shorter hash": lambda told: told == hashlib.sha1(key.encode(), usedforsecurity=False).hexdigest(),
+        "as a pattern": lambda told: told != key and re.fullmatch(key, told) is not None,
         "anything": lambda told: True,
     }
     tokens = [token(credential) for credential in credentials.near_misses(key)]

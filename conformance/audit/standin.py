@@ -74,12 +74,13 @@ def _candidates() -> Iterator[str]:
 
 
 def _forms() -> Iterator[str]:
-    """Beside each candidate those with a hyphen at the beginning, within or at the end, and beside each of these one
-    that is no token: its service cannot mind those that are none."""
+    """Beside each candidate those with a hyphen at the beginning, within or at the end, beside each of these one with a
+    dot, and beside all of these one that is no token: its service cannot mind those that are none."""
     for key in filter(None, _candidates()):
         parted = (key.replace(key[0], "-"), key.replace(key[len(key) // 2], "-"), f"-{key[1:]}", f"{key[:-1]}-")
         for form in dict.fromkeys((key, *parted)):
-            yield from (form, f"{form[:-1]}|")
+            for dotted in (form, f"{form[:-2]}.{form[-1]}"):
+                yield from (dotted, f"{dotted[:-1]}|")
 
 
 #: What was found so far, by the kinds and whether it is short, and the candidates that are left.

@@ -56,7 +56,8 @@ def _parts(key: str) -> tuple[str, str]:
 
 
 #: Comparisons go wrong by prefix, by suffix, by length, by case, past a limit (72 bytes: bcrypt), by containment, at
-#: what separates the parts of a token; with what is stored in place of the key.
+#: what separates the parts of a token; with what is stored in place of the key; as a pattern, where any character will
+#: do for a dot.
 NEAR_MISSES = (
     NearMiss("the key without its last character", lambda key: key[:-1], "${KEY%?}"),
     NearMiss("the key without its first character", lambda key: key[1:], "${KEY#?}"),
@@ -105,6 +106,7 @@ NEAR_MISSES = (
         lambda key: key.translate(str.maketrans("-_", "_-")),
         '$(printf %s "$KEY" | tr -- _- -_)',
     ),
+    NearMiss("the key with another character for each dot", lambda key: key.replace(".", "x"), "${KEY//./x}"),
     NearMiss("a zero and the key", lambda key: f"0{key}", "0${KEY}"),
     NearMiss("the key and '.0'", lambda key: f"{key}.0", "${KEY}.0"),
     NearMiss("a name, a colon and the key", lambda key: "x:" + key, "x:${KEY}"),
@@ -112,6 +114,11 @@ NEAR_MISSES = (
         "the SHA-256 of the key",
         lambda key: hashlib.sha256(key.encode()).hexdigest(),
         '$(printf %s "$KEY" | sha256sum | cut -c 1-64)',
+    ),
+    NearMiss(
+        "the SHA-1 of the key",
+        lambda key: hashlib.sha1(key.encode(), usedforsecurity=False).hexdigest(),
+        '$(printf %s "$KEY" | sha1sum | cut -c 1-40)',
     ),
     NearMiss(
         "the MD5 of the key",

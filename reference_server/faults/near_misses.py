@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from hashlib import md5, sha256
+from hashlib import md5, sha1, sha256
 
 from .. import amend
 from ..api import Service
@@ -175,6 +175,20 @@ def compares_the_prefix_in_any_case(service: Service) -> None:
 def takes_the_hash_for_the_key(service: Service) -> None:
     """Compares a token with the SHA-256 of the key that it stores, hashed or as it is: what leaks is as good."""
     amend.accept_keys(service, lambda given, key: given == sha256(key).hexdigest().encode())
+
+
+@fault("AUTH-3")
+def takes_the_sha1_for_the_key(service: Service) -> None:
+    """Takes the SHA-1 of the key, as it is stored, for the key."""
+    stored = sha1(service.key, usedforsecurity=False).hexdigest().encode()
+    amend.accept_keys(service, lambda given, key: given == stored)
+
+
+@fault("AUTH-3")
+def takes_the_key_for_a_pattern(service: Service) -> None:
+    """Compares tokens with the key as a regular expression, for which any character is as good as a dot."""
+    pattern = re.compile(re.escape(service.key).replace(rb"\.", b"."))
+    amend.accept_keys(service, lambda given, key: pattern.fullmatch(given) is not None)
 
 
 @fault("AUTH-3")

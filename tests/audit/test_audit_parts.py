@@ -23,6 +23,7 @@ from conformance.transport.redaction import SECRET_PART
 
 KEYS = {
     "usual": "sk-Harness.Key_42",
+    "with dots": "sk.Harness-Key.42",
     "long": "".join(random.Random(1).choices(string.ascii_letters, k=90)),
     "a hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "capitals": "ABCDEFGHIJKL-1",

@@ -7,7 +7,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from hashlib import md5, sha256
+from hashlib import md5, sha1, sha256
 
 from reference_server.api import Service
 from reference_server.messages import Request
@@ -116,6 +116,8 @@ def who_asks(talk: Talk) -> Iterator[Said]:
         f"0{KEY}",
         sha256(KEY.encode()).hexdigest(),
         md5(KEY.encode(), usedforsecurity=False).hexdigest(),
+        sha1(KEY.encode(), usedforsecurity=False).hexdigest(),
+        KEY.replace(".", "x"),
         "YOUR_API_KEY",
         "eyJh.eyJz.c2ln",
         "None",

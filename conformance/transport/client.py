@@ -130,6 +130,13 @@ class Client:
         self.concurrency.saw(len(answer.body))
         self.texts.share(answer)
 
+    def add_extra(self, answer: Answer, came: bytes) -> None:
+        """Note what has come behind an answer that is on record already, and have it judged anew."""
+        answer.extra += came
+        self.recorder.answer(answer.exchange, answer.headers, answer.body, answer.extra)
+        self._observer(answer)
+        self.recorder.judged(answer.exchange)
+
     def widen(self, together: int) -> None:
         """Have so many independent requests in flight at once."""
         self._threads.shutdown()

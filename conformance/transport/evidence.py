@@ -154,7 +154,9 @@ class Trouble(StrEnum):
     TIMEOUT = "timeout"  # no complete answer within the limit
     TOO_LARGE = "too large"  # the answer passed a limit of the suite
     BROKEN = "broken"  # the connection ended or the framing failed: no complete HTTP response (HTTP-2)
-    CLOSED = "closed"  # the service closed an idle connection just as it was to be used again: its good right
+    # The service closed an idle connection just as it was to be used again, its good right; or what it sent behind the
+    # answer before, for which that is blamed, left no answer to be read.
+    CLOSED = "closed"
     UNSENT = "unsent"  # the end of the request was not sent, so that nobody should have done what it asks for
     DROPPED = "dropped"  # the connection ended before any answer, while there were others: no limit is shown
     WAITING = "waiting"  # no further connection while others wait for the end of their requests
@@ -337,13 +339,17 @@ class Recorder:
         exchange.reason = self.redactor.clean(exchange.reason)
         exchange.detail = self.redactor.clean(exchange.detail)
 
-    def keep(self, exchange: Exchange) -> None:
-        """Put `exchange`, which has been judged, on record: what the judges quote is cleaned as well."""
+    def judged(self, exchange: Exchange) -> None:
+        """Clean what the judges quote in `exchange`."""
         clean = self.redactor.clean
         for row, problem in exchange.findings.items():
             exchange.findings[row] = problem and clean(problem)
         for row, reason in exchange.undecided.items():
             exchange.undecided[row] = clean(reason)
+
+    def keep(self, exchange: Exchange) -> None:
+        """Put `exchange`, which has been judged, on record."""
+        self.judged(exchange)
         exchange.number = len(self.exchanges)
         self.exchanges.append(exchange)
 

@@ -12,6 +12,7 @@ import ssl
 import time
 from functools import cache
 from types import TracebackType
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 import h11
@@ -29,8 +30,8 @@ from conformance.urls import port_of
 QUIET = 0.2
 #: Seconds in which a connection that is to be one of several has to be opened.
 OPENED = 2.0
-#: Bytes that show what an answer begins with.
-BEGINNING = 40
+#: Bytes that show what an answer begins with, and of what came before one that are kept.
+BEGINNING, MOST_BEFORE = 40, 4096
 #: What is raised where no complete answer comes, or none that can be understood.
 BROKEN = (OSError, h11.RemoteProtocolError, Miscoded)
 
@@ -45,7 +46,7 @@ class Incoming:
         self.http_version = ""
         self.headers: Headers = ()
         self.body = b""
-        self.begins = b""  # the first bytes of all
+        self.begins = b""  # what came, up to MOST_BEFORE bytes
         self._limit = limit
         self._taken: Body | None = None
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
@@ -57,7 +58,8 @@ class Incoming:
 
         Raises Unreadable, Miscoded, OSError and h11.RemoteProtocolError.
         """
-        self.begins = self.begins or data[:BEGINNING]
+        if len(self.begins) < MOST_BEFORE:
+            self.begins += data[: MOST_BEFORE - len(self.begins)]
         self._protocol.receive_data(data)
         while (event := self._protocol.next_event()) is not h11.NEED_DATA:
             if isinstance(event, h11.Response):
@@ -97,6 +99,10 @@ class _ProxyError(ConnectionError):
     """The proxy is to blame, and not the service behind it; the message says so."""
 
 
+class _SpentError(ConnectionError):
+    """The connection, which had carried other requests, carries no answer to the one at hand; the message says why."""
+
+
 class Wire:
     """Opens raw connections to the target of a client."""
 
@@ -125,9 +131,10 @@ class Connection:
         self._client = client
         self._endpoint = client.endpoint
         self._socket: socket.socket | None = None
-        self._ahead = b""  # what was received before anybody asked for it
+        self._ahead = b""  # what was received before the end of the request was sent
         self._held = b""
         self._pending: Answer | None = None
+        self._before: Answer | None = None  # the answer before that
         self._closing = False
         self._fresh = True  # nothing was sent on this connection before the request at hand
         self._released = False  # all of the request was sent
@@ -151,16 +158,27 @@ class Connection:
         return found
 
     def _is_open(self) -> bool:
-        if self._socket is None or self._ahead:
-            return self._socket is not None
+        """Whether another request can be sent on the connection; if not, it is given up. What came since the last
+        answer stands behind that, since nothing else was asked for, and spoils the connection."""
+        came = self._unasked()
+        if came and self._pending is not None:
+            self._client.add_extra(self._pending, came)
+        if came is not None:
+            self.close()
+        return came is None
+
+    def _unasked(self) -> bytes | None:
+        """What is there to be read though no request has been sent to its end, None where the connection is open and
+        quiet, and nothing where it is closed."""
+        if self._socket is None:
+            return b""
         self._socket.settimeout(0)
-        try:  # TLS has no peeking: what is there is taken, and kept for whoever reads next
-            self._ahead = self._socket.recv(65536)
+        try:  # TLS has no peeking: what is there is taken
+            return self._socket.recv(MOST_BEFORE)
         except (BlockingIOError, ssl.SSLWantReadError):
-            return True
+            return None
         except OSError:
-            return False
-        return bool(self._ahead)
+            return b""
 
     def close(self) -> None:
         """Close the connection."""
@@ -228,18 +246,17 @@ class Connection:
         """
         self._client.guard.check(request.method, request.path)
         self._endpoint.before(request)
+        self._fresh = not self._is_open()
         headers = self._headers(request, last=last, minimal=minimal)
         self._closing = last
         self._deadline = time.monotonic() + self._endpoint.timeout
         recorder = self._client.recorder
+        self._before = self._pending
         self._pending = Answer(request, recorder.begin(request, self._endpoint.url(request), headers, "wire"))
         self._client.touch(self._pending)  # now, since a listing by the client may come before the answer
         self._pending.exchange.crowded = within is not None or self._endpoint.crowded
         message = outgoing(self._endpoint, request, headers)
         self._held = message[-2:]
-        if self._socket is not None and not self._is_open():
-            self.close()
-        self._fresh = self._socket is None
         self._released = self._heard = False
         connected_by = self._deadline if within is None else min(self._deadline, time.monotonic() + within)
         try:
@@ -269,13 +286,29 @@ class Connection:
         if self._socket is None or self._answer.exchange.trouble:
             return
         try:
-            if not self._fresh and not self._is_open():
-                raise ConnectionResetError("the connection was closed before the end of the request")
+            if not self._fresh:
+                self._look_ahead()
             self._socket.settimeout(_left(self._deadline))
             self._socket.sendall(self._held)
             self._released = True
         except OSError as error:
             self._trouble(error)
+
+    def _look_ahead(self) -> None:
+        """See that the connection has stayed open while all but the end of the request was sent. What came meanwhile
+        may be an answer already, to a request whose head says enough. Raises ConnectionError."""
+        came = self._unasked()
+        if came == b"":
+            raise ConnectionResetError("the connection was closed before the end of the request")
+        if came and not came.startswith(b"HTTP"[: len(came)]):
+            self._stands_before(came)
+        self._ahead = came or b""
+
+    def _stands_before(self, came: bytes) -> NoReturn:
+        """Note that this stands behind the answer before, where the one to the request at hand should begin."""
+        if self._before is not None:
+            self._client.add_extra(self._before, came)
+        raise _SpentError("the service sent something behind the answer before, which spoilt the connection for others")
 
     def receive(self, *, keep: bool = True) -> Answer:
         """Read the answer to the released request, and, unless `keep` is false, record it."""
@@ -353,9 +386,14 @@ class Connection:
             while not incoming.take(self._receive()):
                 pass
         except (h11.RemoteProtocolError, ConnectionResetError):
-            if incoming.foreign:
-                raise h11.RemoteProtocolError(f"illegal status line: {incoming.begins.splitlines()[0]!r}") from None
-            raise
+            if not incoming.foreign:
+                raise
+            if not self._fresh:
+                before, status_line, _ = (incoming.begins + self._rest()).partition(b"HTTP/1.")
+                if status_line:
+                    self._stands_before(before)
+            begins = incoming.begins[:BEGINNING].splitlines()[0]
+            raise h11.RemoteProtocolError(f"illegal status line: {begins!r}") from None
         finally:
             answer.headers = incoming.headers
             exchange.reason, exchange.http_version = incoming.reason, incoming.http_version
@@ -398,9 +436,10 @@ class Connection:
             exchange.trouble = Trouble.UNREACHABLE
             told = "" if isinstance(error, _ProxyError) else f"no connection to {self._endpoint.authority}: "
             exchange.detail = f"{told}{error}"
-        elif not self._fresh and not self._heard:
+        elif isinstance(error, _SpentError) or (not self._fresh and not self._heard):
             exchange.trouble = Trouble.CLOSED if self._released else Trouble.UNSENT
-            exchange.detail = "the service closed the connection, which had carried other requests, before an answer"
+            closed = "the service closed the connection, which had carried other requests, before an answer"
+            exchange.detail = str(error) if isinstance(error, _SpentError) else closed
         elif HEAD_TOO_LONG in str(error):
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         else:

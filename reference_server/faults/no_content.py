@@ -125,6 +125,21 @@ def sends_a_body_with_204_to_clients_of_json(service: Service) -> None:
     amend.wire(service, change)
 
 
+@fault("CANCEL-2")
+def sends_the_body_of_204_with_the_next_answer(service: Service) -> None:
+    """Sends a body after the headers of 204 only before the next answer on the connection."""
+    owing: set[object] = set()
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        late = request.connection in owing
+        owing.discard(request.connection)
+        if response.status == 204:
+            owing.add(request.connection)
+        return b"{}" + data if late else data
+
+    amend.wire(service, change)
+
+
 # --- CANCEL-12: no length either (recommended) ---
 
 

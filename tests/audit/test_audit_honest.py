@@ -45,6 +45,7 @@ CASES = {
     "walks that go wrong": Case("--only CANCEL-8,CANCEL-1", 1, faults=("cancels-another-order-every-third-time",)),
     "broken answers": Case("--only HTTP-2,CANCEL-2", 1, faults=("sends-short-listings", "sends-null-after-204")),
     "bytes past the end": Case("--only HTTP-2", 1, faults=("sends-bytes-past-the-end",)),
+    "bytes that come late": Case("--only CANCEL-2,CANCEL-8", 1, faults=("sends-the-body-of-204-with-the-next-answer",)),
     "the key repeated": Case("--strict --only ERR,AUTH-3", 1, faults=("shows-the-key-it-expected",)),
     "no UTF-8": Case("--only LIST-1,LIST-2", 1, faults=("writes-latin-1",)),
     "waited for": Case("--only AUTH-3", variants=("limits-the-rate",)),

@@ -156,6 +156,60 @@ def test_bytes_after_another_answer_are_a_breach_of_framing(status: str) -> None
     assert "2 bytes after the end" in str(found.exchange.findings["HTTP-2"])
 
 
+@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize(("first", "rows"), [(OK, {"HTTP-2"}), (head("204 No Content"), set())])
+def test_bytes_that_come_before_the_next_request_belong_to_the_last_answer(
+    first: bytes, rows: set[str], looks: bool
+) -> None:
+    """Nothing else was asked for. The connection is given up."""
+
+    def reply(talk: Conversation) -> None:
+        talk.send(*((OK,) if talk.number else (first, b"stray")), pause=0.05)
+
+    with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        opened.guard.saw_listing([])
+        found = connection.exchange(cancel(12345678901234) if first != OK else LIST)
+        assert found.extra == b""
+        time.sleep(0.3)
+        assert not (looks and connection.left_open())
+        assert connection.exchange(LIST).status == 200
+        assert service.connections == 2
+        kept, following = opened.recorder.exchanges
+    assert found.extra == b"stray"
+    assert (kept.extra, kept.kept_open) == ("stray", False if looks else None)
+    assert broken(kept) == rows
+    assert broken(following) == set()
+
+
+@pytest.mark.parametrize(
+    "pieces", [(b"{}" + OK,), (b"{}", OK), (b"\r\n", OK), (b"x" * 100, OK[:20], OK[20:])], ids=repr
+)
+def test_bytes_before_the_next_answer_belong_to_the_last_one(pieces: tuple[bytes, ...]) -> None:
+    """A 204 that has a body after all leaves the next answer unread, by no fault of that."""
+
+    def reply(talk: Conversation) -> None:
+        talk.send(*(pieces if talk.turn else (head("204 No Content"),)), pause=0.05)
+
+    with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        opened.guard.saw_listing([])
+        found = connection.exchange(cancel(12345678901234))
+        following = connection.exchange(LIST).exchange
+    assert found.extra == found.exchange.extra.encode() == b"".join(pieces).removesuffix(OK)
+    assert following.trouble == Trouble.CLOSED
+    assert "behind the answer before" in following.detail
+    assert broken(following) == set()
+
+
+def test_an_answer_that_is_none_is_broken_on_a_used_connection_too() -> None:
+    reply = staying(OK, b"no HTTP\r\n\r\n")
+    with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        found = connection.exchange(LIST)
+        following = connection.exchange(LIST).exchange
+    assert found.extra == b""
+    assert following.detail == "the answer begins with no status line of HTTP: 'no HTTP'"
+    assert broken(following) == {"HTTP-2"}
+
+
 # --- connections that go on
 
 
@@ -340,7 +394,7 @@ def test_tls(server_context: ssl.SSLContext, certificate: Path) -> None:
 
 
 def test_stray_bytes_over_tls_are_seen(server_context: ssl.SSLContext, certificate: Path) -> None:
-    """In a record of their own, after the answer has been read: the next answer breaks on them, as without TLS."""
+    """In a record of their own, after the answer has been read: they belong to that, as without TLS."""
 
     def reply(talk: Conversation) -> None:
         if talk.turn == 0:
@@ -353,12 +407,13 @@ def test_stray_bytes_over_tls_are_seen(server_context: ssl.SSLContext, certifica
         session(service.base_url, ca_bundle=str(certificate)) as opened,
         opened.wire.connect() as connection,
     ):
-        assert connection.exchange(LIST).status == 200
+        found = connection.exchange(LIST)
         assert connection.left_open()
         time.sleep(0.5)
-        assert connection.left_open()
-        assert connection.left_open()
-        assert connection.exchange(LIST).exchange.trouble == Trouble.BROKEN
+        assert not connection.left_open()
+        assert connection.exchange(LIST).status == 200
+    assert found.extra == b"stray"
+    assert broken(found.exchange) == {"HTTP-2"}
 
 
 def test_tls_connections_that_are_closed_are_noticed(server_context: ssl.SSLContext, certificate: Path) -> None:

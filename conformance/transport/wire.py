@@ -32,6 +32,8 @@ QUIET = 0.2
 OPENED = 2.0
 #: Bytes that show what an answer begins with, and of what came before one that are kept.
 BEGINNING, MOST_BEFORE = 40, 4096
+#: How a service says that it closes a connection on which it waited too long for a request (RFC 9110 section 15.5.9).
+GIVEN_UP = re.compile(rb"HTTP/1\.[01] 408\b")
 #: What is raised where no complete answer comes, or none that can be understood.
 BROKEN = (OSError, h11.RemoteProtocolError, Miscoded)
 
@@ -100,7 +102,7 @@ class _ProxyError(ConnectionError):
 
 
 class _SpentError(ConnectionError):
-    """The connection, which had carried other requests, carries no answer to the one at hand; the message says why."""
+    """The connection, which had carried other requests, brings no answer to the one at hand; the message says why."""
 
 
 class Wire:
@@ -169,16 +171,17 @@ class Connection:
 
     def _unasked(self) -> bytes | None:
         """What is there to be read though no request has been sent to its end, None where the connection is open and
-        quiet, and nothing where it is closed."""
+        quiet, and nothing where it is closed, or said to be."""
         if self._socket is None:
             return b""
         self._socket.settimeout(0)
         try:  # TLS has no peeking: what is there is taken
-            return self._socket.recv(MOST_BEFORE)
+            came = self._socket.recv(MOST_BEFORE)
         except (BlockingIOError, ssl.SSLWantReadError):
             return None
         except OSError:
             return b""
+        return b"" if GIVEN_UP.match(came) else came
 
     def close(self) -> None:
         """Close the connection."""
@@ -397,6 +400,8 @@ class Connection:
         finally:
             answer.headers = incoming.headers
             exchange.reason, exchange.http_version = incoming.reason, incoming.http_version
+        if incoming.status == 408 and incoming.last and not self._fresh:
+            raise _SpentError("the service closed the connection, which had carried other requests, as idle (408)")
         exchange.status, answer.body = incoming.status, incoming.body
         answer.extra = incoming.extra + (self._rest() if self._closing else b"")
         self._closing = self._closing or incoming.last

@@ -281,6 +281,42 @@ def test_a_request_whose_end_was_not_sent_is_sent_again(monkeypatch: pytest.Monk
         assert len(service.requests) == 2
 
 
+IDLE = answer("408 Request Timeout", b"", "Connection: close")
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_connection_that_is_closed_as_idle_is_closed(looks: bool) -> None:
+    """A 408 that comes unasked is no answer to what is asked next (RFC 9110 section 15.5.9)."""
+
+    def reply(talk: Conversation) -> None:
+        talk.send(OK, IDLE, pause=0.05) if talk.number == 0 else talk.send(OK)
+
+    with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        first = connection.exchange(LIST)
+        time.sleep(0.3)
+        assert not (looks and connection.open)
+        assert connection.exchange(LIST).status == 200
+        assert service.connections == 2
+        assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set()]
+    assert first.extra == b""
+
+
+def test_a_request_under_which_a_connection_is_closed_as_idle_has_no_answer() -> None:
+    """On a new connection, or on one that goes on, it would be one."""
+    with serving(staying(OK, IDLE)) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        with opened.wire.connect() as connection:
+            connection.exchange(LIST)
+            found = connection.exchange(cancel(12345678901234)).exchange
+    assert (found.trouble, found.status) == (Trouble.CLOSED, None)
+    assert "as idle (408)" in found.detail
+    assert broken(found) == set()
+    assert once(IDLE).status == 408
+    goes_on = staying(OK, answer("408 Request Timeout"))
+    with serving(goes_on) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
+        assert [connection.exchange(LIST).status for _ in range(2)] == [200, 408]
+
+
 def test_closed_in_the_middle_is_broken_not_closed() -> None:
     def reply(talk: Conversation) -> None:
         talk.send(OK if talk.turn == 0 else OK[:-5])

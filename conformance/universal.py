@@ -193,6 +193,15 @@ def _about_listing(judge: Callable[[Any], list[str]]) -> Callable[[Answer], Find
     return finding
 
 
+def no_content(answer: Answer) -> Finding:
+    """CANCEL-2: nothing follows the header section of a 204 (RFC 9112 section 6.3). On raw connections, since clients
+    hide it."""
+    if answer.status != 204 or answer.request.operation is not Operation.CANCEL or answer.exchange.via != "wire":
+        return NOT_ABOUT
+    extra = answer.extra
+    return f"{len(extra)} bytes after the header section of the 204: {shown(extra)}" if extra else None
+
+
 def no_content_fields(answer: Answer) -> Finding:
     """CANCEL-12: a 204 has neither Content-Length nor Transfer-Encoding (RFC 9110 section 8.6, RFC 9112 6.1)."""
     if answer.status != 204 or answer.request.operation is not Operation.CANCEL:
@@ -271,6 +280,7 @@ JUDGES: dict[str, Callable[[Answer], Finding]] = {
     "LIST-4": _about_listing(lambda listing: [f"id {i} stands more than once" for i in listing.doubled_ids()[:3]]),
     "LIST-10": _about_listing(lambda listing: listing.unconventional_dates()),
     "LIST-11": _about_listing(lambda listing: listing.unconventional_integers()),
+    "CANCEL-2": no_content,
     "CANCEL-12": no_content_fields,
     "ERR-1": error_shape,
     "ERR-2": error_status,

@@ -90,6 +90,15 @@ CASES: list[tuple[str, Answer, str]] = [
     ("LIST-10", answered(LIST, 200, b'[{"shipDate": "2026-11-21T07:00"}]'), "ISO 8601 but not RFC 3339"),
     ("LIST-11", answered(LIST, 200, b'[{"id": 1, "weight": 1.0}]'), "met"),
     ("LIST-11", answered(LIST, 200, b'[{"id": 1.0}]'), "element 0: id is written 1.0"),
+    # CANCEL-2
+    ("CANCEL-2", answered(cancel(1), 204, via="wire"), "met"),
+    (
+        "CANCEL-2",
+        answered(AGAIN, 204, extra=b"xx", via="wire"),
+        "2 bytes after the header section of the 204: 'xx'",
+    ),
+    ("CANCEL-2", answered(cancel(1), 204), "not about"),  # a client hides them
+    ("CANCEL-2", answered(cancel(1), 404, error(404), extra=b"xx", via="wire"), "not about"),
     # CANCEL-12
     ("CANCEL-12", answered(cancel(1), 204), "met"),
     ("CANCEL-12", answered(cancel(1), 204, b"", ("content-length", "0")), "a 204 with Content-Length: 0"),

@@ -126,6 +126,17 @@ def sends_a_body_with_204_to_clients_of_json(service: Service) -> None:
 
 
 @fault("CANCEL-2")
+def sends_a_body_with_204_to_who_accepts_anything(service: Service) -> None:
+    """Sends a body after the headers of 204 to a client that does not say what it accepts."""
+    amend.wire(
+        service,
+        lambda request, response, data: (
+            data + b"{}" if response.status == 204 and "accept" not in request.headers else data
+        ),
+    )
+
+
+@fault("CANCEL-2")
 def sends_the_body_of_204_with_the_next_answer(service: Service) -> None:
     """Sends a body after the headers of 204 only before the next answer on the connection."""
     owing: set[object] = set()

@@ -11,8 +11,10 @@ from conformance.target import MEGABYTE
 
 #: Content codings that are undone, with the window bits that zlib knows them by; x-gzip is another name of gzip
 #: (RFC 9110 section 8.4.1.3). "deflate" is the zlib format; bare deflate is common under that name, too.
-CODINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
+CODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 BARE_DEFLATE = -15
+#: What a list of codings may hold that is none (section 5.6.1.2; section 12.5.3).
+NO_CODINGS = ("", "identity")
 #: Codings that are undone for one body at most: a service may apply both that are asked for (section 8.4).
 MOST_CODINGS = 2
 GZIP_MAGIC = b"\x1f\x8b"
@@ -32,12 +34,14 @@ class Body:
     """A body that is being received; `limit` is in bytes."""
 
     def __init__(self, coding: str, limit: int) -> None:
-        """`coding` is the value of Content-Encoding, empty where there is none. Raises Unreadable."""
-        applied = [name.strip().lower() for name in coding.split(",")]
+        """`coding` is the value of Content-Encoding, empty where there is none."""
+        applied = [name for part in coding.split(",") if (name := part.strip().lower()) not in NO_CODINGS]
+        self._unreadable = ""
         if len(applied) > MOST_CODINGS or not CODINGS.keys() >= set(applied):
-            raise Unreadable(f"the body has Content-Encoding {coding!r}; requests ask for gzip or deflate")
-        *inner, self._coding = applied  # the last one was applied last
-        self._inner = Body(", ".join(inner), limit) if inner else None
+            self._unreadable = f"the body has Content-Encoding {coding!r}; requests ask for gzip or deflate"
+            applied.clear()
+        self._coding = applied.pop() if applied else ""  # the last one was applied last
+        self._inner = Body(", ".join(applied), limit) if applied else None
         self._limit = limit
         self._received = 0
         self._content = bytearray()
@@ -46,9 +50,11 @@ class Body:
 
     def take(self, piece: bytes) -> None:
         """Add what was received. Raises Unreadable and Miscoded."""
+        if self._unreadable and piece:  # the field without a body, as with a 204, does no harm
+            raise Unreadable(self._unreadable)
         self._received += len(piece)
         self._check(self._received, "as received")
-        if not CODINGS[self._coding]:
+        if not self._coding:
             self._content += piece
             return
         if self._inflate is None:

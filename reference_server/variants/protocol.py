@@ -148,6 +148,17 @@ def compresses_with_gzip(service: Service) -> None:
 
 
 @variant()
+def names_a_coding_of_no_body(service: Service) -> None:
+    """Sends Content-Encoding: br with 204."""
+
+    def change(request: Request, response: Response) -> None:
+        if response.status == 204:
+            response.headers["Content-Encoding"] = "br"
+
+    amend.responses(service, change)
+
+
+@variant()
 def compresses_with_deflate(service: Service) -> None:
     """Compresses bodies with deflate for clients that accept it."""
     _compressed(service, "deflate", 15)

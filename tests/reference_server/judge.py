@@ -119,7 +119,7 @@ class Judge:
         rest = data[stream.stream.tell() :] if status == 204 else self._rest(data, parsed, body, close)
         if rest:
             self.broken.add("CANCEL-2" if status == 204 else "HTTP-2")
-        if parsed.headers.get("Content-Encoding"):
+        if body and parsed.headers.get("Content-Encoding"):
             body = zlib.decompress(body, 47)
         return Answer(status, parsed.headers, body)
 

@@ -72,6 +72,8 @@ class Body:
         """All of the body, now that its end was received. Raises Unreadable and Miscoded."""
         if self._head or (self._inflate is not None and not self._inflate.eof):
             raise Miscoded(f"the body ends in the middle of its {self._coding} coding")
+        if self._inflate is not None and self._inflate.unused_data:
+            raise self._goes_on()
         if self._inner is not None:
             self._inner.take(bytes(self._content))
             return self._inner.whole()
@@ -89,9 +91,15 @@ class Body:
             self._content += self._inflate.decompress(piece, self._limit - len(self._content) + 1)
             self._check(len(self._content), "once decompressed")
             piece = self._inflate.unconsumed_tail
-            if self._inflate.eof and self._inflate.unused_data.startswith(GZIP_MAGIC):  # RFC 1952 section 2.2: members
-                piece = self._inflate.unused_data
+            after = self._inflate.unused_data
+            if after.startswith(GZIP_MAGIC) and self._coding != "deflate":  # RFC 1952 section 2.2: members
+                piece = after
                 self._inflate = zlib.decompressobj(CODINGS["gzip"])
+            elif not GZIP_MAGIC.startswith(after):  # which may be there in part
+                raise self._goes_on()
+
+    def _goes_on(self) -> Miscoded:
+        return Miscoded(f"the body goes on after the end of its {self._coding} coding")
 
     def _window(self, start: bytes) -> int:
         zlib_header = start[0] & 0x0F == 8 and int.from_bytes(start[:2]) % 31 == 0  # RFC 1950 section 2.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote
@@ -328,6 +329,21 @@ def sends_chunks_in_http_1_0(service: Service) -> None:
             return data
         response.close = True
         return _as_chunks(data, b"0\r\n\r\n").replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+
+    amend.wire(service, change)
+
+
+@fault("HTTP-2")
+def sends_bytes_after_the_end_of_gzip(service: Service) -> None:
+    """Compresses listings with gzip for clients that accept it, and counts a line behind that as a part of the body."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if not amend.is_listing(request, response) or "gzip" not in request.headers.get("accept-encoding", ""):
+            return data
+        head, _, body = data.partition(b"\r\n\r\n")
+        sent = gzip.compress(body) + LINE
+        lines = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nContent-Length: %d" % len(sent)
+        return head.replace(b"Content-Length: %d" % len(body), lines) + b"\r\n\r\n" + sent
 
     amend.wire(service, change)
 

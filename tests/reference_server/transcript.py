@@ -170,6 +170,7 @@ def listing(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, range="items=0-0")
     yield talk.say("GET", LIST, prefer="return=minimal, maxpagesize=1")
     yield talk.say("GET", LIST, x_page_size="1")
+    yield talk.say("GET", LIST, accept_encoding="gzip, deflate")
     yield talk.say("GET", LIST, accept_charset="utf-16, utf-8;q=0.5")
     yield talk.say("GET", LIST, None, accept_language="fr")
     yield from [

@@ -58,6 +58,20 @@ def test_a_coding_that_is_cut(coding: str, content: bytes, data: st.DataObject) 
         received(coding, sent[: data.draw(st.integers(1, len(sent) - 1))])
 
 
+@pytest.mark.parametrize("extra", [b"!", b"{}", b"\0" * 20, b"\x1f", b"\x1f!", b"[1]" * 100])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("coding", [coding for coding, pack in PACKERS.items() if pack is not bytes])
+def test_a_body_that_goes_on_after_its_end(coding: str, size: int, extra: bytes) -> None:
+    with pytest.raises(Miscoded, match=r"goes on after the end of its (x-gzip|gzip|deflate) coding"):
+        received(coding, PACKERS[coding](b"[]") + extra, size)
+
+
+@pytest.mark.parametrize("coding", ["deflate", "Deflate"])
+def test_deflate_has_no_members(coding: str) -> None:
+    with pytest.raises(Miscoded, match="goes on after the end"):
+        received(coding, PACKERS[coding](b"[]") + gzip.compress(b"[]"))
+
+
 @pytest.mark.parametrize("sent", [b"[]", b"[", b'[{"id": 101}]', b"\x1f\x8b\x08" + b"\xff" * 40, b"\0" * 50])
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_a_body_that_is_not_what_it_says(coding: str, sent: bytes) -> None:

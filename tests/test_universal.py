@@ -70,6 +70,20 @@ CASES: list[tuple[str, Answer, str]] = [
     ("LIST-1", answered(LIST, 200, b"[]"), "met"),
     ("LIST-1", answered(LIST, 200, b"[]", media="APPLICATION/json;charset=utf-8"), "met"),
     ("LIST-1", answered(LIST, 200, b"[]", media="text/json"), "its media type is 'text/json', not application/json"),
+    *[
+        ("LIST-1", answered(LIST, 200, b"[]", *(("Content-Type", each) for each in sent), media=None), said)
+        for sent, said in (
+            (("application/json", "application/json"), "met"),
+            (("application/json; charset=utf-8", "application/JSON"), "met"),
+            (('application/json; profile="a;b, text/html"; charset=utf-8',), "met"),
+            (('application/json; profile="a\\", text/html',), "met"),
+            (("application/json;;", ""), "met"),
+            (("application/json", "text/html"), "is 'application/json, text/html', not application/json"),
+            (("application/json; charset=utf-8", "text/html"), "a listing: its media type is 'application/json; ch"),
+            (("text/html; a", "application/json"), "not application/json"),
+            (("application/json; q=1, text/html",), "not application/json"),
+        )
+    ],
     ("LIST-1", answered(LIST, 200, b"[]", media=None), "it has no Content-Type, where application/json is due"),
     ("LIST-1", answered(LIST, 200, b"[", media="application/json"), "a listing: the body is not a JSON text: "),
     ("LIST-1", answered(LIST, 200, b"{}"), "a listing: the body is {}, not an array"),
@@ -114,6 +128,11 @@ CASES: list[tuple[str, Answer, str]] = [
     ("ERR-1", answered(cancel(1), 404), "a 404: it has no Content-Type and no body, where application/json is due"),
     ("ERR-1", answered(cancel(1), 404, b"{}"), "a 404: code is missing; message is missing; status is missing"),
     ("ERR-1", answered(STRANGER, 401, error(), media="text/plain"), "not application/json"),
+    (
+        "ERR-1",
+        answered(STRANGER, 401, error(), ("Content-Type", "text/html"), media="application/json; charset=utf-8"),
+        "not application/json",
+    ),
     ("ERR-1", answered(AGAIN, 404, b"{}"), "code is missing"),
     ("ERR-1", answered(ODD, 404, b"<html>"), "not about"),
     ("ERR-1", answered(cancel(1), 409, b"<html>"), "not about"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from conformance.transport.sightings import Sightings, sightings
 #: Bytes up to which a body, and what was read in it, is kept for later answers that bring the same, and how many are:
 #: most services give the same few answers again and again. Longer ones are only shared while a check holds them.
 KEPT, MOST_KEPT = 256 * 1024, 32
+#: The value of a parameter in which a comma, or a semicolon, separates nothing.
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)')
 
 
 class Text:
@@ -107,8 +110,11 @@ class Answer:
 
     @property
     def media_type(self) -> str:
-        """The media type without parameters, in lower case; empty where there is none."""
-        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+        """The media type without parameters, in lower case; empty where there is none. Of several, in as many fields or
+        in one, those that differ, joined by commas: clients do not agree which of them holds (RFC 9110 section 8.3)."""
+        plain = _QUOTED.sub("", self.header("content-type") or "")
+        sent = (each.partition(";")[0].strip().lower() for each in plain.split(","))
+        return ", ".join(dict.fromkeys(filter(None, sent)))
 
     @cached_property
     def text(self) -> Text:

@@ -206,6 +206,16 @@ def ends_404_with_garbage(service: Service) -> None:
 
 
 @fault("ERR-1")
+def refuses_under_two_media_types(service: Service) -> None:
+    """Sends 401 with a list of two media types as Content-Type: one with a parameter, and text/html."""
+
+    def change(request: Request, response: Response) -> None:
+        response.headers["Content-Type"] = "application/json; charset=utf-8, text/html"
+
+    amend.refusals(service, change)
+
+
+@fault("ERR-1")
 def answers_repeated_cancels_without_body(service: Service) -> None:
     """Sends 404 without a body when the order was cancelled before."""
     amend.repeated_cancels(service, lambda response: Response(404))

@@ -92,6 +92,18 @@ def lists_as_text_json(service: Service) -> None:
 
 
 @fault("LIST-1")
+def lists_under_two_media_types(service: Service) -> None:
+    """Sends the listing with a second Content-Type, text/html."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if not amend.is_listing(request, response):
+            return data
+        return data.replace(b"\r\n\r\n", b"\r\nContent-Type: text/html; charset=utf-8\r\n\r\n", 1)
+
+    amend.wire(service, change)
+
+
+@fault("LIST-1")
 def lists_without_media_type(service: Service) -> None:
     """Sends the listing without Content-Type."""
     _media_type(service, None)

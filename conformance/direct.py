@@ -57,25 +57,29 @@ class DirectClient(Client):
         exchange.crowded = crowded
         answer = Answer(request, exchange)
         received = answer_at_once(self._service, outgoing(self.endpoint, request, headers))
-        try:
-            incoming = _read(request.method, received, self.endpoint.max_body)
-            answer.headers, answer.body = incoming.headers, incoming.body
-            exchange.reason, exchange.http_version = incoming.reason, incoming.http_version
+        incoming, error = _read(request.method, received, self.endpoint.max_body)
+        answer.headers, answer.body = incoming.headers, incoming.body
+        exchange.reason, exchange.http_version = incoming.reason, incoming.http_version
+        if error is None:
             exchange.status = incoming.status
-        except Unreadable as error:
+        elif isinstance(error, Unreadable):
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
-        except BROKEN as error:
+        else:
             exchange.trouble, exchange.detail = broken(exchange, heard=bool(received)), in_plain_words(error)
         self.note(answer)
         return answer
 
 
 @lru_cache(maxsize=500)  # a service gives the same few answers again and again
-def _read(method: str, received: bytes, limit: int) -> Incoming:
+def _read(method: str, received: bytes, limit: int) -> tuple[Incoming, Exception | None]:
+    """What was received, as far as it can be read, and why it cannot be read further."""
     incoming = Incoming(method, limit)
-    if not incoming.take(received):
-        incoming.take(b"")
-    return incoming
+    try:
+        if not incoming.take(received):
+            incoming.take(b"")
+    except (Unreadable, *BROKEN) as error:
+        return incoming, error
+    return incoming, None
 
 
 class DirectProvider:

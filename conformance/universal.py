@@ -227,14 +227,22 @@ def listed_status(answer: Answer) -> Finding:
     return f"{answer.exchange.received}, where {answer.request.operation} lists {listed}"
 
 
+def _may_be_cut_off(answer: Answer) -> bool:
+    """Whether a connection that ends early says nothing of the service: a firewall may hang up on what the contract
+    does not describe, in the place of an answer; and whoever has not read a long request, or its body, to its end may
+    lose some of the answer with the connection (RFC 9112 section 9.6)."""
+    request = answer.request
+    no_head = not answer.exchange.http_version
+    undescribed = request.allowed is Allowed.OPEN and (no_head or request.body is not None)
+    return request.whole or request.credential.long or undescribed
+
+
 def framing(answer: Answer) -> Finding:
     """HTTP-2: one complete response with one way to tell its end (RFC 9112 section 6), and nothing after it. What
     follows a 204 is CANCEL-2, and how it is framed CANCEL-12."""
-    if answer.request.allowed is Allowed.OPEN or answer.request.credential.long:
-        return NOT_ABOUT
-    if answer.exchange.trouble == Trouble.BROKEN:
+    if answer.exchange.trouble == Trouble.BROKEN and not _may_be_cut_off(answer):
         return f"no complete HTTP response: {answer.exchange.detail}"
-    if answer.status is None:
+    if answer.status is None or answer.request.whole:  # at any target on the host something else may answer
         return NOT_ABOUT
     if answer.status == 204:
         return None

@@ -83,7 +83,8 @@ def settled(answer: Answer) -> Answer:
     if exchange.trouble == Trouble.UNSPOKEN:
         raise Excluded("the service speaks HTTP/2 only, and this takes raw connections, which speak HTTP/1.1")
     if exchange.trouble == Trouble.BROKEN:
-        raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", "HTTP-2")
+        owner = "HTTP-2" if exchange.findings.get("HTTP-2") else None  # which leaves some of them open
+        raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", owner)
     if exchange.trouble == Trouble.DROPPED:
         raise Inconclusive(f"{exchange.line} got no answer among other requests: {exchange.detail}; {FEWER}")
     if answer.status is None:

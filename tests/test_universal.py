@@ -15,13 +15,16 @@ from conformance import facts, universal, verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, PREFLIGHT, Allowed, Exchange, Request, Trouble
+from conformance.transport.evidence import NOBODY, PREFLIGHT, Allowed, Credential, Exchange, Request, Trouble
 from conformance.universal import NOT_ABOUT, Finding, Judge
 from conformance.verdict import Status
 
 PET = Request("GET", "/pets/1", NOBODY, allowed=Allowed.OPEN)
 STRANGER = Request("GET", "/store/orders", NOBODY)
 ODD = cancel("abc", allowed=Allowed.OPEN)
+LONG = Request("GET", "/store/orders", Credential("a long key", (("Authorization", "Bearer " + "x" * 5000),)))
+FORM = Request("DELETE", "/store/orders/1", NOBODY, body=b"api_key=x", allowed=Allowed.OPEN)
+ELSEWHERE = Request("GET", "/", NOBODY, allowed=Allowed.OPEN, whole=True)
 AGAIN = cancel(1, allowed=Allowed.ANY_4XX)
 BEARER = ("WWW-Authenticate", "Bearer")
 CHUNKED, LENGTH = ("Transfer-Encoding", "chunked"), ("Content-Length", "2")
@@ -207,7 +210,16 @@ CASES: list[tuple[str, Answer, str]] = [
     ("HTTP-2", answered(LIST, 200, b"[]", CHUNKED, http_version="HTTP/1.0"), "in HTTP/1.0 with Transfer-Encoding: 'ch"),
     ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, CHUNKED, http_version="HTTP/2"), "met"),
     ("HTTP-2", answered(cancel(1), 204, b"", CHUNKED, LENGTH, http_version="HTTP/1.1"), "met"),  # CANCEL-12 has that
-    ("HTTP-2", answered(ODD, 400, b"{}", LENGTH, CHUNKED, http_version="HTTP/1.1"), "not about"),
+    ("HTTP-2", answered(ODD, 400, b"{}", LENGTH, CHUNKED, http_version="HTTP/1.1"), "both Content-Length: '2' and"),
+    ("HTTP-2", answered(ODD, 400, b"{}", extra=b"xx"), "2 bytes after the end of the 400: 'xx'"),
+    ("HTTP-2", answered(PET, 200, b"{}"), "met"),
+    ("HTTP-2", answered(PET, None, trouble=Trouble.BROKEN), "not about"),
+    ("HTTP-2", answered(ODD, None, trouble=Trouble.BROKEN, http_version="HTTP/1.1", detail="cut"), "response: cut"),
+    ("HTTP-2", answered(LONG, None, trouble=Trouble.BROKEN, http_version="HTTP/1.1"), "not about"),
+    ("HTTP-2", answered(LONG, 400, b"{}", extra=b"xx"), "2 bytes after"),
+    ("HTTP-2", answered(FORM, None, trouble=Trouble.BROKEN, http_version="HTTP/1.1"), "not about"),
+    ("HTTP-2", answered(ELSEWHERE, None, trouble=Trouble.BROKEN, http_version="HTTP/1.1"), "not about"),
+    ("HTTP-2", answered(ELSEWHERE, 200, b"{}", LENGTH, CHUNKED, http_version="HTTP/1.1"), "not about"),
     *[
         ("HTTP-2", answered(LIST, None, trouble=trouble), "not about")
         for trouble in Trouble

@@ -201,13 +201,12 @@ class Client:
             # Over TLS that may be HTTP/2, which would send several requests down one connection: hence one of its own.
             http = _transport(self.endpoint) if self.endpoint.scheme == "https" else self._http
             response = http.handle_request(outgoing)
+            answer.headers = tuple(
+                (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
+            )
+            exchange.reason, exchange.http_version = response.reason_phrase, response.http_version
             try:
                 answer.body = _read(response, self.endpoint.max_body)
-                answer.headers = tuple(
-                    (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
-                )
-                exchange.reason = response.reason_phrase
-                exchange.http_version = response.http_version
                 exchange.status = response.status_code
             finally:
                 response.close()

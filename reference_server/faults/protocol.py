@@ -287,6 +287,19 @@ def _as_chunks(data: bytes, end: bytes) -> bytes:
 
 
 @fault("HTTP-2")
+def sends_short_listings_to_who_asks_for_more(service: Service) -> None:
+    """Closes the connection ten bytes before the end of every listing that was asked for with a query."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        if not amend.is_listing(request, response) or not request.query:
+            return data
+        response.close = True
+        return data[:-10]
+
+    amend.wire(service, change)
+
+
+@fault("HTTP-2")
 def leaves_the_last_chunk_out(service: Service) -> None:
     """Closes the connection before the last chunk of every third listing."""
     _listing_bytes(service, lambda data: _as_chunks(data, b""), n=3, close=True)

@@ -188,6 +188,15 @@ def test_right_answers(reply: bytes) -> None:
     assert found.listing.ids == {101}
 
 
+def test_of_an_answer_that_is_cut_there_is_the_head() -> None:
+    """A service that began to answer a request of any kind has to end."""
+    found = once(OK[:-3], replace(LIST, query="limit=1", allowed=Allowed.OPEN))
+    assert (found.status, found.exchange.trouble, found.exchange.http_version) == (None, Trouble.BROKEN, "HTTP/1.1")
+    assert found.header("content-type") == "application/json"
+    assert broken(found.exchange) == {"HTTP-2"}
+    assert broken(once(OK[:30], found.request).exchange) == set(), "a firewall may hang up"
+
+
 def test_answers_in_pieces() -> None:
     found = once(lambda talk: talk.send(*(OK[i : i + 20] for i in range(0, len(OK), 20)), pause=0.005))
     assert found.body == LISTING

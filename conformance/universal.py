@@ -238,19 +238,21 @@ def _may_be_cut_off(answer: Answer) -> bool:
 
 
 def framing(answer: Answer) -> Finding:
-    """HTTP-2: one complete response with one way to tell its end (RFC 9112 section 6), and nothing after it. What
-    follows a 204 is CANCEL-2, and how it is framed CANCEL-12."""
+    """HTTP-2: one complete response, in a version of the connection's protocol, with one way to tell its end (RFC 9112
+    section 6), and nothing after it. What follows a 204 is CANCEL-2, and how it is framed CANCEL-12."""
     if answer.exchange.trouble == Trouble.BROKEN and not _may_be_cut_off(answer):
         return f"no complete HTTP response: {answer.exchange.detail}"
     if answer.status is None or answer.request.whole:  # at any target on the host something else may answer
         return NOT_ABOUT
+    version = answer.exchange.http_version
+    if version and version != "HTTP/2" and not version.startswith("HTTP/1."):
+        return f"a {answer.status} whose status line has {version}, over a connection of HTTP/1.1"
     if answer.status == 204:
         return None
     if answer.extra:
         return f"{len(answer.extra)} bytes after the end of the {answer.status}: {shown(answer.extra)}"
     coding, length = answer.header("transfer-encoding"), answer.header("content-length")
-    version = answer.exchange.http_version
-    if coding is None or not version.startswith("HTTP/1."):
+    if coding is None or version == "HTTP/2":  # where frames tell the end
         return None
     if length is not None:
         return f"a {answer.status} with both Content-Length: {shown(length)} and Transfer-Encoding: {shown(coding)}"

@@ -209,6 +209,11 @@ CASES: list[tuple[str, Answer, str]] = [
     ),
     ("HTTP-2", answered(LIST, 200, b"[]", CHUNKED, http_version="HTTP/1.0"), "in HTTP/1.0 with Transfer-Encoding: 'ch"),
     ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, CHUNKED, http_version="HTTP/2"), "met"),
+    ("HTTP-2", answered(LIST, 200, b"[]", LENGTH, http_version="HTTP/1.2"), "met"),
+    *[
+        ("HTTP-2", answered(cancel(1), 204, http_version=version), f"a 204 whose status line has {version}, over")
+        for version in ("HTTP/0.9", "HTTP/2.0", "HTTP/3.7")
+    ],
     ("HTTP-2", answered(cancel(1), 204, b"", CHUNKED, LENGTH, http_version="HTTP/1.1"), "met"),  # CANCEL-12 has that
     ("HTTP-2", answered(ODD, 400, b"{}", LENGTH, CHUNKED, http_version="HTTP/1.1"), "both Content-Length: '2' and"),
     ("HTTP-2", answered(ODD, 400, b"{}", extra=b"xx"), "2 bytes after the end of the 400: 'xx'"),

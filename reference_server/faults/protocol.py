@@ -367,6 +367,15 @@ def sends_a_broken_status_line(service: Service) -> None:
     _listing_bytes(service, lambda data: data.replace(b"HTTP/1.1 200 OK", b"HTTP/1.1 OK", 1), n=3, close=True)
 
 
+@fault("HTTP-2")
+def claims_http_2_0(service: Service) -> None:
+    """Answers 404 with the version HTTP/2.0 in the status line, over connections of HTTP/1.1."""
+    amend.wire(
+        service,
+        lambda _, response, data: data.replace(b"HTTP/1.1", b"HTTP/2.0", 1) if response.status == 404 else data,
+    )
+
+
 # --- BASE-1: /v1 ---
 
 

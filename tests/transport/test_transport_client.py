@@ -260,13 +260,17 @@ NO_ANSWERS: dict[str, tuple[Reply | bytes, str]] = {
     ),
     "odd chunk": (
         head("200 OK", "Transfer-Encoding: chunked") + b"zz\r\n[]\r\n0\r\n\r\n",
-        "the size of a chunk of the body is malformed: 'zz\\r\\n'",
+        "the size of a chunk of the body is malformed, or longer than 20 digits: 'zz\\r\\n'",
     ),
     "long chunk": (
         head("200 OK", "Transfer-Encoding: chunked") + b"1\r\n[]\r\n0\r\n\r\n",
         "a chunk of the body does not end where its size says: ']\\r'",
     ),
-    "odd length": (head("200 OK", "Content-Length: x") + LISTING, "Content-Length is no number"),
+    "odd length": (head("200 OK", "Content-Length: x") + LISTING, "Content-Length is no number of up to 20 digits"),
+    "long length": (
+        head("200 OK", f"Content-Length: {len(LISTING):030}") + LISTING,
+        "Content-Length is no number of up to 20 digits",
+    ),
     "two lengths": (
         head("200 OK", "Content-Length: 2", "Content-Length: 3") + b"[] ",
         "there are several fields Content-Length, which differ",

@@ -295,7 +295,7 @@ def test_a_connection_that_is_closed_as_idle_is_closed(looks: bool) -> None:
     with serving(reply) as service, session(service.base_url) as opened, opened.wire.connect() as connection:
         first = connection.exchange(LIST)
         time.sleep(0.3)
-        assert not (looks and connection.open)
+        assert not (looks and connection.left_open())
         assert connection.exchange(LIST).status == 200
         assert service.connections == 2
         assert [broken(exchange) for exchange in opened.recorder.exchanges] == [set(), set()]

@@ -403,8 +403,10 @@ class Connection:
         if incoming.status == 408 and incoming.last and not self._fresh:
             raise _SpentError("the service closed the connection, which had carried other requests, as idle (408)")
         exchange.status, answer.body = incoming.status, incoming.body
-        answer.extra = incoming.extra + (self._rest() if self._closing else b"")
-        self._closing = self._closing or incoming.last
+        extra = incoming.extra + (self._rest() if self._closing else b"")
+        given_up = GIVEN_UP.match(extra) is not None
+        answer.extra = b"" if given_up else extra
+        self._closing = self._closing or incoming.last or given_up
 
     def _receive(self) -> bytes:
         if self._socket is None:

@@ -302,6 +302,15 @@ def test_a_connection_that_is_closed_as_idle_is_closed(looks: bool) -> None:
     assert first.extra == b""
 
 
+def test_an_answer_that_is_read_late_may_have_the_end_of_the_connection_behind_it() -> None:
+    with serving(staying(OK + IDLE, OK)) as service, session(service.base_url) as opened:
+        with opened.wire.connect() as connection:
+            found = [connection.exchange(LIST) for _ in range(2)]
+            assert not connection.open
+        assert service.connections == 2
+    assert [(each.status, each.extra, broken(each.exchange)) for each in found] == [(200, b"", set())] * 2
+
+
 def test_a_request_under_which_a_connection_is_closed_as_idle_has_no_answer() -> None:
     """On a new connection, or on one that goes on, it would be one."""
     with serving(staying(OK, IDLE)) as service, session(service.base_url) as opened:

@@ -306,7 +306,7 @@ def test_an_answer_that_is_read_late_may_have_the_end_of_the_connection_behind_i
     with serving(staying(OK + IDLE, OK)) as service, session(service.base_url) as opened:
         with opened.wire.connect() as connection:
             found = [connection.exchange(LIST) for _ in range(2)]
-            assert not connection.open
+            assert not connection.left_open()
         assert service.connections == 2
     assert [(each.status, each.extra, broken(each.exchange)) for each in found] == [(200, b"", set())] * 2
 

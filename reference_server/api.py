@@ -74,6 +74,7 @@ class Service:
         self.base = base
         self.collection = base + ORDERS
         self.journal: deque[Entry] = deque(maxlen=JOURNAL_LENGTH)
+        self._written: tuple[list[Order], bytes] = ([], b"[]")
         self.verbose = False
         self.cannot: set[str] = set()
         """What state control must not offer: the names of states, or "ids" for chosen ones."""
@@ -182,8 +183,13 @@ class Service:
 
     def answer_listing(self, request: Request) -> Response:
         """listOrders: 200 with the array of all orders; no parameter is looked at (section 4.1)."""
-        fields = self.order_fields
-        return self.json(200, [fields(order) for order in self.listed(request)])
+        orders, fields = list(self.listed(request)), self.order_fields
+        if fields is not order_fields or self.encode is not encode:  # may write the same orders otherwise each time
+            return self.json(200, list(map(fields, orders)))
+        written = self._written
+        if written[0] != orders:  # most listings are of the same orders as the one before
+            self._written = written = orders, encode(list(map(fields, orders)))
+        return _json(200, written[1])
 
     def all_orders(self, request: Request) -> Iterable[Order]:
         """The orders that the listing holds: all of them (sections 4.1 and 8)."""
@@ -209,7 +215,11 @@ class Service:
 
     def json(self, status: int, value: object) -> Response:
         """A response with this value as its JSON body (section 1)."""
-        return Response(status, self.encode(value), {"Content-Type": "application/json"})
+        return _json(status, self.encode(value))
+
+
+def _json(status: int, body: bytes) -> Response:
+    return Response(status, body, {"Content-Type": "application/json"})
 
 
 def read_id(text: str) -> int | None:

@@ -142,7 +142,8 @@ class Listing:
     def left_out(self, orders: Iterable[int]) -> list[int]:
         """Those of `orders` that it has left out. No field is required, so an element without an id may be any of them:
         where there are as many of those as ids are lacking, none is left out."""
-        lacking = [order for order in orders if order not in self.by_id]
+        known = self.ids
+        lacking = [order for order in orders if order not in known]
         return lacking if len(lacking) > self.without_id else []
 
     @cached_property

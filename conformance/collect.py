@@ -49,7 +49,7 @@ class Collection:
     def add(self, report: Report) -> None:
         """Take in what a check reported. Equal bodies are kept once."""
         for exchange in report.exchanges:
-            exchange["body"] = sys.intern(exchange["body"])
+            exchange.body = sys.intern(exchange.body)
         self.reports[report.check] = report
 
     @property
@@ -84,7 +84,7 @@ def build(
         report = collection.reports.get(check.id)
         if report is not None:
             first = len(exchanges)
-            exchanges += _number([Exchange.from_json(data) for data in report.exchanges], first)
+            exchanges += _number(report.exchanges, first)
             reports.append(report)
             results.append(_result(check, report, first))
             observed += (

@@ -46,8 +46,7 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
     session.recorder.check = check.id
     report = plugin.reports[request.node.nodeid]
     yield report
-    exchanges, report.messages = session.recorder.take()
-    report.exchanges = [exchange.to_json() for exchange in exchanges]
+    report.exchanges, report.messages = session.recorder.take()
 
 
 @pytest.fixture

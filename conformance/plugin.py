@@ -4,13 +4,12 @@
     item ─▶ excluded? target dead? ─▶ check ─▶ Report ──▶ Collection ─▶ Run ─▶ reports, exit status
 
 With `-n` the controller starts the reference server, looks at the targets and collects; the workers run the checks.
-What a check reported is plain data in `report.conformance`; it crosses from a worker as JSON, since xdist's own channel
+What a check reported is a `Report` in `report.conformance`; it crosses from a worker as JSON, since xdist's own channel
 takes no number above 2^31 and no text that is not UTF-8.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import signal
@@ -215,8 +214,8 @@ class Plugin(Process):
             if session is not None:
                 report.warnings += map(self.clean, session.warnings)
                 session.warnings.clear()
-            told = report.to_json()
-            outcome.conformance = json.dumps(told) if self.is_worker else told  # type: ignore[attr-defined]
+            told = report.to_json() if self.is_worker else report
+            outcome.conformance = told  # type: ignore[attr-defined]
             del self.reports[item.nodeid]
         return outcome
 
@@ -234,12 +233,9 @@ class Plugin(Process):
 
     @pytest.hookimpl(tryfirst=True)  # others find it decoded
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = getattr(report, "conformance", None)
-        if told is None or self.is_worker:
-            return
-        if isinstance(told, str):
-            report.conformance = told = json.loads(told)  # type: ignore[attr-defined]
-        self.collect(Report.from_json(told))
+        told = reported(report)
+        if told is not None and not self.is_worker:
+            self.collect(told)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
@@ -250,7 +246,7 @@ class Plugin(Process):
             return
         for check in all_checks():
             if check.id.partition(".")[2] == match[1]:
-                report.conformance = Report.crashed(check.id, match[2], report.node.gateway.id).to_json()
+                report.conformance = Report.crashed(check.id, match[2], report.node.gateway.id)
 
     @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:
@@ -298,6 +294,14 @@ class Plugin(Process):
 def check_of(item: Any) -> Check | None:
     """The check that a test item runs, or None."""
     return of_function(getattr(item, "function", None))
+
+
+def reported(report: Any) -> Report | None:
+    """What the check that a `report` of pytest is about reported, once it has ended; decoded where a worker ran it."""
+    told = getattr(report, "conformance", None)
+    if isinstance(told, str):
+        report.conformance = told = Report.from_json(told)
+    return cast(Report | None, told)
 
 
 def target_of(item: Any) -> str:

@@ -1,7 +1,8 @@
-"""What one check reported of a target: plain data, which crosses from a worker to the run that collects it."""
+"""What one check reported of a target, which crosses from a worker to the run that collects it."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from conformance import verify
 from conformance.target import Shell
 from conformance.transport.curl import curl, on_one_connection
 from conformance.transport.endpoint import ServiceGone
+from conformance.transport.evidence import Exchange
 from conformance.transport.guard import Refused
 from conformance.verdict import Status
 
@@ -39,7 +41,7 @@ class Report:
     failure: dict[str, Any] | None = None
     owners: list[str] = field(default_factory=list)
     certain: bool = False
-    exchanges: list[dict[str, Any]] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
     observations: list[tuple[str, Any, list[int]]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -47,7 +49,7 @@ class Report:
     @property
     def unfavourable(self) -> bool:
         """Whether anything in it speaks against the service, or leaves a requirement undecided."""
-        undecided = any(exchange["undecided"] for exchange in self.exchanges)
+        undecided = any(exchange.undecided for exchange in self.exchanges)
         return undecided or self.status in (Status.FAILED, Status.INCONCLUSIVE)
 
     def ended_with(self, error: BaseException, shell: Shell, clean: Callable[[str], str]) -> None:
@@ -90,11 +92,14 @@ class Report:
         lost.warnings = [f"check {check}: {CRASHED}"]
         return lost
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data, to cross from a worker to the run that collects it."""
-        return {**self.__dict__, "status": self.status.value}
+    def to_json(self) -> str:
+        """As JSON, to cross from a worker to the run that collects it."""
+        exchanges = [exchange.to_json() for exchange in self.exchanges]
+        return json.dumps({**self.__dict__, "status": self.status.value, "exchanges": exchanges})
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Report:
+    def from_json(cls, text: str) -> Report:
         """Back from `to_json`."""
-        return cls(**{**data, "status": Status(data["status"])})
+        data = json.loads(text)
+        exchanges = [Exchange.from_json(exchange) for exchange in data["exchanges"]]
+        return cls(**{**data, "status": Status(data["status"]), "exchanges": exchanges})

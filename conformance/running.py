@@ -193,13 +193,13 @@ class _Watch:
             self._bar.start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = getattr(report, "conformance", None)
-        if told is None or told["check"] not in self._requirement:
+        told = plugin.reported(report)
+        if told is None or told.check not in self._requirement:
             return
-        family = self._rows[self._requirement[told["check"]]].family
-        label = f"{told['target']} {family}" if self._several else family
-        place = (told["target"], family)
-        self._found.setdefault(place, Counter())[Status(told["status"])] += 1
+        family = self._rows[self._requirement[told.check]].family
+        label = f"{told.target} {family}" if self._several else family
+        place = (told.target, family)
+        self._found.setdefault(place, Counter())[told.status] += 1
         with suppress(OSError):  # the terminal may be gone, or the disk that this goes to full
             if self._bar is not None:
                 self._bar.update(self._task, advance=1, description=label)

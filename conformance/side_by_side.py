@@ -11,7 +11,6 @@ plain pytest has those.) A unit is one item, or all those of one `xdist_group`, 
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import multiprocessing
 import os
@@ -159,8 +158,7 @@ class Pool:
     def _done(self, reports: list[pytest.TestReport]) -> None:
         """Pass on what an item reported; later, when it is known what other checks were given meanwhile, if anything
         in it speaks against the service, or others of its unit may."""
-        told = getattr(reports[-1], "conformance", None)
-        report = Report.from_json(json.loads(told)) if told is not None else None
+        report = plugin.reported(reports[-1])
         if report is not None and (report.unfavourable or reports[-1].nodeid in self._in_company):
             self._kept_back[reports[-1].nodeid] = (report, reports)
         else:

@@ -9,6 +9,8 @@ import pytest
 
 from conformance import running
 from conformance.check import all_checks
+from conformance.reported import Report
+from conformance.verdict import Status
 
 
 @pytest.mark.parametrize(("silence", "heard"), [(20.0, ["PET: {n} passed"]), (-1.0, ["PET: 1 of {n} checks done"])])
@@ -19,7 +21,7 @@ def test_a_log_hears_of_what_takes_long(
     monkeypatch.setattr(running, "SILENCE", silence)
     watch = running._Watch(["staging"], checks)
     for check in checks:
-        told = {"check": check.id, "target": "staging", "status": "passed"}
+        told = Report(check.id, "staging", Status.PASSED)
         watch.pytest_runtest_logreport(cast(pytest.TestReport, SimpleNamespace(conformance=told)))
     lines = capsys.readouterr().err.splitlines()
     assert lines[: len(heard)] == [line.format(n=len(checks)) for line in heard]

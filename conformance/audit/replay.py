@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -150,11 +149,11 @@ class Replay(plugin.Plugin):
         items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told: dict[str, Any] | None = getattr(report, "conformance", None)
+        told = plugin.reported(report)
         if told is None:
             return
-        process = told["target"]  # which is a target of its own here
-        made = Report.from_json({**told, "process": process, "seconds": self._seconds.get(told["check"], 0.0)})
+        process = told.target  # which is a target of its own here
+        made = replace(told, process=process, seconds=self._seconds.get(told.check, 0.0))
         if made.check in self.record.unfinished:
             if made.check in self._crashed:
                 made = Report.crashed(made.check, process, process)

@@ -1,6 +1,6 @@
 """What checks are given, as pytest fixtures; loaded by `plugin`.
 
-pytest makes `request` anew for each fixture that asks for it, so few do.
+pytest makes `request` anew for each fixture that asks for it, so only those of a whole session do.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import pytest
 
 from conformance import preflight, verify
 from conformance.api import Api, Observations, Orders
+from conformance.check import Check
 from conformance.contract import catalogue
-from conformance.plugin import check_of, plugin_of, target_of
+from conformance.plugin import Plugin, plugin_of
 from conformance.reported import Report
 from conformance.session import Session
 from conformance.target import Target
@@ -21,38 +22,49 @@ from conformance.transport.wire import Wire
 
 
 @pytest.fixture(scope="session")
-def session(request: pytest.FixtureRequest) -> Session:
+def process(request: pytest.FixtureRequest) -> Plugin:
+    """The process that runs the checks."""
+    return plugin_of(request.config)
+
+
+@pytest.fixture(scope="session")
+def session(request: pytest.FixtureRequest, process: Plugin) -> Session:
     """The session of the target that the check is parametrised by."""
-    return plugin_of(request.config).session(request.param)
+    return process.session(request.param)
 
 
 @pytest.fixture(autouse=True)
-def recorded(request: pytest.FixtureRequest) -> Iterator[Report | None]:
+def recorded(process: Plugin) -> Iterator[Report | None]:
     """What the check has to report, None for a test that is no check. Sees to it that a check which cannot run is not
     run, and that what it sends is kept as its evidence."""
-    check = check_of(request.node)
-    if check is None:
+    check, report = process.check, process.report
+    if check is None or report is None:
         yield None
         return
-    plugin = plugin_of(request.config)
-    name = target_of(request.node)
-    if name in plugin.shared.dead:
-        raise verify.Inconclusive(plugin.shared.dead[name])
-    session = plugin.session(name)
+    name = report.target
+    if name in process.shared.dead:
+        raise verify.Inconclusive(process.shared.dead[name])
+    session = process.session(name)
     if check.id in session.exclusions:
         raise verify.Excluded(session.exclusions[check.id])
-    if check.needs.chosen_ids and name in plugin.shared.counts_on:
+    if check.needs.chosen_ids and name in process.shared.counts_on:
         raise verify.Excluded(preflight.COUNTS_ON)
     session.recorder.check = check.id
-    report = plugin.reports[request.node.nodeid]
     yield report
     report.exchanges, report.messages = session.recorder.take()
 
 
 @pytest.fixture
-def check_id(recorded: Report) -> str:
+def check(process: Plugin) -> Check:
+    """The check itself."""
+    assert process.check is not None, "only checks ask for it"
+    return process.check
+
+
+@pytest.fixture
+def check_id(check: Check) -> str:
     """The id of the check."""
-    return recorded.check
+    return check.id
 
 
 @pytest.fixture
@@ -119,15 +131,15 @@ def crowded(session: Session) -> bool:
 
 
 @pytest.fixture(scope="session")
-def budget(request: pytest.FixtureRequest) -> str:
+def budget(process: Plugin) -> str:
     """How hard generated checks search: quick, standard or thorough."""
-    return plugin_of(request.config).settings.budget
+    return process.settings.budget
 
 
 @pytest.fixture(scope="session")
-def seed(request: pytest.FixtureRequest) -> int:
+def seed(process: Plugin) -> int:
     """What the random choices of the run derive from."""
-    return plugin_of(request.config).shared.seed
+    return process.shared.seed
 
 
 @pytest.fixture
@@ -179,6 +191,6 @@ def elsewhere(session: Session) -> Callable[[], list[Answer]]:
 
 
 @pytest.fixture
-def moment(request: pytest.FixtureRequest) -> Callable[[float], None]:
+def moment(process: Plugin) -> Callable[[float], None]:
     """Lets so many seconds pass."""
-    return plugin_of(request.config).wait
+    return process.wait

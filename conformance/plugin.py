@@ -182,7 +182,7 @@ class Plugin(Process):
                 # By now a process has run all others that are shared out to it, and who wants the store to itself may
                 # empty it.
                 session.give_back()
-            self.reports[item.nodeid] = self.begun(check.id, target_of(item))
+            self.start(check, target_of(item))
             outcome = yield
         if self.is_told_to_stop:
             item.session.shouldstop = "the run was cut short"
@@ -197,8 +197,7 @@ class Plugin(Process):
             item.repr_failure = lambda *_, said=str(call.excinfo.value), **__: said  # type: ignore[method-assign]
         outcome = yield
         vars(item).pop("repr_failure", None)
-        report = self.reports.get(item.nodeid)
-        if report is None:
+        if (report := self.report) is None:
             return outcome
         report.seconds = round(report.seconds + call.duration, 6)
         if call.excinfo is not None:
@@ -214,9 +213,8 @@ class Plugin(Process):
             if session is not None:
                 report.warnings += map(self.clean, session.warnings)
                 session.warnings.clear()
-            told = report.to_json() if self.is_worker else report
-            outcome.conformance = told  # type: ignore[attr-defined]
-            del self.reports[item.nodeid]
+            self.done()
+            outcome.conformance = report.to_json() if self.is_worker else report  # type: ignore[attr-defined]
         return outcome
 
     # --- no secret in what is printed
@@ -233,8 +231,7 @@ class Plugin(Process):
 
     @pytest.hookimpl(tryfirst=True)  # others find it decoded
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = reported(report)
-        if told is not None and not self.is_worker:
+        if not self.is_worker and (told := reported(report)) is not None:
             self.collect(told)
 
     @pytest.hookimpl(optionalhook=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance import collect, preflight
-from conformance.check import all_checks
+from conformance.check import Check, all_checks
 from conformance.collect import Collection
 from conformance.configuration import adjusted
 from conformance.reference import ReferenceServer
@@ -76,7 +76,8 @@ class Process:
         self.is_worker = worker is not None
         self.sessions: dict[str, Session] = {}
         self.collections: dict[str, Collection] = {}
-        self.reports: dict[str, Report] = {}  # of the checks that are under way, by node id
+        self.check: Check | None = None  # that is under way
+        self.report: Report | None = None  # of that
         self.runs: list[Run] = []  # one for each target, once they have ended
         self.unwritten: set[str] = set()  # the targets whose results could not be written
         self.exit: Exit | None = None  # once there are results
@@ -193,10 +194,15 @@ class Process:
 
     # --- one check
 
-    def begun(self, check: str, target: str) -> Report:
-        """A report of the check that this process begins with now."""
+    def start(self, check: Check, target: str) -> None:
+        """Begin with a check, and with a report of it."""
         self._count += 1
-        return Report(check, target, Status.PASSED, self._name, self._count)
+        self.check, self.report = check, Report(check.id, target, Status.PASSED, self._name, self._count)
+
+    def done(self) -> Report | None:
+        """What the check that was under way has to report, now that it has ended."""
+        report, self.check, self.report = self.report, None, None
+        return report
 
     def wait(self, seconds: float) -> None:
         """Let so many seconds pass. The process that will write the reports uses them to load what that takes."""
@@ -218,11 +224,11 @@ class Process:
         if report.target in self.collections:
             self.collections[report.target].add(report)
 
-    def unfinished(self) -> list[Report]:
-        """What the checks that an interruption cut short have to report."""
-        for report in self.reports.values():
+    def unfinished(self) -> Report | None:
+        """What the check that an interruption cut short has to report, if there is one."""
+        if (report := self.done()) is not None:
             report.cut_short()
-        return list(self.reports.values())
+        return report
 
     def clean(self, text: str) -> str:
         """`text` without the secrets of any target."""
@@ -240,7 +246,7 @@ class Process:
     def conclude(self, *, cut_short: bool) -> None:
         """Draw the verdict from what was reported, write the results, and stop what `begin` has started."""
         self.concluded = True
-        for report in self.unfinished():
+        if (report := self.unfinished()) is not None:
             self.collect(report)
         self._return_orders()
         self.close()

@@ -235,7 +235,7 @@ class Pool:
                         config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             except KeyboardInterrupt:
                 session._setupstate.teardown_exact(None)  # gives back the orders of the check
-                for told in own.unfinished():
+                if (told := own.unfinished()) is not None:
                     _send(pipe, "unfinished", told)
             _send(pipe, "ended", None)
         except BrokenPipeError:  # there is nobody any more whom this could be for

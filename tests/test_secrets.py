@@ -193,7 +193,7 @@ match os.environ.get("BREAKS"):
         Observations.__init__ = lambda self, topics: broken(topics)
     case "a hook":
         from conformance.process import Process
-        Process.begun = lambda self, check, target: broken(self.targets)
+        Process.start = lambda self, check, target: broken(self.targets)
     case "the look before the run":
         from conformance.session import Session
         Session.api = lambda self, check: broken(self.valid, self.key, check)

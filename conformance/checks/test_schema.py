@@ -18,7 +18,7 @@ import pytest
 
 from conformance import verify
 from conformance.api import Api, Observations, Orders
-from conformance.check import of_function, requirement
+from conformance.check import Check, requirement
 from conformance.checks import generation
 from conformance.checks.generation import FAR, SOON, Made, topic_of
 from conformance.contract.listing import Listing
@@ -79,10 +79,8 @@ class Maker:
 
 
 @pytest.fixture
-def maker(request: pytest.FixtureRequest, target: Target, budget: str, seed: int) -> Maker:
+def maker(check: Check, target: Target, budget: str, seed: int) -> Maker:
     """Makes requests up, within the budget of the run."""
-    check = of_function(request.function)
-    assert check is not None, "only checks ask for it"
     return Maker(seed, target.name, check.requirement, budget)
 
 

@@ -75,12 +75,14 @@ def _candidates() -> Iterator[str]:
 
 def _forms() -> Iterator[str]:
     """Beside each candidate those with a hyphen at the beginning, within or at the end, beside each of these one with a
-    dot, and beside all of these one that is no token: its service cannot mind those that are none."""
+    dot, and beside all of these one that is no token: its service cannot mind those that are none. Each form once."""
+    given: set[str] = set()
     for key in filter(None, _candidates()):
         parted = (key.replace(key[0], "-"), key.replace(key[len(key) // 2], "-"), f"-{key[1:]}", f"{key[:-1]}-")
-        for form in dict.fromkeys((key, *parted)):
-            for dotted in (form, f"{form[:-2]}.{form[-1]}"):
-                yield from (dotted, f"{dotted[:-1]}|")
+        dotted = [form for whole in (key, *parted) for form in (whole, f"{whole[:-2]}.{whole[-1]}")]
+        forms = dict.fromkeys(form for whole in dotted for form in (whole, f"{whole[:-1]}|"))
+        yield from (form for form in forms if form not in given)
+        given.update(forms)
 
 
 #: What was found so far, by the kinds and whether it is short, and the candidates that are left.

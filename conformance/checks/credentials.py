@@ -10,6 +10,7 @@ import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import quote
 
 from conformance.contract.jsontext import NotJson, parse
@@ -190,22 +191,32 @@ def valid(key: str) -> Credential:
 
 def near_misses(key: str) -> list[Credential]:
     """Invalid keys close to `key`, each different from it and from the others. Malformed are those that are no token,
-    unless the key is none either: its service cannot mind. What may be read as the key itself is none of them: base64
-    with its padding, or with one character left over, where the key is a JSON web token."""
-    made = _made(key)
-    same = {key}
+    unless the key is none either: its service cannot mind."""
+    return [
+        bearer(token, miss.label, miss.shell, malformed=malformed, bulky=miss.bulky)
+        for token, miss, malformed in _missed(key)
+    ]
+
+
+def _missed(key: str) -> list[tuple[str, NearMiss, bool]]:
+    """The tokens that miss `key` narrowly, each with how, and whether it is malformed. What may be read as the key
+    itself is none of them: base64 with its padding, or with one character left over, where the key is a JSON web
+    token."""
+    same = {"", key}
     if is_jwt(key):
         whole = len(key.rpartition(".")[2]) % 4 == 0  # as with RSA of 3072 bits: decoders drop what is too little for 8
         same |= {f"{key}=", f"{key}x"} if whole else {f"{key}="}
-    return [
-        bearer(token, miss.label, miss.shell, malformed=is_token(key) and not is_token(token), bulky=miss.bulky)
-        for token, miss in made.items()
-        if token and token not in same
-    ]
+    formed = is_token(key)
+    return [(token, miss, formed and not is_token(token)) for token, miss in _made(key).items() if token not in same]
 
 
 def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
     """The whole battery of AUTH-3: near misses of `key`, common words, and a random string of its length."""
+    return [*near_misses(key), *_strangers(key, rng)]
+
+
+def _strangers(key: str, rng: random.Random) -> list[Credential]:
+    """Invalid keys that have nothing in common with `key`."""
     # One draw, so that what is drawn later does not depend on how long the key is.
     letters = random.Random(rng.getrandbits(64)).choices(string.ascii_letters + string.digits, k=max(16, len(key)))
     chance = "".join(letters)
@@ -216,7 +227,6 @@ def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
     zeros = bearer("0" * 1000, "a thousand zeros", "$(printf %01000d 0)", bulky=True)
     nobody = f"bearer {'nobody' if key != 'nobody' else 'no-one'}"
     return [
-        *near_misses(key),
         Credential("the word 'nobody' behind the scheme bearer", (("Authorization", nobody),), shell=nobody),
         *(bearer(word, label, shells.get(word)) for word, label in others.items() if word != key),
         zeros,
@@ -226,8 +236,18 @@ def invalid_keys(key: str, rng: random.Random) -> list[Credential]:
 def kinds_of_invalid_keys(key: str) -> tuple[str, ...]:
     """The labels of the invalid keys that can be made from `key`, each with whether it is no token: which there are
     depends on the form of the key."""
-    battery = [*invalid_keys(key, random.Random(0)), *patterns(key)]
-    return tuple(f"{wrong.label}{' (no token)' if wrong.malformed else ''}" for wrong in battery)
+    missed = [_kind(miss.label, malformed) for _, miss, malformed in _missed(key)]
+    return (*missed, *_kinds_beside(key if key in (*STRANGERS, *DEFAULTS, UNSIGNED, FORGED, *WILD) else ""))
+
+
+@cache  # an audit asks for those of thousands of keys, none of which is one of the words
+def _kinds_beside(key: str) -> tuple[str, ...]:
+    battery = (*_strangers(key, random.Random(0)), *patterns(key))
+    return tuple(_kind(wrong.label, wrong.malformed) for wrong in battery)
+
+
+def _kind(label: str, malformed: bool) -> str:
+    return f"{label}{' (no token)' if malformed else ''}"
 
 
 def telling_invalid_keys(key: str) -> list[Credential]:

@@ -55,16 +55,16 @@ def recorded(process: Plugin) -> Iterator[Report | None]:
 
 
 @pytest.fixture
-def check(process: Plugin) -> Check:
+def own_check(process: Plugin) -> Check:
     """The check itself."""
     assert process.check is not None, "only checks ask for it"
     return process.check
 
 
 @pytest.fixture
-def check_id(check: Check) -> str:
+def check_id(own_check: Check) -> str:
     """The id of the check."""
-    return check.id
+    return own_check.id
 
 
 @pytest.fixture

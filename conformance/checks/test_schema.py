@@ -79,9 +79,9 @@ class Maker:
 
 
 @pytest.fixture
-def maker(check: Check, target: Target, budget: str, seed: int) -> Maker:
+def maker(own_check: Check, target: Target, budget: str, seed: int) -> Maker:
     """Makes requests up, within the budget of the run."""
-    return Maker(seed, target.name, check.requirement, budget)
+    return Maker(seed, target.name, own_check.requirement, budget)
 
 
 @requirement("LIST-6", pending=2, shipped=2)

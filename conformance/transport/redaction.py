@@ -23,6 +23,8 @@ SECRET_PART = 8
 #: Characters that are looked for before a whole secret is: no more than the shortest has.
 ANCHOR = 4
 KEY_LABEL, PART_LABEL = "<key>", "<part of the key>"
+#: So many letters and digits in a row are in most forms of a secret, and in few texts.
+WORD = 12
 #: Characters of a key in groups, as some are shown.
 GROUP = 4
 #: What marks the place where a quotation was cut.
@@ -44,19 +46,40 @@ Span = tuple[int, int, str]
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
+class _Run:
+    """So many characters of one kind in a row. To tell that a text has none takes a tenth of the time of looking for
+    all that would hold one."""
+
+    def __init__(self, kind: str, length: int) -> None:
+        self._kinds = bytes(byte in _bytes(kind) for byte in range(256))
+        self._run = b"\1" * length
+
+    def within(self, text: str) -> bool:
+        """Whether `text` has one."""
+        return self._run in _bytes(text).translate(self._kinds)
+
+
+def _bytes(text: str) -> bytes:
+    """`text` with a byte for each character: the same for all beyond Latin-1."""
+    return text.encode("latin-1", "replace")
+
+
+_WORD = _Run(string.ascii_letters + string.digits, WORD)
+
+
 @dataclass(frozen=True)
 class _Spelling:
-    """A way to write characters otherwise: what every escape holds, how it looks, what it stands for, and what is
-    there where any of it is meant."""
+    """A way to write characters otherwise: what every escape holds, how it looks, what it stands for, and whether any
+    of it is meant in a text."""
 
     mark: str
     escape: re.Pattern[str]
     meant: Callable[[re.Match[str]], str]
-    sign: re.Pattern[str] | None = None
+    is_meant: Callable[[str], bool] | None = None
 
     def used(self, text: str) -> bool:
         """Whether there may be escapes in `text`."""
-        return self.mark in text and (self.sign is None or self.sign.search(text) is not None)
+        return self.mark in text and (self.is_meant is None or self.is_meant(text))
 
 
 def _meant_in_url(escape: re.Match[str]) -> str:
@@ -70,6 +93,16 @@ def _meant_in_string(escape: re.Match[str]) -> str:
 def _meant_in_html(escape: re.Match[str]) -> str:
     character = html.unescape(escape[0])
     return character if len(character) == 1 else escape[0]
+
+
+_DUMP = re.compile(r"([: -])[0-9A-Fa-f]{2}\1[0-9A-Fa-f]{2}\1")
+_DIGITS_AND_GAPS = bytes.maketrans(string.hexdigits.encode() + b": -", b"0" * len(string.hexdigits) + b"---")
+
+
+def _is_dump(text: str) -> bool:
+    """Whether there is a dump in `text`, of two digits in hex after the other."""
+    # The first takes a tenth of the time of the second, which most texts then need not be searched for.
+    return b"-00-00-" in _bytes(text).translate(_DIGITS_AND_GAPS) and _DUMP.search(text) is not None
 
 
 #: The spellings of URLs, of strings in JSON and in programs, and of HTML: each library escapes other characters. Then
@@ -86,7 +119,7 @@ _SPELLINGS = (
         "",
         re.compile("(?<=[0-9A-Fa-f]{2})[: -](?=[0-9A-Fa-f]{2})"),
         lambda escape: "",
-        re.compile(r"([: -])[0-9A-Fa-f]{2}\1[0-9A-Fa-f]{2}\1"),
+        _is_dump,
     ),
 )
 
@@ -116,11 +149,13 @@ class Redactor:
         self._escaped = [form for form in self._ordered if form in secret and len(list(_readings(form, 1))) > 1]
         self._whole = [form for form, known in self._labels.items() if known == KEY_LABEL]
         self._anchors = _anchors(self._ordered)
+        self._anchors_without_words = _anchors([form for form in self._ordered if not _WORD.within(form)])
         self._known: dict[str, str] = {}
         self._telling = len(key) >= SECRET_PART
         starts = range(len(key) - SECRET_PART + 1)
         ways = (key.translate(_ASCII_LOWER), key[::-1].translate(_ASCII_LOWER))
         self._parts = {text[i : i + SECRET_PART] for text in ways for i in starts}
+        self._run = _Run("".join((*ways, *map(str.upper, ways))), SECRET_PART)
         half = SECRET_PART // 2  # each part holds a whole one of these, which are few
         self._blocks = {text[i : i + half] for text in ways for i in range(0, len(key) - half + 1, half)}
 
@@ -170,8 +205,9 @@ class Redactor:
     def _known_in(self, text: str, values: list[str]) -> list[Span]:
         """Where known `values` are, which come in the order in which to look for them."""
         found: list[Span] = []
-        if present := _present(self._anchors, text):
-            possible = set().union(*(self._anchors[anchor] for anchor in present))
+        anchors = self._anchors if _WORD.within(text) else self._anchors_without_words
+        if present := _present(anchors, text):
+            possible = set().union(*(anchors[anchor] for anchor in present))
             for value in values:
                 if value in possible and value in text:
                     found += ((*run.span(), self._labels[value]) for run in re.finditer(re.escape(value), text))
@@ -197,6 +233,8 @@ class Redactor:
 
     def _parts_in(self, text: str) -> list[Span]:
         """Where parts of the key are."""
+        if not self._run.within(text):
+            return []
         # Unlike lower(), translate() never changes the length; it takes five times as long.
         lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
         if not _present(self._blocks, lowered):

@@ -23,8 +23,8 @@ SECRET_PART = 8
 #: Characters that are looked for before a whole secret is: no more than the shortest has.
 ANCHOR = 4
 KEY_LABEL, PART_LABEL = "<key>", "<part of the key>"
-#: So many letters and digits in a row are in most forms of a secret, and in few texts.
-WORD = 12
+#: So many letters and digits in a row are in most forms of a secret, and in few texts: an id has no more than 19.
+WORD = 20
 #: Characters of a key in groups, as some are shown.
 GROUP = 4
 #: What marks the place where a quotation was cut.

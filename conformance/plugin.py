@@ -4,13 +4,14 @@
     item ─▶ excluded? target dead? ─▶ check ─▶ Report ──▶ Collection ─▶ Run ─▶ reports, exit status
 
 With `-n` the controller starts the reference server, looks at the targets and collects; the workers run the checks.
-What a check reported is a `Report` in `report.conformance`; it crosses from a worker as JSON, since xdist's own channel
-takes no number above 2^31 and no text that is not UTF-8.
+What a check reported is a `Report` in `report.conformance`; it crosses from a worker as bytes, since xdist's own
+channel takes no number above 2^31 and no text that is not UTF-8.
 """
 
 from __future__ import annotations
 
 import logging
+import pickle
 import re
 import signal
 from collections.abc import Generator
@@ -214,7 +215,7 @@ class Plugin(Process):
                 report.warnings += map(self.clean, session.warnings)
                 session.warnings.clear()
             self.done()
-            outcome.conformance = report.to_json() if self.is_worker else report  # type: ignore[attr-defined]
+            outcome.conformance = pickle.dumps(report) if self.is_worker else report  # type: ignore[attr-defined]
         return outcome
 
     # --- no secret in what is printed
@@ -296,8 +297,8 @@ def check_of(item: Any) -> Check | None:
 def reported(report: Any) -> Report | None:
     """What the check that a `report` of pytest is about reported, once it has ended; decoded where a worker ran it."""
     told = getattr(report, "conformance", None)
-    if isinstance(told, str):
-        report.conformance = told = Report.from_json(told)
+    if isinstance(told, bytes):
+        report.conformance = told = pickle.loads(told)
     return cast(Report | None, told)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -91,15 +90,3 @@ class Report:
         lost.cut_short(CRASHED)
         lost.warnings = [f"check {check}: {CRASHED}"]
         return lost
-
-    def to_json(self) -> str:
-        """As JSON, to cross from a worker to the run that collects it."""
-        exchanges = [exchange.to_json() for exchange in self.exchanges]
-        return json.dumps({**self.__dict__, "status": self.status.value, "exchanges": exchanges})
-
-    @classmethod
-    def from_json(cls, text: str) -> Report:
-        """Back from `to_json`."""
-        data = json.loads(text)
-        exchanges = [Exchange.from_json(exchange) for exchange in data["exchanges"]]
-        return cls(**{**data, "status": Status(data["status"]), "exchanges": exchanges})

@@ -206,18 +206,6 @@ class Exchange:
     findings: dict[str, str | None] = field(default_factory=dict)  # requirement -> problem, None where it was met
     undecided: dict[str, str] = field(default_factory=dict)  # requirement -> why this exchange proves neither way
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data, to cross from a worker to the run that collects it."""
-        return dict(self.__dict__)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Exchange:
-        """Back from `to_json`."""
-        exchange = cls(**data)
-        exchange.request_headers = [(name, value) for name, value in data["request_headers"]]
-        exchange.headers = [(name, value) for name, value in data["headers"]]
-        return exchange
-
     @property
     def received(self) -> str:
         """The answer in a few words: "204 No Content", with where a redirect leads, or what went wrong instead."""

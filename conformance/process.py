@@ -6,7 +6,6 @@ knows nothing of pytest: `plugin` has pytest go by it.
 
 from __future__ import annotations
 
-import importlib
 import re
 import shutil
 import sys
@@ -159,7 +158,8 @@ class Process:
 
     def share(self, folder: Path) -> None:
         """Coordinate with the processes that are about to be forked, through files in `folder`."""
-        importlib.import_module("filelock")  # or each of them would load it
+        from filelock import ReadWriteLock  # noqa: F401 - or each of them would load it, and sqlite3 with it
+
         self.shared.folder = str(folder)
         for own in self.sessions.values():
             own.share(folder)

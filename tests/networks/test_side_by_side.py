@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -42,6 +44,30 @@ def slow() -> Iterator[Address]:
     service.respond = respond
     with Running(service, states_port=0) as server:
         yield Address(server.base_url, server.states_url, KEY)
+
+
+LOADED_AFTER = """
+import sys
+from pathlib import Path
+from conformance import settings
+from conformance.process import Process, Shared
+own = Process(settings.read(("far",), {}), Shared(1), {"far": None}, {})
+own.share(Path(sys.argv[1]))
+before = set(sys.modules)
+own.become("process 1")
+for alone in (False, True):
+    with own.lock(alone=alone):
+        pass
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_what_keeps_the_processes_apart_is_loaded_before_they_are_forked(tmp_path: Path) -> None:
+    """Else each of 24 would load it, which takes as long as half a dozen answers."""
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADED_AFTER, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "[]\n"
 
 
 def line(address: Address, *words: str) -> tuple[str, ...]:

@@ -66,9 +66,19 @@ NO_NUMBERS = ("abc", "null", "undefined", "NaN")
 OF_ZERO = (*NO_NUMBERS, "false", "-", "%20", "%7B%7D")
 
 
+#: Digits behind an id in one that is malformed, where `{d}` stands. A service may take them for an id of their own, and
+#: a store may have any of them: the first that no order could be meant by will do.
+FURTHER = (5, 25, 456, 7_025, 81_025, 930_025, 2_000_000_025)
+
+
+def spellings(segment: str) -> list[str]:
+    """The ways to write a malformed path segment, of which one will do."""
+    return [segment.replace("{d}", str(digits)) for digits in FURTHER] if "{d}" in segment else [segment]
+
+
 def spoiled(order: int) -> list[str]:
     """`order` with odd characters. What may be other notations of the same number is observed only (UNUSUAL)."""
-    after = ("abc", ".5", "x", "-1", "%2C", "_", "%00x", "%0Ax", "%20456", ":cancel")
+    after = ("abc", ".{d}", "x", "-{d}", "%2C", "_", "%00x", "%0Ax", "%20{d}", ":cancel")
     return [f"{order}{odd}" for odd in after] + [f"{odd}{order}" for odd in ("x", "--")]
 
 
@@ -85,13 +95,14 @@ WITHOUT_DIGITS = {
     "blank": "%20",
     "bytes that are no UTF-8": "%FF",
 }
-#: What is no integer and has digits, by its kind, with an absent id in place of `{n}`.
+#: What is no integer and has digits, by its kind, with an absent id in the place of `{n}`, and FURTHER ones in that of
+#: `{d}`.
 WITH_DIGITS = {
     "a null character after digits": "{n}%00",
-    "a fraction": "{n}.5",
+    "a fraction": "{n}.{d}",
     "letters after digits": "{n}abc",
     "letters before digits": "x{n}",
-    "an exponent": "{n}e3",
+    "an exponent": "{n}e{d}",
     "two numbers": "{n}%2C{n}",
     "a group separator": "{n}_000",
     "a very long number": "9" * 200,
@@ -113,8 +124,8 @@ UNUSUAL = {
 
 
 def filled(kinds: dict[str, str], number: int, rng: Random) -> dict[str, str]:
-    """Path segments of these kinds, made from `number`."""
+    """Path segments of these kinds, made from `number`, each with `{d}` where it has further digits."""
     wide = quote("".join(chr(ord(digit) + 0xFEE0) for digit in str(number)))
     # Without decimal digits: those could be taken for an order's id, and then it could not be sent.
     uuid = "-".join("".join(rng.choices("abcdef", k=length)) for length in (8, 4, 4, 4, 12))
-    return {kind: text.format(n=number, x=f"{number:x}", w=wide, uuid=uuid) for kind, text in kinds.items()}
+    return {kind: text.format(n=number, d="{d}", x=f"{number:x}", w=wide, uuid=uuid) for kind, text in kinds.items()}

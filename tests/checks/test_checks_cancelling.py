@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +14,8 @@ import pytest
 from commands import command
 from held import held
 
-from conformance.checks.cancelling import test_a_moment_later
+from conformance.checks import ids
+from conformance.checks.cancelling import test_a_moment_later, test_identifiers
 from conformance.checks.cancelling.test_a_moment_later import CERTAIN, COURSES, MOMENT, PATIENCE, UnderWay, follow
 from conformance.checks.cancelling.test_others import kin
 from conformance.checks.many import inner
@@ -190,3 +191,23 @@ def test_what_was_not_begun_is_followed_from_the_beginning(monkeypatch: pytest.M
     assert followed(monkeypatch, OWN, course(None), UnderWay()) == [MOMENT]
     with pytest.raises(Failed):
         followed(monkeypatch, OWN, course(Failed("this", "that")), UnderWay())
+
+
+@pytest.mark.parametrize("fault", ["ignores-the-fraction-of-an-id", "takes-an-ending-for-a-format"])
+@pytest.mark.parametrize("taken", [range(1, 9), range(1, 1000), [5, 25, 456, 7_025]])
+def test_malformed_ids_are_tried_whatever_ids_there_are(fault: str, taken: Iterable[int]) -> None:
+    """The digits in one are those of no order."""
+    session, api, orders = held(fault)
+    service = session.service
+    service.store.place_ids(taken, Status.PENDING)
+    with pytest.raises(Failed, match="the id is malformed; received 204"):
+        test_identifiers.test_aliases_of_an_id_cancel_nothing(api, orders)
+    assert {order.id for order in service.store.all()} >= set(taken)
+
+
+@pytest.mark.parametrize("taken", [range(1, 9), range(1, 1000)])
+def test_every_kind_of_malformed_id_is_tried(taken: Iterable[int]) -> None:
+    session, api, _ = held()
+    session.service.store.place_ids(taken, Status.PENDING)
+    tried = test_identifiers.cancel_kinds(api, ids.WITH_DIGITS)
+    assert ids.WITH_DIGITS.keys() - tried.keys() <= {"a very long number"}  # which an order at the end may be meant by

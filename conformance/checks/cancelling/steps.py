@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from conformance import verify
 from conformance.api import Api, Orders
+from conformance.checks import ids
 from conformance.contract.jsontext import NotJson
 from conformance.contract.validators import error_problems
 from conformance.transport.answer import Answer
@@ -85,4 +86,10 @@ def nothing_is_like_zero(api: Api) -> None:
 
 def cancel_aliases(api: Api, aliases: Sequence[int | str], allowed: Allowed) -> list[Answer]:
     """Cancel those aliases that can hit nobody else's order."""
-    return api.send_all(api.ask_cancel(alias, allowed=allowed) for alias in aliases if api.permits(alias))
+    harmless = filter(None, (spelled(api, str(alias)) for alias in aliases))
+    return api.send_all(api.ask_cancel(alias, allowed=allowed) for alias in harmless)
+
+
+def spelled(api: Api, segment: str) -> str | None:
+    """The first way to write this path segment that can hit nobody else's order, None where each could."""
+    return next(filter(api.permits, ids.spellings(segment)), None)

@@ -8,7 +8,7 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
-from conformance.checks.cancelling.steps import NO_ORDER_ZERO, cancel_aliases, nothing_is_like_zero
+from conformance.checks.cancelling.steps import NO_ORDER_ZERO, cancel_aliases, nothing_is_like_zero, spelled
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
 from conformance.transport.answer import Answer
@@ -150,7 +150,7 @@ def cancel_kinds(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
     """Cancel ids of these kinds, made from one that is absent, where no order could be meant; the answers by kind."""
     (number,) = api.absent()
     filled = ids.filled(kinds, number, api.rng)
-    permitted = {kind: text for kind, text in filled.items() if api.permits(text)}
+    permitted = {kind: text for kind, segment in filled.items() if (text := spelled(api, segment))}
     sent = api.send_all(api.ask_cancel(text, allowed=Allowed.OPEN) for text in permitted.values())
     return dict(zip(permitted, sent, strict=True))
 

@@ -338,16 +338,26 @@ def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) 
     """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
     if len(wrong) == len(judged):
         return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
-    met = {_request(exchange) for exchange in judged if exchange.findings.get(requirement, "") is None}
-    now_and_then = not met.isdisjoint(map(_request, wrong))
+    met = [exchange for exchange in judged if exchange.findings.get(requirement, "") is None]
+    right, not_right = (
+        {(_request(exchange), exchange.status) for exchange in each if not _has_cancelled(exchange)}
+        for each in (met, wrong)
+    )
+    # With the same status it may be that the store was another one.
+    now_and_then = {request for request, _ in right - not_right} & {request for request, _ in not_right - right}
     others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
     return f"in {len(wrong)} of {len(judged)} exchanges, {others}"
 
 
+def _has_cancelled(exchange: Exchange) -> bool:
+    """Whether it has changed what the same request is to be answered."""
+    return exchange.method == "DELETE" and exchange.status in range(200, 300)
+
+
 def _request(exchange: Exchange) -> tuple[object, ...]:
-    """What was sent, as it is on record."""
+    """What was sent, as it is on record, and by what its answer is judged."""
     headers = tuple(map(tuple, exchange.request_headers))
-    return exchange.method, exchange.url, exchange.credential, headers, exchange.request_body
+    return exchange.method, exchange.url, exchange.credential, headers, exchange.request_body, exchange.allowed
 
 
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:

@@ -448,6 +448,13 @@ def test_how_often_a_requirement_is_broken() -> None:
     assert told(wrong, other) == "in 1 of 2 exchanges, not in others)"
     assert told(answered(cancel(1), 500), wrong, met).startswith("in 2 of 3 exchanges, not every time: the same")
     assert told(wrong, other, met).startswith("in 1 of 3 exchanges, not every time: the same request")
+    # What a cancel did, what the request may be answered, and what is in the store make another answer right.
+    assert (
+        told(answered(cancel(1), 400), answered(cancel(1, allowed=Allowed.ANY_4XX), 400))
+        == "in 1 of 2 exchanges, not in others)"
+    )
+    assert told(answered(cancel(1), 200), answered(cancel(1), 404, error(status=404))).endswith("not in others)")
+    assert told(answered(cancel(1), 500), answered(cancel(1), 404, error(status=404))).endswith("as it should be)")
 
 
 def test_undecided_exchanges_make_it_inconclusive() -> None:

@@ -160,8 +160,9 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
     *ended, control = api.send_all(api.ask_cancel(order) for order in (*orders, control_order))
     for order, end, answers in zip(orders, ended, tried, strict=True):
         hit = [answer for answer in answers if claims_success(answer)]
-        aliases = ", ".join(brief(str(answer.exchange.order_id)) for answer in answers)
-        since = f"only {aliases} were cancelled, not {order}"
+        asked = sorted(answers, key=claims_success, reverse=True)
+        aliases = ", ".join(brief(answer.request.path.rpartition("/")[2]) for answer in asked)
+        since = f"what was asked for was to cancel {aliases}, not {order}"
         verify.still_pending(end, control, since=since, shown_by=hit[:2] or answers[:1], certain=bool(hit))
 
 

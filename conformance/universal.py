@@ -20,7 +20,7 @@ from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, STATUSES, Allowed, Exchange, Operation, Trouble
 from conformance.transport.retries import pause, turned_away
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
-from conformance.verify import GATEWAY
+from conformance.verify import GATEWAY, brief
 
 
 class _NotAbout(Enum):
@@ -338,15 +338,25 @@ def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) 
     """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
     if len(wrong) == len(judged):
         return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
-    met = [exchange for exchange in judged if exchange.findings.get(requirement, "") is None]
     right, not_right = (
         {(_request(exchange), exchange.status) for exchange in each if not _has_cancelled(exchange)}
-        for each in (met, wrong)
+        for each in (_met(requirement, judged), wrong)
     )
     # With the same status it may be that the store was another one.
     now_and_then = {request for request, _ in right - not_right} & {request for request, _ in not_right - right}
     others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
     return f"in {len(wrong)} of {len(judged)} exchanges, {others}"
+
+
+def _met(requirement: str, judged: list[Exchange]) -> list[Exchange]:
+    return [exchange for exchange in judged if exchange.findings.get(requirement, "") is None]
+
+
+def _asked_with(wrong: Exchange, met: list[Exchange]) -> str:
+    """The header fields that only a request had whose answer was wrong: it may depend on them."""
+    usual = {tuple(field) for exchange in met for field in exchange.request_headers}
+    fields = [f"{name}: {value}" for name, value in wrong.request_headers if (name, value) not in usual]
+    return f", asked with {brief(fields)}" if met and fields else ""
 
 
 def _has_cancelled(exchange: Exchange) -> bool:
@@ -371,7 +381,8 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
         return None
     if wrong:
         first = wrong[0]
-        problem = f"{first.method} {first.url}: {first.findings[requirement]}"
+        asked = _asked_with(first, _met(requirement, judged))
+        problem = f"{first.method} {first.url}: {first.findings[requirement]}{asked}"
         counted = f"{problem} ({_how_often(requirement, wrong, judged)})"
         return CheckResult(
             EVERY_EXCHANGE,

@@ -400,5 +400,9 @@ def asked_with(answer: Answer) -> str:
     of its credential have a label."""
     request = answer.request
     fields = [] if request.credential.form else [f"{name}: {value}" for name, value in request.headers]
-    brief = (each if len(each) <= FIELD else f"{each[:FIELD]}…" for each in fields)
-    return f", asked with {' and '.join(brief)}" if fields else ""
+    return f", asked with {brief(fields)}" if fields else ""
+
+
+def brief(fields: Iterable[str]) -> str:
+    """Header fields in a few words."""
+    return " and ".join(each if len(each) <= FIELD else f"{each[:FIELD]}…" for each in fields)

@@ -55,7 +55,9 @@ def answered(
 ) -> Answer:
     """An answer to `request` that never crossed a wire, judged; `noted` goes into its exchange."""
     kept = recorder()
-    exchange = kept.begin(request, f"http://127.0.0.1/v1{request.path}", request.credential.headers, "client")
+    exchange = kept.begin(
+        request, f"http://127.0.0.1/v1{request.path}", (*request.credential.headers, *request.headers), "client"
+    )
     fields = ((("Content-Type", media),) if media and body else ()) + headers
     exchange.status = status
     for name, value in noted.items():

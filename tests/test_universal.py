@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -455,6 +456,19 @@ def test_how_often_a_requirement_is_broken() -> None:
     )
     assert told(answered(cancel(1), 200), answered(cancel(1), 404, error(status=404))).endswith("not in others)")
     assert told(answered(cancel(1), 500), answered(cancel(1), 404, error(status=404))).endswith("as it should be)")
+
+
+def test_a_breach_names_the_header_fields_that_only_its_request_had() -> None:
+    met, wrong = answered(LIST, 200, b"[]"), answered(replace(LIST, headers=(("Accept", "text/csv"),)), 500)
+
+    def told(*answers: Answer) -> str:
+        found = universal.fold("HTTP-1", "x", numbered(*answers))
+        assert found is not None
+        return found.message.rpartition(" (")[0]
+
+    assert told(met, wrong).endswith(", asked with Accept: text/csv")
+    assert told(met, answered(LIST, 500)) == told(answered(LIST, 500))
+    assert told(wrong) == told(answered(LIST, 500))  # where no other was right, nothing tells which field it is
 
 
 def test_undecided_exchanges_make_it_inconclusive() -> None:

@@ -16,6 +16,7 @@ from conformance.transport.evidence import Allowed
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
+@pytest.mark.lengthy
 def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     """Cancels ids that equal a pending order's only modulo 2^32, 2^64 or 10^9, without its sign, up to odd characters,
     as one of two, read as octal, or that name none, and an absent id with the order's in the query: the order is still
@@ -39,6 +40,7 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
+@pytest.mark.lengthy
 def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> None:
     """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, one of which is a double
     itself, that only agree with it in the low 32 bits, or that have the same digits but for one more or one less at the

@@ -85,6 +85,7 @@ def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_m
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=3, shipped=2)
+@pytest.mark.lengthy
 def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:
     """Cancels every other one of some shipped orders, the first of them if it can one whose pet or ship date a pending
     one has, too, and an absent one: another pending order can still be cancelled, other shipped ones are still refused,
@@ -145,6 +146,7 @@ def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, order
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)
+@pytest.mark.lengthy
 def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None:
     """Cancels an order among others whose ids are next to its own, begin or end with the same digits, or agree in their
     low bits: none of them is touched."""

@@ -120,6 +120,7 @@ def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=1)
+@pytest.mark.lengthy
 def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
     """Cancels a shipped order three times over: it is listed as before, and refused with 409 each time."""
     taken = orders.take_listed(shipped=1)

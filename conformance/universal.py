@@ -20,7 +20,7 @@ from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, STATUSES, Allowed, Exchange, Operation, Trouble
 from conformance.transport.retries import pause, turned_away
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
-from conformance.verify import GATEWAY, brief
+from conformance.verify import GATEWAY, with_fields
 
 
 class _NotAbout(Enum):
@@ -349,14 +349,15 @@ def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) 
 
 
 def _met(requirement: str, judged: list[Exchange]) -> list[Exchange]:
+    """Those of the exchanges `judged` in which a requirement was met."""
     return [exchange for exchange in judged if exchange.findings.get(requirement, "") is None]
 
 
 def _asked_with(wrong: Exchange, met: list[Exchange]) -> str:
-    """The header fields that only a request had whose answer was wrong: it may depend on them."""
-    usual = {tuple(field) for exchange in met for field in exchange.request_headers}
-    fields = [f"{name}: {value}" for name, value in wrong.request_headers if (name, value) not in usual]
-    return f", asked with {brief(fields)}" if met and fields else ""
+    """What "received" says of the header fields that no request had whose answer was right: the wrong one may depend on
+    them. Nothing where no answer was, since nothing tells then which of them it is."""
+    usual = {field for exchange in met for field in exchange.request_headers}
+    return with_fields(field for field in wrong.request_headers if met and field not in usual)
 
 
 def _has_cancelled(exchange: Exchange) -> bool:

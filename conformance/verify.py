@@ -399,10 +399,11 @@ def asked_with(answer: Answer) -> str:
     """The header fields that a request had beside the usual ones, for "received": the answer may depend on them. Those
     of its credential have a label."""
     request = answer.request
-    fields = [] if request.credential.form else [f"{name}: {value}" for name, value in request.headers]
-    return f", asked with {brief(fields)}" if fields else ""
+    return with_fields(() if request.credential.form else request.headers)
 
 
-def brief(fields: Iterable[str]) -> str:
-    """Header fields in a few words."""
-    return " and ".join(each if len(each) <= FIELD else f"{each[:FIELD]}…" for each in fields)
+def with_fields(fields: Iterable[tuple[str, str]]) -> str:
+    """What "received" says of these header fields, each cut where it is long; nothing where there are none."""
+    written = [f"{name}: {value}" for name, value in fields]
+    brief = [each if len(each) <= FIELD else f"{each[:FIELD]}…" for each in written]
+    return f", asked with {' and '.join(brief)}" if brief else ""

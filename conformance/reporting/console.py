@@ -145,8 +145,8 @@ def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[tuple[C
             paper.field("exchange", shown.shown)
         for line in shown.curl.splitlines():
             paper.whole(line)
-    if found[1:]:
-        paper.field("also", f"{plural(len(found) - 1, 'more check')} of it failed")
+    if further := outline.also(found):
+        paper.field("also", further)
     return [(shown.check, shown.curl) for shown in found[:1]]
 
 

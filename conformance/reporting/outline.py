@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.contract.catalogue import Level
 from conformance.reporting.run import Run
+from conformance.reporting.text import plural
 from conformance.target import Shell
 from conformance.transport.curl import curl
 from conformance.transport.evidence import Exchange, Operation
@@ -32,6 +33,8 @@ from conformance.verdict import (
 #: and ids.
 _ASKED = re.compile(r'\{"state": .*?(?:\}\}|…)')
 _IDS = re.compile(r"(?:(?<=/orders/)|(?<=\border ))-?[0-9]+\b|(?<![:.\w])-?[0-9]{4,}\b")
+#: How many of the further checks that failed a line names.
+_NAMED = 3
 #: The statuses in the order in which a line tells how many there are of each.
 _TOLD = (Status.PASSED, Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.EXCLUDED)
 
@@ -201,6 +204,13 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
             )
         )
     return found
+
+
+def also(found: Iterable[Evidence]) -> str:
+    """The checks that failed behind the first, which is shown: `2 more checks of it failed: ids.a, ids.b`; empty without."""
+    further = [shown.check.id for shown in found if shown.check.status is Status.FAILED][1:]
+    left = f" and {len(further) - _NAMED} more" if len(further) > _NAMED else ""
+    return f"{plural(len(further), 'more check')} of it failed: {', '.join(further[:_NAMED])}{left}" if further else ""
 
 
 def described(number: int, exchange: Exchange | None) -> str:

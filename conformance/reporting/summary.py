@@ -95,12 +95,13 @@ def _failures(run: Run) -> list[str]:
         row = result.requirement
         lines += [f"{_heading(result)}", "", f"> Section {prose(row.section)}: {prose(row.clause)}", ""]
         found = outline.evidence(run, result)
+        further = outline.also(found)
         for shown in found[:1]:
             lines += [f"- check: {code(cut(outline.explained(shown.check), _TEXT))}"]
             lines += [f"- expected: {code(cut(shown.expected, _TEXT))}"]
             lines += [f"- received: {code(cut(shown.received, _TEXT))}"]
             lines += [f"- exchange: {code(cut(shown.shown, _TEXT))}"] if shown.shown else []
-            lines += [f"- also failed: {plural(len(found) - 1, 'more check')}"] if found[1:] else []
+            lines += [f"- also: {prose(further)}"] if further else []
             lines += [""]
             if shown.curl and len(shown.curl) <= _CURL:
                 lines += [*_fence(shown.curl), ""]

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from conformance.reporting import badge, comparison, comparison_views, console, html, junit, outline, summary
 from conformance.reporting.run import Run
-from conformance.verdict import EVERY_EXCHANGE, CheckResult, Status
+from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 
 PROVIDER = "the state provider exited with 1 at {}: 'no database'"
 
@@ -100,3 +100,20 @@ def test_how_often_something_failed_comes_before_a_check_that_saw_it_once() -> N
     checks = [CheckResult(id_, "LIST-1", Status.FAILED, id_) for id_ in ("once", EVERY_EXCHANGE)]
     (result,) = outline.with_status(run(checks), Status.FAILED)
     assert [shown.check.id for shown in outline.evidence(run(checks), result)] == [EVERY_EXCHANGE, "once"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "line"),
+    [
+        ("a", None),
+        ("ab", "1 more check of it failed: b"),
+        ("abcd", "3 more checks of it failed: b, c, d"),
+        ("abcde", "4 more checks of it failed: b, c, d and 1 more"),
+    ],
+)
+def test_further_checks_that_failed_are_named_and_the_others_not(failed: str, line: str | None) -> None:
+    checks = [CheckResult(name, "LIST-4", Status.FAILED, "an array of 2") for name in failed]
+    hindered = CheckResult("z", "LIST-4", Status.INCONCLUSIVE, "cause elsewhere", failure=Failure("[]", "[1]", None))
+    for text in (printed(run([*checks, hindered])), summary.render(run([*checks, hindered]))):
+        assert ("more check" in text) == (line is not None)
+        assert line is None or line in text

@@ -207,7 +207,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
 
 
 def also(found: Iterable[Evidence]) -> str:
-    """The checks that failed behind the first, which is shown: `2 more checks of it failed: ids.a, ids.b`; empty without."""
+    """The checks that failed behind the first, which is shown: `2 more checks of it failed: a, b`; empty without."""
     further = [shown.check.id for shown in found if shown.check.status is Status.FAILED][1:]
     left = f" and {len(further) - _NAMED} more" if len(further) > _NAMED else ""
     return f"{plural(len(further), 'more check')} of it failed: {', '.join(further[:_NAMED])}{left}" if further else ""

@@ -194,6 +194,7 @@ def orders(service: Service, change: Callable[[Order, JsonObject], JsonObject]) 
     """Changes the JSON object of each order."""
     inner = service.order_fields
     service.order_fields = lambda order: change(order, inner(order))
+    service.write_listing = service.listing_json  # may differ each time, so nothing is remembered
 
 
 def dates(service: Service, form: str) -> None:

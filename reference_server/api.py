@@ -74,7 +74,6 @@ class Service:
         self.base = base
         self.collection = base + ORDERS
         self.journal: deque[Entry] = deque(maxlen=JOURNAL_LENGTH)
-        self._written: tuple[list[Order], bytes] = ([], b"[]")
         self.verbose = False
         self.cannot: set[str] = set()
         """What state control must not offer: the names of states, or "ids" for chosen ones."""
@@ -88,6 +87,7 @@ class Service:
         self.dispatch: Callable[[Request], Response] = self.route
         self.list_orders: Callable[[Request], Response] = self.answer_listing
         self.listed: Callable[[Request], Iterable[Order]] = self.all_orders
+        self.write_listing: Callable[[list[Order]], bytes] = remembering_the_last(self.listing_json)
         self.order_fields: Callable[[Order], JsonObject] = order_fields
         self.cancel_order: Callable[[Request, str], Response] = self.answer_cancel
         self.read_id: Callable[[str], int | None] = read_id
@@ -183,13 +183,11 @@ class Service:
 
     def answer_listing(self, request: Request) -> Response:
         """listOrders: 200 with the array of all orders; no parameter is looked at (section 4.1)."""
-        orders, fields = list(self.listed(request)), self.order_fields
-        if fields is not order_fields or self.encode is not encode:  # may write the same orders otherwise each time
-            return self.json(200, list(map(fields, orders)))
-        written = self._written
-        if written[0] != orders:  # most listings are of the same orders as the one before
-            self._written = written = orders, encode(list(map(fields, orders)))
-        return _json(200, written[1])
+        return _json(200, self.write_listing(list(self.listed(request))))
+
+    def listing_json(self, orders: list[Order]) -> bytes:
+        """The listing of these orders as JSON text."""
+        return self.encode(list(map(self.order_fields, orders)))
 
     def all_orders(self, request: Request) -> Iterable[Order]:
         """The orders that the listing holds: all of them (sections 4.1 and 8)."""
@@ -216,6 +214,20 @@ class Service:
     def json(self, status: int, value: object) -> Response:
         """A response with this value as its JSON body (section 1)."""
         return _json(status, self.encode(value))
+
+
+def remembering_the_last(write: Callable[[list[Order]], bytes]) -> Callable[[list[Order]], bytes]:
+    """`write`, called only where the orders differ from those of the call before: most listings repeat the last."""
+    last: tuple[list[Order], bytes] | None = None
+
+    def written(orders: list[Order]) -> bytes:
+        nonlocal last
+        known = last
+        if known is None or known[0] != orders:
+            last = known = (orders, write(orders))
+        return known[1]
+
+    return written
 
 
 def _json(status: int, body: bytes) -> Response:

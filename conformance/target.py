@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import IntEnum
 
 REFERENCE = "reference"
@@ -78,8 +77,7 @@ class RateLimit:
         match = re.fullmatch(r"([1-9][0-9]*)/(s|m)", text)
         if not match:
             raise ValueError("a rate limit is written 10/s or 90/m")
-        unit = timedelta(seconds=1) if match[2] == "s" else timedelta(minutes=1)
-        return cls(int(match[1]), unit.total_seconds())
+        return cls(int(match[1]), 1.0 if match[2] == "s" else 60.0)
 
 
 @dataclass(frozen=True)

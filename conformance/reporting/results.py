@@ -9,17 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from importlib.resources import files as package_files
 from typing import Any
 
+import msgspec
+
 from conformance.contract import dates
-from conformance.contract.catalogue import Level, Requirement
+from conformance.contract.catalogue import Requirement
 from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.transport.evidence import Exchange
-from conformance.verdict import CheckResult, Failure, RequirementResult, Status, Verdict, Waiver, counts
+from conformance.verdict import CheckResult, RequirementResult, Status, Verdict, Waiver, counts
 
 SCHEMA = "store-orders-conformance/results/1"
 INTERFACE_VERSION = "1.0.0"
@@ -157,16 +158,8 @@ def _circumstances(made: Circumstances | None) -> dict[str, Any] | None:
 
 
 def _read_circumstances(data: dict[str, Any] | None) -> Circumstances | None:
-    if data is None:
-        return None
-    # What an earlier version of the suite did not write is as it was then.
-    known: dict[str, Any] = {field.name: data[field.name] for field in fields(Circumstances) if field.name in data}
-    for name in {"selected", "wrong_keys", "pending", "shipped", "curl_options"} & known.keys():
-        known[name] = tuple(known[name])
-    known["order"] = tuple(map(tuple, data["order"]))
-    known["tools"] = tuple(data["tools"].items())
-    known["waivers"] = tuple(Waiver(**waiver) for waiver in data["waivers"])
-    return Circumstances(**known)
+    """What an earlier version of the suite did not write is as it was then: the defaults."""
+    return None if data is None else msgspec.convert({**data, "tools": list(data["tools"].items())}, Circumstances)
 
 
 def _requirement(result: RequirementResult) -> dict[str, Any]:
@@ -210,37 +203,12 @@ def _present(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_requirement(row: dict[str, Any]) -> RequirementResult:
-    requirement = Requirement(
-        id=row["id"],
-        level=Level(row["level"]),
-        section=row["section"],
-        title=row["title"],
-        clause=row.get("clause", ""),
-        why=row.get("why", ""),
-        needs=tuple(row.get("needs", ())),
-        rests_on=tuple(row.get("rests_on", ())),
-    )
-    waiver = row.get("waiver")
+    own, waiver = {"requirement": row["id"]}, row.get("waiver")
     return RequirementResult(
-        requirement,
+        msgspec.convert({"clause": "", "why": "", "needs": (), **row}, Requirement),
         Status(row["status"]),
-        tuple(_read_check(row["id"], check) for check in row["checks"]),
-        Waiver(row["id"], waiver["reason"], waiver["expires"], waiver.get("link")) if waiver else None,
-    )
-
-
-def _read_check(requirement: str, check: dict[str, Any]) -> CheckResult:
-    failure = check.get("failure")
-    return CheckResult(
-        id=check["id"],
-        requirement=requirement,
-        status=Status(check["status"]),
-        message=check.get("message", ""),
-        seconds=check["seconds"],
-        exchanges=tuple(check["exchanges"]),
-        failure=Failure(failure["expected"], failure["received"], failure.get("exchange"), failure.get("curl"))
-        if failure
-        else None,
+        tuple(msgspec.convert({**check, **own}, CheckResult) for check in row["checks"]),
+        msgspec.convert({**waiver, **own}, Waiver) if waiver else None,
     )
 
 

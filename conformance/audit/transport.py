@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from conformance.audit.record import Record
@@ -90,7 +91,6 @@ class ReplayedConnection(Connection):
     def __init__(self, client: ReplayedClient) -> None:
         super().__init__(client)
         self._replayed = client
-        self._due: Request
         self._order: str | None = None  # of what was set off: what its order was then
 
     def left_open(self) -> bool:
@@ -108,16 +108,15 @@ class ReplayedConnection(Connection):
         self._replayed.touch(answer)
         self._pending = answer
 
-    def set_off(self, request: Request) -> None:
-        self._due = request
+    def set_off(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
+        self._replayed.guard.check(request.method, request.path)
+        self._again = partial(self.prepare, request, last=last, minimal=minimal)
         if request.order_id is not None:
             self._order = self._replayed.guard.touch(request.order_id)
 
     def conclude(self) -> Answer:
-        return self.exchange(self._due)
-
-    def give_up(self) -> Answer:
-        return self.receive()
+        self._again()
+        return super().conclude()
 
     def release(self) -> None:
         pass

@@ -71,7 +71,7 @@ def released_together(wire: Wire, requests: Sequence[Request]) -> list[Answer]:
             connections[-1].prepare(request, last=True, within=OPENED)
             wire.takes_several = not connections[-1].kept_waiting
             if not wire.takes_several:
-                return [connection.give_up() for connection in connections]
+                return [connection.receive() for connection in connections]
         with ThreadPoolExecutor(len(requests)) as threads:
             try:
                 answers = list(threads.map(release, connections))

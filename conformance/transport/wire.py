@@ -10,7 +10,8 @@ import re
 import socket
 import ssl
 import time
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from types import TracebackType
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -143,6 +144,7 @@ class Connection:
         self._heard = False  # some of the answer has arrived
         self._deadline = 0.0
         self._since = 0.0
+        self._again: Callable[[], None]  # prepares what was set off
 
     def __enter__(self) -> Connection:
         return self
@@ -197,10 +199,8 @@ class Connection:
         out. A GET that meets a connection closed just then is sent again on a new one, on record, if its end was not
         sent before: only then it is sure that nobody received it.
         """
-        since = time.monotonic()
-        self.prepare(request, last=last, minimal=minimal)
-        self.release()
-        answer = self._concluded(since, last=last, minimal=minimal)
+        self.set_off(request, last=last, minimal=minimal)
+        answer = self.conclude()
         if minimal:
             answer.sender = self._minimal
         return answer
@@ -216,24 +216,22 @@ class Connection:
         self.prepare(request, last=True, within=OPENED)
         self.release()
 
-    def set_off(self, request: Request) -> None:
+    def set_off(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
         """Begin an `exchange` that `conclude` ends: meanwhile the client may send others."""
         self._since = time.monotonic()
-        self.prepare(request)
+        self._again = partial(self.prepare, request, last=last, minimal=minimal)
+        self._again()
         self.release()
 
     def conclude(self) -> Answer:
         """The answer to what was set off. It stands on record after what was sent meanwhile."""
-        return self._concluded(self._since)
-
-    def _concluded(self, since: float, *, last: bool = False, minimal: bool = False) -> Answer:
         while True:
             answer = self.receive()
             # On a new connection a GET is not left unsent again.
             unsent = answer.exchange.trouble == Trouble.UNSENT and answer.request.method == "GET"
-            if not unsent and not self._waits(answer, since):
+            if not unsent and not self._waits(answer, self._since):
                 return answer
-            self.prepare(answer.request, last=last, minimal=minimal)
+            self._again()
             self.release()
 
     def _waits(self, answer: Answer, since: float) -> bool:
@@ -278,12 +276,6 @@ class Connection:
         """Whether there was no connection in time for the prepared request."""
         return self._answer.exchange.trouble == Trouble.WAITING
 
-    def give_up(self) -> Answer:
-        """Close the connection without the end of the prepared request, which goes on record so."""
-        self._answer.exchange.trouble = self._answer.exchange.trouble or Trouble.UNSENT
-        self._answer.exchange.detail = self._answer.exchange.detail or "its end was not sent"
-        return self.receive()
-
     def release(self) -> None:
         """Send the rest of the prepared request."""
         if self._socket is None or self._answer.exchange.trouble:
@@ -314,8 +306,11 @@ class Connection:
         raise _SpentError("the service sent something behind the answer before, which spoilt the connection for others")
 
     def receive(self, *, keep: bool = True) -> Answer:
-        """Read the answer to the released request, and, unless `keep` is false, record it."""
+        """Read the answer to the prepared request, and, unless `keep` is false, record it. One that was never released
+        gets none: the connection is closed."""
         answer = self._answer
+        if not self._released and answer.exchange.trouble is None:
+            answer.exchange.trouble, answer.exchange.detail = Trouble.UNSENT, "its end was not sent"
         if answer.exchange.trouble is None:
             try:
                 self._read(answer)

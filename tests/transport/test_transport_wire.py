@@ -491,7 +491,7 @@ def test_a_service_that_begins_no_handshake_keeps_waiting(certificate: Path) -> 
         with session(base_url, ca_bundle=str(certificate)) as opened, opened.wire.connect() as connection:
             connection.prepare(LIST, last=True, within=0.2)
             assert connection.kept_waiting
-            connection.give_up()
+            connection.receive()
         (kept,) = opened.recorder.exchanges
     assert (kept.trouble, kept.status) == (Trouble.WAITING, None)
     assert "within 0.2 s" in kept.detail
@@ -502,7 +502,7 @@ def test_a_request_that_is_given_up_was_not_sent() -> None:
         with opened.wire.connect() as connection:
             connection.prepare(LIST, last=True, within=5)
             assert not connection.kept_waiting
-            connection.give_up()
+            connection.receive()
         assert [exchange.trouble for exchange in opened.recorder.exchanges] == [Trouble.UNSENT]
         assert service.requests == []
 

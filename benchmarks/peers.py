@@ -29,8 +29,9 @@ import yaml
 
 from benchmarks.figure import Figure, seconds, shell, suite, workplace
 from conformance.contract import catalogue
+from conformance.contract.transitions import State
 from conformance.reference import Address
-from conformance.states.provider import State, connect, setup
+from conformance.states.provider import connect, setup
 from conformance.target import States
 from reference_server.faults import FAULTS
 from reference_server.messages import Request, Response

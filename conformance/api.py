@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.contract.listing import Listing
-from conformance.contract.transitions import CANCELLING
+from conformance.contract.transitions import CANCELLING, State
 from conformance.states.leases import Leases
-from conformance.states.provider import CannotDo, ProviderError, State
+from conformance.states.provider import CannotDo, ProviderError
 from conformance.transport.answer import Answer
 from conformance.transport.client import Client
 from conformance.transport.evidence import Allowed, Credential, Headers, Request, Trouble
@@ -97,9 +97,9 @@ class Api:
     def _once_more(self, answer: Answer) -> Answer:
         """What the same cancel is answered now, if it makes no difference whether the first one was done: where this is
         what its order calls for, and where the order had been cancelled before."""
-        due = CANCELLING.get(answer.order or "")
-        before = answer.order == "" and answer.request.allowed is Allowed.ANY_4XX
-        if due is None and not before:
+        due = CANCELLING[answer.before] if answer.before else None
+        again_anyway = answer.touched and not answer.before and answer.request.allowed is Allowed.ANY_4XX
+        if due is None and not again_anyway:
             return answer
         again = self._client.send(answer.request)
         return again if due is None or again.status in due.statuses else answer

@@ -15,11 +15,12 @@ from conformance import preflight, settings
 from conformance.check import Needs, exclusion
 from conformance.configuration import adjusted, resolve
 from conformance.contract.listing import Listing
+from conformance.contract.transitions import State
 from conformance.reference import ReferenceServer
 from conformance.reporting.text import cut, plural, visible
 from conformance.session import Session
 from conformance.states.leases import Leases
-from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup
+from conformance.states.provider import CannotDo, Provider, ProviderError, empty
 from conformance.target import Mode, Target
 from conformance.terminal import Console
 from conformance.transport.answer import Answer
@@ -204,9 +205,10 @@ def _states(session: Session) -> Iterator[Finding]:
         listed = _listed(session)
         for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
             if missing := _missing(listed, ids):
-                yield WRONG, f"state provider: {state} {missing} are not in the listing; take them out of the list"
+                said = f"{state} orders {missing} are not in the listing; take them out of the list"
+                yield WRONG, f"state provider: {said}"
             else:
-                yield OK, f"state provider: {len(ids)} static {state}"
+                yield OK, f"state provider: {len(ids)} static {state} orders"
         return
     provider = session.provider
     assert provider is not None, "a provider that is not static can be called"
@@ -220,7 +222,7 @@ def _states(session: Session) -> Iterator[Finding]:
         yield OK, f"state provider: no orders: not asked for, since {reason}"
         return
     try:
-        setup(provider, State.EMPTY, {})
+        empty(provider)
     except CannotDo:
         yield NOTE, "state provider: cannot do this: no orders; LIST-7 is excluded"
     except ProviderError as error:
@@ -265,14 +267,14 @@ def _ids(session: Session, provider: Provider) -> Iterator[Finding]:
 def _message(session: Session, provider: Provider, state: State, *, chosen: bool) -> Iterator[Finding]:
     """Set a state up, with an id of the suite's choice if it is `chosen`, find its orders in the listing, tear it down,
     and see that they are gone."""
-    name = f"{state}, {'chosen id' if chosen else 'any ids'}"
+    name = f"{state} orders, {'chosen id' if chosen else 'any ids'}"
     held = Leases(provider, session.guard)
     missing: list[int] = []
     try:
         ids = held.place(state, [CHOSEN]) if chosen else held.take(state, 2)
         missing = _missing(_listed(session), ids)
     except CannotDo:
-        excluded = "checks that need chosen ids" if chosen else f"every check that needs {state}"
+        excluded = "checks that need chosen ids" if chosen else f"every check that needs {state} orders"
         yield NOTE, f"state provider: cannot do this: {name}; {excluded} would be excluded"
         return
     except ProviderError as error:

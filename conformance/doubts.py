@@ -44,12 +44,12 @@ def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
     credential = answer.request.credential
     # What is no key is none, whatever else is open about the request; and no other cancel makes the key invalid.
     judged = answer.request.allowed is Allowed.LISTED or credential.allows is not Allowed.LISTED
-    judged |= answer.request.allowed is Allowed.ANY_4XX and bool(answer.order) and answer.status == 401
+    judged |= answer.request.allowed is Allowed.ANY_4XX and bool(answer.before) and answer.status == 401
     if answer.status not in listed or not judged:
         return
     row = _credentials(answer)
     if credential.valid and answer.request.operation is Operation.CANCEL and answer.status != 401:
-        due = CANCELLING.get(answer.order or "")
+        due = CANCELLING[answer.before] if answer.before else None
         row = due.owner if due is not None and answer.status not in due.statuses else None
     if row is not None:
         yield row, f"{answer.exchange.line} answered {answer.exchange.received}, although {ROWS[row]}"

@@ -10,9 +10,10 @@ from contextlib import suppress
 
 from conformance.checks import credentials
 from conformance.contract.jsontext import INT64
+from conformance.contract.transitions import State
 from conformance.session import Session
 from conformance.states.leases import Leases
-from conformance.states.provider import CannotDo, ProviderError, State
+from conformance.states.provider import CannotDo, ProviderError
 from conformance.target import Mode
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone

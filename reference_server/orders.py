@@ -30,7 +30,7 @@ class Outcome(Enum):
 
 
 # The transition table of section 3; `None` stands for an order that does not exist.
-CANCELLING: Mapping[Status | None, Outcome] = {
+OUTCOMES: Mapping[Status | None, Outcome] = {
     Status.PENDING: Outcome.CANCELLED,
     Status.SHIPPED: Outcome.REFUSED,
     None: Outcome.ABSENT,
@@ -110,7 +110,7 @@ class OrderStore:
         """
         with self._lock:
             order = self._orders.get(order_id)
-            outcome = CANCELLING[order.status if order else None]
+            outcome = OUTCOMES[order.status if order else None]
             if outcome is Outcome.CANCELLED:
                 del self._orders[order_id]
             return outcome

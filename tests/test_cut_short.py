@@ -184,7 +184,7 @@ def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> Non
         "from conformance.states.leases import Leases\n"
         "inner = Leases.give_back\n"
         "def give_back(self):\n"
-        "    if 'shipped orders' in self._held: raise OSError(28, 'no space left')\n"
+        "    if 'shipped' in self._held: raise OSError(28, 'no space left')\n"
         "    return inner(self)\n"
         "Leases.give_back = give_back"
     )

@@ -9,6 +9,7 @@ from built import KEY, LIST, VALID, answered, cancel
 
 from conformance import universal
 from conformance.checks import credentials
+from conformance.contract.transitions import State
 from conformance.doubts import ROWS, doubts
 from conformance.target import Mode
 from conformance.transport.answer import Answer
@@ -60,23 +61,25 @@ def test_a_key_beside_its_place_opens_nothing(who: Credential) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "status", "row"),
+    ("before", "status", "row"),
     [
-        ("pending", 204, None),
-        ("pending", 404, "CANCEL-1"),
-        ("pending", 409, "CANCEL-1"),
-        ("pending", 401, "AUTH-1"),
-        ("pending", 500, None),  # HTTP-1 has that
-        ("shipped", 409, None),
-        ("shipped", 204, "CANCEL-3"),
-        ("absent", 404, None),
-        ("absent", 204, "CANCEL-5"),
-        ("", 404, None),
+        (State.PENDING, 204, None),
+        (State.PENDING, 404, "CANCEL-1"),
+        (State.PENDING, 409, "CANCEL-1"),
+        (State.PENDING, 401, "AUTH-1"),
+        (State.PENDING, 500, None),  # HTTP-1 has that
+        (State.SHIPPED, 409, None),
+        (State.SHIPPED, 204, "CANCEL-3"),
+        (State.ABSENT, 404, None),
+        (State.ABSENT, 204, "CANCEL-5"),
+        (None, 404, None),
     ],
 )
-def test_what_the_order_was_decides_what_a_cancel_is_answered(order: str, status: int, row: str | None) -> None:
+def test_what_the_order_was_decides_what_a_cancel_is_answered(
+    before: State | None, status: int, row: str | None
+) -> None:
     answer = answered(cancel(5), status, b"{}" if status != 204 else b"")
-    answer.order = order
+    answer.before = before
     assert said(answer) == ([row] if row else [])
 
 
@@ -87,8 +90,8 @@ def test_repeated_and_malformed_cancels_are_open() -> None:
 
 def test_the_key_is_valid_for_an_order_to_which_nothing_was_done_though_others_were_cancelled() -> None:
     answer = answered(cancel(5, allowed=Allowed.ANY_4XX), 401, b"{}")
-    for order, doubted in (("pending", ["AUTH-1"]), ("", [])):
-        answer.order = order
+    for before, doubted in ((State.PENDING, ["AUTH-1"]), (None, [])):
+        answer.before = before
         assert said(answer) == doubted
 
 
@@ -104,9 +107,10 @@ def test_an_order_that_a_listing_lacks() -> None:
 def test_the_guard_knows_an_order_until_something_is_done_to_it() -> None:
     guard = Guard(Mode.FULL)
     guard.saw_listing([3])
-    guard.hand_out([5, 6], "shipped")
-    assert [guard.touch(segment) for segment in ("5", "5", "3", "8", "x8")] == ["shipped", "", "", "absent", ""]
-    assert guard.untouched == {6: "shipped"}
+    guard.hand_out([5, 6], State.SHIPPED)
+    known = [guard.touch(segment) for segment in ("5", "5", "3", "8", "x8")]
+    assert known == [State.SHIPPED, None, None, State.ABSENT, None]
+    assert guard.untouched == {6: State.SHIPPED}
     guard.take_back([5, 6])
     assert guard.untouched == {}
 

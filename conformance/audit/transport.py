@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from conformance.audit.record import Record
+from conformance.contract.transitions import State
 from conformance.states.provider import CannotDo, ProviderError
 from conformance.transport.answer import Answer, Observer
 from conformance.transport.client import Client
@@ -91,7 +92,8 @@ class ReplayedConnection(Connection):
     def __init__(self, client: ReplayedClient) -> None:
         super().__init__(client)
         self._replayed = client
-        self._order: str | None = None  # of what was set off: what its order was then
+        self._touched = False  # whether the cancel of an order was set off
+        self._order_before: State | None = None  # and what the guard said of that order then
 
     def left_open(self) -> bool:
         return self._answer.exchange.kept_open is True
@@ -104,7 +106,8 @@ class ReplayedConnection(Connection):
         answer = self._replayed.recall(request, headers, "wire")
         if answer is None:
             raise ServiceGone(self._endpoint.gone[request.operation])
-        answer.order, self._order = self._order, None
+        answer.touched, answer.before = self._touched, self._order_before
+        self._touched, self._order_before = False, None
         self._replayed.touch(answer)
         self._pending = answer
 
@@ -112,7 +115,7 @@ class ReplayedConnection(Connection):
         self._replayed.guard.check(request.method, request.path)
         self._again = partial(self.prepare, request, last=last, minimal=minimal)
         if request.order_id is not None:
-            self._order = self._replayed.guard.touch(request.order_id)
+            self._touched, self._order_before = True, self._replayed.guard.touch(request.order_id)
 
     def conclude(self) -> Answer:
         self._again()

@@ -17,6 +17,7 @@ from conformance.check import requirement
 from conformance.checks import credentials
 from conformance.checks.cancelling.steps import cancelled_once
 from conformance.checks.listing.steps import listed_meanwhile, none_missing
+from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import NOBODY, Allowed, Operation, Request
@@ -369,7 +370,7 @@ def placed_meanwhile(api: Api, wire: Wire, orders: Orders, target: Target, pause
     with under_way(api, wire) as meanwhile:
         time.sleep(pause)
         meanwhile += orders.take(pending=1).pending
-    none_missing(api, meanwhile, "pending", api.list(), target)
+    none_missing(api, meanwhile, State.PENDING, api.list(), target)
     with under_way(api, wire) as meanwhile, wire.connect() as connection:
         time.sleep(pause)
         meanwhile += orders.take(pending=1).pending
@@ -377,7 +378,7 @@ def placed_meanwhile(api: Api, wire: Wire, orders: Orders, target: Target, pause
         beside = connection.receive(keep=False)
     wire.keep(beside)  # behind those that it was sent after
     if beside.status == 200 and beside.listing is not None:  # there may be no room for it beside the others
-        none_missing(api, meanwhile, "pending", beside, target)
+        none_missing(api, meanwhile, State.PENDING, beside, target)
     return beside
 
 

@@ -33,8 +33,7 @@ class Transition:
     owner: str
 
 
-#: By state, or by its name.
-CANCELLING: Mapping[str, Transition] = {
+CANCELLING: Mapping[State, Transition] = {
     State.PENDING: Transition(frozenset({204}), "204", State.CANCELLED, "CANCEL-1"),
     State.SHIPPED: Transition(frozenset({409}), "409", State.SHIPPED, "CANCEL-3"),
     State.CANCELLED: Transition(frozenset(range(400, 500)), "no success, but a 4xx", State.CANCELLED, "CANCEL-6"),

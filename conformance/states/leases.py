@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from conformance.contract.transitions import State
 from conformance.ending import ENDING
-from conformance.states.provider import CannotDo, Provider, ProviderError, State, setup, teardown
+from conformance.states.provider import CannotDo, Provider, ProviderError, empty, setup, teardown
 from conformance.transport.guard import Guard
 
 #: How the name of a ledger ends, after this if it is of orders that are kept when their check ends.
@@ -67,8 +68,8 @@ class Leases:
         if self._provider is None:
             ids, self._static[state] = self._static[state][:count], self._static[state][count:]
             if len(ids) < count:
-                raise ProviderError(f"the static list of {state} has too few ids left for this check")
-            self._guard.hand_out(ids, _word(state))
+                raise ProviderError(f"the static list of {state} orders has too few ids left for this check")
+            self._guard.hand_out(ids, state)
             return ids
         try:
             return self._set_up(self._provider, state, {"count": count})
@@ -87,7 +88,7 @@ class Leases:
         """Have the provider remove all orders. Raises ProviderError and CannotDo."""
         if self._provider is None:
             raise CannotDo("static lists cannot empty the store")
-        setup(self._provider, State.EMPTY, {})
+        empty(self._provider)
 
     def give_back(self) -> list[str]:
         """Return everything that is held; a sentence for each set of orders that could not be returned."""
@@ -110,7 +111,7 @@ class Leases:
                     self._hold(state, list(error.placed))
                 raise
             self._hold(state, ids)
-        self._guard.hand_out(ids, _word(state))
+        self._guard.hand_out(ids, state)
         return ids
 
     def _hold(self, state: State, ids: list[int]) -> None:
@@ -166,9 +167,5 @@ def _returned(provider: Provider, state: State, ids: list[int]) -> list[str]:
         teardown(provider, state, ids)
     except ProviderError as error:
         more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
-        return [f"orders left behind ({state}): {', '.join(map(str, ids[:20]))}{more}: {error}"]
+        return [f"orders left behind ({state} orders): {', '.join(map(str, ids[:20]))}{more}: {error}"]
     return []
-
-
-def _word(state: State) -> str:
-    return state.value.removesuffix(" orders")

@@ -20,11 +20,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
 from conformance.contract.jsontext import INT64
+from conformance.contract.transitions import State
 from conformance.target import States
 from conformance.transport.client import JsonCaller
 
@@ -36,14 +36,6 @@ GIVE_UP_AFTER = 2
 OUTPUT = 32_000_000
 #: What a command exits with, and an HTTP provider answers, to say that it cannot do this at all.
 CANNOT_EXIT, CANNOT_STATUS = 3, 501
-
-
-class State(StrEnum):
-    """The states that a provider can set up."""
-
-    PENDING = "pending orders"
-    SHIPPED = "shipped orders"
-    EMPTY = "no orders"
 
 
 class ProviderError(Exception):
@@ -202,14 +194,12 @@ class Recorded:
 
 
 def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]:
-    """Set up `state` and return the ids of its orders: as many as asked for, distinct, in int64.
+    """Have orders placed in `state`, pending or shipped, and return the ids: as many as asked for, distinct, in int64.
 
-    `params` is {"count": n}, {"ids": [...]}, or {} for an empty store. Raises ProviderError and CannotDo.
+    `params` is {"count": n} or {"ids": [...]}. Raises ProviderError and CannotDo.
     """
-    message = {"state": state.value, "action": "setup", "params": params}
+    message = {"state": f"{state} orders", "action": "setup", "params": params}
     answer = provider.call(message)
-    if state is State.EMPTY:
-        return []
     ids = answer.get("orderIds")
     if not isinstance(ids, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
         said = f"{_brief(message)} without a list of numbers in orderIds: {_brief(answer)}"
@@ -231,9 +221,14 @@ def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]
     return ids if wanted is None else list(wanted)
 
 
+def empty(provider: Provider) -> None:
+    """Have all orders removed. Raises ProviderError and CannotDo."""
+    provider.call({"state": "no orders", "action": "setup", "params": {}})
+
+
 def teardown(provider: Provider, state: State, ids: list[int]) -> None:
     """Return orders, gone or not. Raises ProviderError."""
-    message = {"state": state.value, "action": "teardown", "params": {"orderIds": ids}}
+    message = {"state": f"{state} orders", "action": "teardown", "params": {"orderIds": ids}}
     try:
         provider.call(message)
     except CannotDo as error:

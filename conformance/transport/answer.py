@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from conformance.contract.jsontext import JsonText, NotJson, parse
 from conformance.contract.listing import Listing
 from conformance.contract.traces import Traces, traces
+from conformance.contract.transitions import State
 from conformance.transport.evidence import Exchange, Headers, Request
 from conformance.transport.sightings import Sightings, sightings
 
@@ -70,7 +71,8 @@ class Answer:
     headers: Headers = ()
     body: bytes = b""
     extra: bytes = b""  # what came after the end of the response on its connection (seen by `wire` only)
-    order: str | None = None  # what the order of a cancel was before, where that is sure: pending, shipped, absent
+    before: State | None = None  # of a cancel: the state of its order when it was sent, where that is sure
+    touched: bool = False  # whether the guard was told of a cancel
     lacking: tuple[int, ...] = ()  # orders of the suite's own, to which nothing was done, that a listing does not show
     spared: frozenset[int] = frozenset()  # orders of these that were placed while the listing was under way
     sender: Callable[[Request], Answer] | None = field(default=None, repr=False)

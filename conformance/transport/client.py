@@ -103,8 +103,8 @@ class Client:
 
     def touch(self, answer: Answer) -> None:
         """Learn what the order was whose cancel is under way, unless that was done before."""
-        if answer.order is None and answer.request.order_id is not None:
-            answer.order = self.guard.touch(answer.request.order_id)
+        if not answer.touched and answer.request.order_id is not None:
+            answer.touched, answer.before = True, self.guard.touch(answer.request.order_id)
 
     def _keep(self, answer: Answer) -> None:
         answer.sender = self.send

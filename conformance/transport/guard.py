@@ -26,6 +26,7 @@ from itertools import product
 from urllib.parse import unquote
 
 from conformance.contract.jsontext import INT64
+from conformance.contract.transitions import State
 from conformance.target import Mode
 
 SAFE_METHODS = frozenset({"HEAD", "OPTIONS"})
@@ -89,7 +90,7 @@ class Guard:
         self.listed: set[int] = set()
         self.listing_read = False
         self.handed_out: set[int] = set()
-        self.untouched: dict[int, str] = {}  # of these, those that no cancel was sent for, and the state they are in
+        self.untouched: dict[int, State] = {}  # of these, those that no cancel was sent for
         # The listed ids by value, and by their lowest 31 bits with those bits aside: ids that fall together in some way
         # stand together in one of the two.
         self._sorted: list[int] = []
@@ -123,8 +124,8 @@ class Guard:
             self._by_residue = sorted(self.listed, key=_residue)
             self._residues = array("L", map(_residue, self._by_residue))
 
-    def hand_out(self, ids: Iterable[int], state: str = "") -> None:
-        """Remember the orders that the state provider gave to the suite, and what they are: "pending" or "shipped"."""
+    def hand_out(self, ids: Iterable[int], state: State) -> None:
+        """Remember the orders that the state provider gave to the suite, in the state it gave them in."""
         ids = set(ids)
         self.handed_out |= ids
         self.untouched.update(dict.fromkeys(ids, state))
@@ -135,14 +136,15 @@ class Guard:
             self.handed_out.discard(number)
             self.untouched.pop(number, None)
 
-    def touch(self, segment: str) -> str:
-        """Note that a cancel of the order with this path segment was sent; returns what the order was: "pending" or
-        "shipped" if it was handed out as that and no cancel was sent for it before, "absent" if it was never listed,
-        "" where that is not sure."""
+    def touch(self, segment: str) -> State | None:
+        """Note that a cancel of the order with this path segment was sent. Returns the state of that order before: the
+        one it was handed out in, if no cancel was sent for it yet; ABSENT if it was never listed; else None."""
         number = _canonical(segment)
-        if number is None or number in self.handed_out:
-            return "" if number is None else self.untouched.pop(number, "")
-        return "absent" if number not in self.listed else ""
+        if number is None:
+            return None
+        if number in self.handed_out:
+            return self.untouched.pop(number, None)
+        return None if number in self.listed else State.ABSENT
 
     def check(self, method: str, path: str) -> None:
         """Raise Refused unless a request with this method and path (relative to the base URL) may be sent."""

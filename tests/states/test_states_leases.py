@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from conformance.api import Api, Orders
 from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot, shares
 from conformance.contract import catalogue
+from conformance.contract.transitions import State
 from conformance.states.leases import Leases, return_left
-from conformance.states.provider import CannotDo, ProviderError, State
+from conformance.states.provider import CannotDo, ProviderError
 from conformance.target import Mode, States
 from conformance.transport.guard import Guard
 from conformance.verify import Excluded
@@ -197,7 +198,7 @@ def test_what_a_process_held_that_is_no_more_is_returned(tmp_path: Path) -> None
     assert return_left(store, tmp_path, "a") == []
     assert left in store.placed, "they are of another target, with another store"
     store.failing = {110}
-    (tmp_path / "c.1.held").write_text('{"pending orders": [110, 111]}', encoding="ascii")
+    (tmp_path / "c.1.held").write_text('{"pending": [110, 111]}', encoding="ascii")
     (said,) = return_left(store, tmp_path, "c")
     assert said.startswith("orders left behind (pending orders): 110, 111: ")
 
@@ -212,7 +213,7 @@ def test_each_static_id_is_used_once() -> None:
     assert held.take(State.SHIPPED, 1) == [9]
     assert guard.handed_out == {1, 2, 3, 9}
     for state in (State.PENDING, State.SHIPPED):
-        with pytest.raises(ProviderError, match=f"the static list of {state} has too few ids left"):
+        with pytest.raises(ProviderError, match=f"the static list of {state} orders has too few ids left"):
             held.take(state, 1)
 
 

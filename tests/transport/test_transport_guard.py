@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from conformance.contract.transitions import State
 from conformance.target import Mode
 from conformance.transport import guard as module
 from conformance.transport.guard import ORDERS, Guard, Refused
@@ -134,7 +135,7 @@ def listings_and_segments(draw: st.DrawFn) -> tuple[list[int], str]:
 def guard(mode: Mode, listed: list[int], handed_out: list[int] | None = None) -> Guard:
     made = Guard(mode)
     made.saw_listing(listed)
-    made.hand_out(handed_out or [])
+    made.hand_out(handed_out or [], State.PENDING)
     return made
 
 
@@ -273,7 +274,7 @@ def test_nothing_is_known_to_be_absent_before_a_listing_was_read() -> None:
         with pytest.raises(Refused, match="no listing has been read"):
             blind.absent_ids(1, random.Random(1))
     handed = Guard(Mode.FULL)
-    handed.hand_out([5])
+    handed.hand_out([5], State.PENDING)
     assert handed.permits("5")
 
 

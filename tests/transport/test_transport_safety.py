@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from raw_service import Conversation, RawService, answer
 from test_transport_guard import IDS, careless_readings, disguised
 
+from conformance.contract.transitions import State
 from conformance.target import Mode
 from conformance.transport.evidence import Request
 from conformance.transport.guard import Refused
@@ -73,7 +74,7 @@ def test_nothing_reaches_the_service_that_the_mode_forbids(
     made, store = service
     store.shown, store.received = set(), []
     with session(made.base_url, mode) as opened:
-        opened.guard.hand_out(handed)
+        opened.guard.hand_out(handed, State.PENDING)
         for method, listed, segment in what:
             store.listing = listed
             request = LIST if method == "list" else Request(method, f"/store/orders/{segment}", LIST.credential)

@@ -7,6 +7,7 @@ from patience import within
 
 from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import Listing
+from conformance.contract.transitions import State
 from conformance.target import Mode
 from conformance.transport.guard import Guard, Refused
 from conformance.transport.sightings import MOST_WORDS, Sightings, sightings
@@ -65,7 +66,7 @@ def test_the_other_fields_of_an_order_are_no_ids() -> None:
 def test_an_order_without_an_id_may_have_any_that_is_in_common_use() -> None:
     careful = Guard(Mode.FULL)
     careful.saw_listing([])
-    careful.hand_out([5])
+    careful.hand_out([5], State.PENDING)
     careful.remember([], nameless=True)
     assert careful.permits("5")
     assert careful.permits("5abc")

@@ -11,7 +11,8 @@ from built import LIST, session
 from raw_service import Reply, answer, serving
 from single import LIMIT, LISTING, OK
 
-from conformance.states.provider import State, setup
+from conformance.contract.transitions import State
+from conformance.states.provider import setup
 from conformance.target import States
 from conformance.transport.evidence import Trouble
 from conformance.transport.wire import Wire

@@ -8,6 +8,7 @@ from itertools import filterfalse
 from conformance import verify
 from conformance.api import Api
 from conformance.checks.many import with_listings
+from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.retries import turned_away
@@ -58,8 +59,8 @@ def listed_meanwhile(
     verify.overlapped(answers)
 
 
-def none_missing(api: Api, placed: list[int], state: str, answer: Answer, target: Target) -> None:
-    """Demand that the listing shows each of `placed`, which are "pending" or "shipped". Raises Inconclusive where the
+def none_missing(api: Api, placed: list[int], state: State, answer: Answer, target: Target) -> None:
+    """Demand that the listing shows each of `placed`, which are in `state`. Raises Inconclusive where the
     provider may have made up the first that it does not show."""
     found = verify.listing(answer)
     absent = [order for order in placed if order not in found.by_id]

@@ -12,6 +12,7 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks.listing.steps import none_missing
+from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed, Request
@@ -72,7 +73,7 @@ def test_order_is_listed_in_the_place_of_another(api: Api, orders: Orders, targe
     before = verify.listing(kept)
     verify.step(api.cancel(first), 204, "CANCEL-1")
     (second,) = orders.take(pending=1).pending
-    none_missing(api, [second], "pending", api.list(), target)
+    none_missing(api, [second], State.PENDING, api.list(), target)
     if second not in before.by_id:
         shown_again(api, second, by_tag(api, kept))
 

@@ -14,6 +14,7 @@ from conformance.checks.clients import BROWSER, NAMES_JSON_LAST, NAMES_OTHERS, O
 from conformance.checks.listing.steps import none_missing, still_there
 from conformance.contract import dates
 from conformance.contract.listing import Listing
+from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Allowed, Request
@@ -122,8 +123,8 @@ def test_orders_placed_are_listed(api: Api, orders: Orders, wire: Wire, target: 
     listings()
     taken = orders.take(pending=12, shipped=4)
     for answer in listings():
-        none_missing(api, taken.pending, "pending", answer, target)
-        none_missing(api, taken.shipped, "shipped", answer, target)
+        none_missing(api, taken.pending, State.PENDING, answer, target)
+        none_missing(api, taken.shipped, State.SHIPPED, answer, target)
 
 
 @requirement("LIST-3", mode=Mode.FULL, pending=3, shipped=1)
@@ -149,10 +150,10 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
     if not already_met:
         orders.empty_store()
         only = orders.take(pending=1).pending
-        none_missing(api, only, "pending", api.list(), target)
+        none_missing(api, only, State.PENDING, api.list(), target)
         behind = orders.take(shipped=1).shipped
         verify.step(api.cancel(only[0]), 204, "CANCEL-1")
-        none_missing(api, behind, "shipped", api.list(), target)
+        none_missing(api, behind, State.SHIPPED, api.list(), target)
 
 
 # --- LIST-9: reading changes nothing

@@ -112,6 +112,12 @@ def all_checks() -> tuple[Check, ...]:
     return tuple(sorted(found, key=lambda check: order.index(check.requirement)))
 
 
+@cache
+def places() -> dict[str, int]:
+    """The place of each check among them, by its id."""
+    return {check.id: place for place, check in enumerate(all_checks())}
+
+
 def exclusion(needs: Needs, target: Target) -> str | None:
     """Why a check with these needs was never going to be decided against `target`; None where it can run."""
     if needs.empty_store and target.states is not None and (target.mode is not Mode.FULL or target.protected):

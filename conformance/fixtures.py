@@ -13,7 +13,8 @@ from conformance import preflight, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import Check
 from conformance.contract import catalogue
-from conformance.plugin import Plugin, plugin_of
+from conformance.plugin import plugin_of
+from conformance.process import Process
 from conformance.reported import Report
 from conformance.session import Session
 from conformance.target import Target
@@ -22,19 +23,19 @@ from conformance.transport.wire import Wire
 
 
 @pytest.fixture(scope="session")
-def process(request: pytest.FixtureRequest) -> Plugin:
+def process(request: pytest.FixtureRequest) -> Process:
     """The process that runs the checks."""
-    return plugin_of(request.config)
+    return plugin_of(request.config).process
 
 
 @pytest.fixture(scope="session")
-def session(request: pytest.FixtureRequest, process: Plugin) -> Session:
+def session(request: pytest.FixtureRequest, process: Process) -> Session:
     """The session of the target that the check is parametrised by."""
     return process.session(request.param)
 
 
 @pytest.fixture(autouse=True)
-def recorded(process: Plugin) -> Iterator[Report | None]:
+def recorded(process: Process) -> Iterator[Report | None]:
     """What the check has to report, None for a test that is no check. Sees to it that a check which cannot run is not
     run, and that what it sends is kept as its evidence."""
     check, report = process.check, process.report
@@ -55,7 +56,7 @@ def recorded(process: Plugin) -> Iterator[Report | None]:
 
 
 @pytest.fixture
-def own_check(process: Plugin) -> Check:
+def own_check(process: Process) -> Check:
     """The check itself."""
     assert process.check is not None, "only checks ask for it"
     return process.check
@@ -131,13 +132,13 @@ def crowded(session: Session) -> bool:
 
 
 @pytest.fixture(scope="session")
-def budget(process: Plugin) -> str:
+def budget(process: Process) -> str:
     """How hard generated checks search: quick, standard or thorough."""
     return process.settings.budget
 
 
 @pytest.fixture(scope="session")
-def seed(process: Plugin) -> int:
+def seed(process: Process) -> int:
     """What the random choices of the run derive from."""
     return process.shared.seed
 
@@ -191,6 +192,6 @@ def elsewhere(session: Session) -> Callable[[], list[Answer]]:
 
 
 @pytest.fixture
-def moment(process: Plugin) -> Callable[[float], None]:
+def moment(process: Process) -> Callable[[float], None]:
     """Lets so many seconds pass."""
     return process.wait

@@ -29,9 +29,7 @@ from conformance.process import Process, Shared
 from conformance.reference import Address
 from conformance.reported import Report
 from conformance.reporting import outline
-from conformance.settings import Settings
-from conformance.target import REFERENCE, ConfigError, Target
-from conformance.verdict import Waiver
+from conformance.target import REFERENCE, ConfigError
 
 PLUGIN = "conformance"
 pytest_plugins = ["conformance.fixtures"]
@@ -60,14 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.pluginmanager.has_plugin(PLUGIN):  # an audit's, which runs the checks on a record
         return
     try:
-        config.pluginmanager.register(Plugin.of(config), PLUGIN)
+        config.pluginmanager.register(Plugin(config, process_of(config)), PLUGIN)
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if of_function(metafunc.function) is not None:
-        names = plugin_of(metafunc.config).targets
+        names = plugin_of(metafunc.config).process.targets
         metafunc.parametrize("session", list(names), indirect=True, scope="session")
 
 
@@ -76,99 +74,75 @@ def plugin_of(config: pytest.Config) -> Plugin:
     return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN))
 
 
-def run_collected(session: pytest.Session, own: Plugin) -> None:
-    """Run the checks that `session` has collected as `own` says, which takes the place of the plugin there was."""
+def run_collected(session: pytest.Session, process: Process) -> None:
+    """Run the checks that `session` has collected as `process` says, in the place of the one there was."""
     session.config.pluginmanager.unregister(name=PLUGIN)
-    session.config.pluginmanager.register(own, PLUGIN)
-    own.begin()
+    session.config.pluginmanager.register(Plugin(session.config, process), PLUGIN)
+    process.begin()
     for item, following in zip(session.items, [*session.items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-    own.conclude(cut_short=False)
+    process.conclude(cut_short=False)
 
 
-class Plugin(Process):
-    """A process of a run whose checks are run by pytest: what its hooks are for, and what they tell of it."""
+def process_of(config: pytest.Config) -> Process:
+    """The process of the run as the options say, and in a worker the controller. Raises ConfigError."""
+    worker = getattr(config, "workerinput", {})
+    told: dict[str, Any] | None = worker.get(PLUGIN)
+    values = {name.removeprefix(DEST): value for name, value in vars(config.option).items() if name.startswith(DEST)}
+    if told is not None:
+        values["seed"] = told["seed"]
+    chosen = settings.read(tuple(values["target"]), values)
+    accepted = waivers.read(chosen.waivers, datetime.now(UTC).date())
+    shared = Shared(**told) if told is not None else Shared(chosen.seed)
+    targets = {target.name if target else REFERENCE: target for target in resolve(chosen.targets, chosen.options)}
+    if shared.reference is not None:
+        targets[REFERENCE] = adjusted(Address(**shared.reference).target(), chosen.options)
+    workers = getattr(config.option, "numprocesses", None)
+    controls = isinstance(workers, int) and workers > 1
+    return Process(chosen, shared, targets, accepted, worker=worker.get("workerid"), controls=controls)
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        shared: Shared,
-        targets: dict[str, Target | None],
-        waivers: dict[str, Waiver],
-    ) -> None:
+
+class Plugin:
+    """What the hooks of pytest have to tell the process of a run, and it them."""
+
+    def __init__(self, config: pytest.Config, process: Process) -> None:
         self.config = config
-        worker = getattr(config, "workerinput", {}).get("workerid")
-        workers = getattr(config.option, "numprocesses", None)
-        controls = isinstance(workers, int) and workers > 1
-        super().__init__(settings, shared, targets, waivers, worker=worker, controls=controls)
-
-    @classmethod
-    def of(cls, config: pytest.Config) -> Plugin:
-        """As the options say, and in a worker the controller. Raises ConfigError."""
-        told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PLUGIN)
-        values = {
-            name.removeprefix(DEST): value for name, value in vars(config.option).items() if name.startswith(DEST)
-        }
-        if told is not None:
-            values["seed"] = told["seed"]
-        chosen = settings.read(tuple(values["target"]), values)
-        accepted = waivers.read(chosen.waivers, datetime.now(UTC).date())
-        shared = Shared(**told) if told is not None else Shared(chosen.seed)
-        targets = {target.name if target else REFERENCE: target for target in resolve(chosen.targets, chosen.options)}
-        if shared.reference is not None:
-            targets[REFERENCE] = adjusted(Address(**shared.reference).target(), chosen.options)
-        return cls(config, chosen, shared, targets, accepted)
+        self.process = process
 
     # --- before the checks
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        if self.is_worker:  # the controller says when it is over, and has what is under way finished first
+        if self.process.is_worker:  # the controller says when it is over, and has what is under way finished first
             for number in ENDING:
                 signal.signal(number, signal.SIG_IGN)
-        if self.is_worker or self.config.option.collectonly:
+        if self.process.is_worker or self.config.option.collectonly:
             return
         try:
-            self.begin()
+            self.process.begin()
         except KeyboardInterrupt:  # pytest itself would end here without a result
-            self.interrupted = True
+            self.process.interrupted = True
             session.shouldstop = "interrupted"
         except ConfigError as error:  # certificates that cannot be used
             raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        node.workerinput[PLUGIN] = dict(vars(self.shared))
+        node.workerinput[PLUGIN] = dict(vars(self.process.shared))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        order = {check.id: place for place, check in enumerate(all_checks())}
-        names = list(self.targets)
-        kept: list[pytest.Item] = []
-        dropped: list[pytest.Item] = []
-        for item in items:
-            check = check_of(item)
-            chosen = check is None or check.requirement in self.settings.selected
-            (kept if chosen else dropped).append(item)
-
-        def place(item: pytest.Item) -> tuple[int, bool, bool, bool, bool, int]:
-            check = check_of(item)
-            if check is None:
-                return (0, False, False, False, False, -1)
-            alone, first, last = (item.get_closest_marker(name) is not None for name in ("alone", "first", "last"))
-            # A store that was emptied for a check may stay empty: that is for the last one to meet.
-            return (names.index(target_of(item)), alone, check.needs.empty_store, last, not first, order[check.id])
-
-        items[:] = sorted(kept, key=place)
+        places = {item: self._place(item) for item in items}
+        dropped = [item for item in items if places[item] is None]
+        items[:] = sorted((item for item in items if places[item] is not None), key=lambda item: places[item] or ())
         if dropped:
             self.config.hook.pytest_deselected(items=dropped)
 
-    def lost(self, item: pytest.Item | None, process: str) -> None:
-        """Note that a process has ended unexpectedly, while it ran `item`."""
-        self.crashed = True
+    def _place(self, item: pytest.Item) -> tuple[int, ...] | None:
+        """The place of an item among the others, None where it is left out; first what is no check."""
         check = check_of(item)
-        if item is not None and check is not None:
-            self.collect(Report.crashed(check.id, target_of(item), process))
+        if check is None:
+            return ()
+        return self.process.place(check, target_of(item), frozenset(mark.name for mark in item.iter_markers()))
 
     # --- one check
 
@@ -177,15 +151,15 @@ class Plugin(Process):
         if (check := check_of(item)) is None:
             return (yield)
         alone = item.get_closest_marker("alone") is not None
-        with self.lock(alone=alone):
-            session = self.sessions.get(target_of(item))
+        with self.process.lock(alone=alone):
+            session = self.process.sessions.get(target_of(item))
             if alone and session is not None:
                 # By now a process has run all others that are shared out to it, and who wants the store to itself may
                 # empty it.
                 session.give_back()
-            self.start(check, target_of(item))
+            self.process.start(check, target_of(item))
             outcome = yield
-        if self.is_told_to_stop:
+        if self.process.is_told_to_stop:
             item.session.shouldstop = "the run was cut short"
         return outcome
 
@@ -198,30 +172,30 @@ class Plugin(Process):
             item.repr_failure = lambda *_, said=str(call.excinfo.value), **__: said  # type: ignore[method-assign]
         outcome = yield
         vars(item).pop("repr_failure", None)
-        if (report := self.report) is None:
+        if (report := self.process.report) is None:
             return outcome
         report.seconds = round(report.seconds + call.duration, 6)
         if call.excinfo is not None:
-            self.classify(report, call.excinfo.value)
+            self.process.classify(report, call.excinfo.value)
             if isinstance(call.excinfo.value, verify.Failed):
                 outcome.longrepr = f"{report.message}\n{report.failure and report.failure.get('curl')}"
         # Tracebacks quote values, and what was captured may hold anything.
         if isinstance(outcome.longrepr, TerminalRepr):
-            outcome.longrepr = self.clean(str(outcome.longrepr))
-        outcome.sections = [(name, self.clean(content)) for name, content in outcome.sections]
+            outcome.longrepr = self.process.clean(str(outcome.longrepr))
+        outcome.sections = [(name, self.process.clean(content)) for name, content in outcome.sections]
         if outcome.when == "teardown":
-            session = self.sessions.get(target_of(item))
+            session = self.process.sessions.get(target_of(item))
             if session is not None:
-                report.warnings += map(self.clean, session.warnings)
+                report.warnings += map(self.process.clean, session.warnings)
                 session.warnings.clear()
-            self.done()
-            outcome.conformance = pickle.dumps(report) if self.is_worker else report  # type: ignore[attr-defined]
+            self.process.done()
+            outcome.conformance = pickle.dumps(report) if self.process.is_worker else report  # type: ignore[attr-defined]
         return outcome
 
     # --- no secret in what is printed
 
     def _veil(self, shown: TerminalRepr) -> None:
-        text = self.clean(str(shown))
+        text = self.process.clean(str(shown))
         shown.toterminal = lambda tw: tw.line(text)  # type: ignore[method-assign]
 
     @pytest.hookimpl(tryfirst=True)
@@ -232,15 +206,15 @@ class Plugin(Process):
 
     @pytest.hookimpl(tryfirst=True)  # others find it decoded
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not self.is_worker and (told := reported(report)) is not None:
-            self.collect(told)
+        if not self.process.is_worker and (told := reported(report)) is not None:
+            self.process.collect(told)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
         """xdist has lost the worker that ran `crashitem`. Its check has a result all the same."""
-        self.crashed = True
+        self.process.crashed = True
         match = re.fullmatch(r".*::test_(\w+)\[(.*)\](@.*)?", crashitem)
-        if match is None or match[2] not in self.collections:
+        if match is None or match[2] not in self.process.collections:
             return
         for check in all_checks():
             if check.id.partition(".")[2] == match[1]:
@@ -248,42 +222,42 @@ class Plugin(Process):
 
     @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:
-        self.interrupted = True
+        self.process.interrupted = True
         memo = getattr(self.config.pluginmanager.get_plugin("terminalreporter"), "_keyboardinterrupt_memo", None)
         if memo is not None:  # --full-trace prints it
             self._veil(memo)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
-        self.stop_workers()
+        self.process.stop_workers()
         try:
             return (yield)  # pytest tears down what an interruption left open: orders are given back here
         finally:
             failed = exitstatus == pytest.ExitCode.INTERNAL_ERROR or session.shouldfail or session.shouldstop
-            self.conclude(cut_short=self.interrupted or self.crashed or bool(failed))
-            if self.exit is not None:
-                session.exitstatus = self.exit
+            self._take_in_the_late()
+            self.process.conclude(cut_short=self.process.interrupted or self.process.crashed or bool(failed))
+            if self.process.exit is not None:
+                session.exitstatus = self.process.exit
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The verdict, which is the exit status, for who runs pytest itself: all checks may have passed without one."""
-        for run in self.runs:
+        for run in self.process.runs:
             terminalreporter.write_line(f"{run.target}: {outline.headline(run)}")
             for group in outline.by_reason(outline.undecided(run)):
                 terminalreporter.write_line(f"{outline.ids(group.results)} undecided: {group.reason}")
 
     def pytest_unconfigure(self) -> None:
         """pytest skips the end of a session whose start was interrupted, a moment after the look, too."""
-        if self.interrupted and not self.concluded:
-            self.conclude(cut_short=True)
+        if self.process.interrupted and not self.process.concluded:
+            self.process.conclude(cut_short=True)
 
-    def conclude(self, *, cut_short: bool) -> None:
-        """As every process does, with what workers of xdist reported while the run was being cut short."""
+    def _take_in_the_late(self) -> None:
+        """Collect what workers of xdist reported while the run was being cut short."""
         late = getattr(self.config.pluginmanager.get_plugin("dsession"), "queue", None)
         while late is not None and not late.empty():
             name, told = late.get()
             if name == "testreport":
                 self.pytest_runtest_logreport(told["rep"])
-        super().conclude(cut_short=cut_short)
 
 
 # --- small things

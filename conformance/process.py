@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance import collect, preflight
-from conformance.check import Check, all_checks
+from conformance.check import Check, all_checks, places
 from conformance.collect import Collection
 from conformance.configuration import adjusted
 from conformance.reference import ReferenceServer
@@ -149,6 +149,14 @@ class Process:
                 self.sessions[name].client.widen(IN_FLIGHT)
         return self.sessions[name]
 
+    def place(self, check: Check, target: str, marks: frozenset[str]) -> tuple[int, ...] | None:
+        """The place of a check of a target, which has these marks, among all others; None where it is not selected."""
+        if check.requirement not in self.settings.selected:
+            return None
+        # A store that was emptied for a check may stay empty: that is for the last one to meet.
+        ordered = ("alone" in marks, check.needs.empty_store, "last" in marks, "first" not in marks)
+        return (list(self.targets).index(target), *map(int, ordered), places()[check.id])
+
     # --- several processes
 
     @property
@@ -223,6 +231,12 @@ class Process:
         """Take in what a check reported."""
         if report.target in self.collections:
             self.collections[report.target].add(report)
+
+    def lost(self, check: Check | None, target: str, process: str) -> None:
+        """Note that a process has ended unexpectedly, while it ran `check` on `target`."""
+        self.crashed = True
+        if check is not None:
+            self.collect(Report.crashed(check.id, target, process))
 
     def unfinished(self) -> Report | None:
         """What the check that an interruption cut short has to report, if there is one."""

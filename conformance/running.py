@@ -231,7 +231,7 @@ class _Watch:
     def pytest_unconfigure(self) -> None:
         self._stop()
         if self._config is not None:
-            own = plugin.plugin_of(self._config)
+            own = plugin.plugin_of(self._config).process
             self.runs, self.unwritten = own.runs, own.unwritten
 
     def _stop(self) -> None:

@@ -27,7 +27,7 @@ from conformance.contract import catalogue
 from conformance.direct import DirectSession
 from conformance.files import make_folder, replace
 from conformance.matrix import Case, Judged
-from conformance.process import Shared
+from conformance.process import Process, Shared
 from conformance.reporting.run import Run
 from conformance.session import Session
 from conformance.settings import Settings
@@ -49,13 +49,13 @@ def cases() -> list[Case]:
     ]
 
 
-class _Collector(plugin.Plugin):
+class _Collector(Process):
     """Has the checks collected, and begins nothing."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        super().__init__(config, settings.read((UNNAMED,), {}), Shared(0), {UNNAMED: None}, {})
+    def __init__(self) -> None:
+        super().__init__(settings.read((UNNAMED,), {}), Shared(0), {UNNAMED: None}, {})
 
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
+    def begin(self) -> None:
         pass
 
     def conclude(self, *, cut_short: bool) -> None:
@@ -71,7 +71,7 @@ class _Bench:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.pluginmanager.register(_Collector(config), plugin.PLUGIN)
+        config.pluginmanager.register(plugin.Plugin(config, _Collector()), plugin.PLUGIN)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -90,11 +90,11 @@ def collected(work: Callable[[pytest.Session], None]) -> None:
         raise bench.error
 
 
-class _Judging(plugin.Plugin):
-    """The suite's plugin, with a service of this process as its target."""
+class _Judging(Process):
+    """A process with a service of its own as its target."""
 
-    def __init__(self, config: pytest.Config, chosen: Settings, target: Target, service: Service) -> None:
-        super().__init__(config, chosen, Shared(chosen.seed), {target.name: target}, {})
+    def __init__(self, chosen: Settings, target: Target, service: Service) -> None:
+        super().__init__(chosen, Shared(chosen.seed), {target.name: target}, {})
         self._target = target
         self._service = service
 
@@ -109,7 +109,7 @@ class _Judging(plugin.Plugin):
 def run_on(session: pytest.Session, chosen: Settings, target: Target, service: Service) -> tuple[Run, Exit]:
     """A run of the checks that `session` has collected against `service`, in this process, and its exit status. Only
     raw connections go to the address of the `target`."""
-    own = _Judging(session.config, chosen, target, service)
+    own = _Judging(chosen, target, service)
     plugin.run_collected(session, own)
     (run,) = own.runs
     assert own.exit is not None  # it goes with the run

@@ -29,6 +29,7 @@ import pytest
 
 from conformance import plugin
 from conformance.ending import ENDING
+from conformance.process import Process
 from conformance.reported import Report
 from conformance.states.leases import undisturbed
 from conformance.states.provider import given_meanwhile
@@ -55,7 +56,7 @@ class SideBySide:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Run all items, with as many processes as there are to be; None where there is to be but this one."""
-        own = plugin.plugin_of(session.config)
+        own = plugin.plugin_of(session.config).process
         if self._workers in (None, "auto"):
             count = max(own.side_by_side, (os.cpu_count() or 1) if self._workers else 1)
         else:
@@ -72,8 +73,8 @@ class SideBySide:
 class Pool:
     """The processes that share the items of one session, and what the command's own has of them."""
 
-    def __init__(self, session: pytest.Session, own: plugin.Plugin, silenced: object) -> None:
-        """`own` is the suite's plugin in `session`, `silenced` one that the processes do without."""
+    def __init__(self, session: pytest.Session, own: Process, silenced: object) -> None:
+        """`own` is the process of the run, `silenced` one that the processes do without."""
         self._session = session
         self._own = own
         self._silenced = silenced
@@ -197,7 +198,8 @@ class Pool:
         lost = self._let_go(pipe)
         unit = next((unit for unit in self._units if lost.item in [item.nodeid for item in unit]), [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
-        self._own.lost(unit[place] if unit and not lost.done else None, lost.name)
+        item = unit[place] if unit and not lost.done else None
+        self._own.lost(plugin.check_of(item), plugin.target_of(item) if item else "", lost.name)
         if lost.item and not self._ending:  # one that has begun nothing would be followed by others like it
             self._start(unit[place + 1 :])
 

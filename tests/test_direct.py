@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance import plugin, selftest, settings
-from conformance.process import Shared
+from conformance.process import Process, Shared
 from conformance.target import UNNAMED, Mode, Secret, States, Target
 from conformance.verdict import Status
 from reference_server.running import Running, build
@@ -23,7 +23,7 @@ def over_sockets(session: pytest.Session, case: selftest.Case) -> Statuses:
     with Running(build(KEY.encode(), faults=faults, variants=variants), states_port=0) as server:
         chosen = settings.read((UNNAMED,), {"seed": 1, "budget": "quick"})
         target = Target(UNNAMED, server.base_url, Secret(KEY), Mode.FULL, states=States(url=server.states_url))
-        own = plugin.Plugin(session.config, chosen, Shared(1), {UNNAMED: target}, {})
+        own = Process(chosen, Shared(1), {UNNAMED: target}, {})
         plugin.run_collected(session, own)
     (run,) = own.runs
     return selftest.by_status(run)

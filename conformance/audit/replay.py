@@ -18,10 +18,10 @@ from conformance import collect, embedding, plugin
 from conformance.api import Api
 from conformance.audit.record import Record, Unsupported
 from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
-from conformance.check import all_checks
+from conformance.check import Check, all_checks
 from conformance.collect import Collection
 from conformance.configuration import Options
-from conformance.process import Shared
+from conformance.process import Process, Shared
 from conformance.reported import CRASHED, OWN_PROCESS, UNFINISHED, Report
 from conformance.reporting.run import Circumstances, Run
 from conformance.session import Session
@@ -74,17 +74,17 @@ class _Bench:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        self.replay = Replay(config, *self._of)
-        config.pluginmanager.register(self.replay, plugin.PLUGIN)
+        self.replay = Replay(*self._of)
+        config.pluginmanager.register(plugin.Plugin(config, self.replay), plugin.PLUGIN)
 
     def pytest_internalerror(self, excrepr: object) -> None:
         raise RuntimeError(f"the suite itself failed; please report this:\n{excrepr}")
 
 
-class Replay(plugin.Plugin):
-    """The suite's plugin, with a record in the place of the target."""
+class Replay(Process):
+    """A process with a record in the place of the target."""
 
-    def __init__(self, config: pytest.Config, stated: Run, made: Circumstances, key: str) -> None:
+    def __init__(self, stated: Run, made: Circumstances, key: str) -> None:
         chosen = Settings(
             targets=(),
             options=Options(),
@@ -98,7 +98,7 @@ class Replay(plugin.Plugin):
         target = _target(stated, made, key)
         processes = [OWN_PROCESS, *(f"worker {number}" for number in range(1, len(made.order)))]
         waivers = {waiver.requirement: waiver for waiver in made.waivers}
-        super().__init__(config, chosen, Shared(stated.seed), dict.fromkeys(processes, target), waivers)
+        super().__init__(chosen, Shared(stated.seed), dict.fromkeys(processes, target), waivers)
         self._target = target
         self._complete, self._process_lost = stated.complete, stated.process_lost
         self._places = {
@@ -130,8 +130,7 @@ class Replay(plugin.Plugin):
             self.sessions[name].endpoint.crowded = name != OWN_PROCESS  # that runs checks while no other does
         return self.sessions[name]
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
+    def begin(self) -> None:
         collection = Collection(self._target, datetime.now(UTC), wrong_keys=self.session(OWN_PROCESS).wrong_keys)
         self.collections = dict.fromkeys(self.targets, collection)
         with suppress(Unsupported):  # it is noted in the record
@@ -140,20 +139,12 @@ class Replay(plugin.Plugin):
             self.shared.counts_on = list(self.targets)
         self.shared.dead.update(dict.fromkeys(self.targets, self.shared.dead[OWN_PROCESS]) if self.shared.dead else {})
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        def place(item: pytest.Item) -> tuple[int, int] | None:
-            check = plugin.check_of(item)
-            return self._places.get((plugin.target_of(item), check.id)) if check else None
+    def place(self, check: Check, target: str, marks: frozenset[str]) -> tuple[int, ...] | None:
+        return self._places.get((target, check.id))
 
-        kept = [(where, item) for item in items if (where := place(item)) is not None]
-        items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = plugin.reported(report)
-        if told is None:
-            return
-        process = told.target  # which is a target of its own here
-        made = replace(told, process=process, seconds=self._seconds.get(told.check, 0.0))
+    def collect(self, report: Report) -> None:
+        process = report.target  # which is a target of its own here
+        made = replace(report, process=process, seconds=self._seconds.get(report.check, 0.0))
         if made.check in self.record.unfinished:
             if made.check in self._crashed:
                 made = Report.crashed(made.check, process, process)

@@ -47,7 +47,7 @@ class _Keep:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        self.runs = plugin.plugin_of(self.config).runs
+        self.runs = plugin.plugin_of(self.config).process.runs
 
 
 def judge(seed: int) -> Found:

@@ -1,11 +1,10 @@
 """A look at the target before the first check: is there a service, does it take the key, is the provider alive.
 
-Nothing is judged here. What makes every check pointless is found in seconds and said once, instead of once per check.
+No check runs here. What makes every check pointless is found in seconds and said once, instead of once per check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from conformance.checks import credentials
@@ -16,25 +15,14 @@ from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError
 from conformance.target import Mode
 from conformance.transport.answer import Answer
-from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
-from conformance.transport.evidence import NOBODY, PREFLIGHT, Allowed, Exchange, Operation, Trouble
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.evidence import NOBODY, PREFLIGHT, Operation, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.redaction import SECRET_PART
-from conformance.universal import Judge
 from conformance.verify import GATEWAY
 
 #: How often the key is tried: a service may refuse the right one by fault (AUTH-1).
 TRIES = 3
-#: A service that takes at least so many seconds to answer is far away. With a nearer one checks run one after the
-#: other: where a fault spoils the orders of other checks, that tells best which requirement is broken.
-FAR = 0.05
-#: Where the service is far away: how many checks are under way at once; or how many independent requests, where one
-#: process runs all checks.
-SIDE_BY_SIDE = 24
-#: How many listings tell how long one takes where that varies.
-ALONE = 5
-#: Seconds by which a busy machine may delay that many requests.
-SLACK = 0.1
 #: Ids of two orders, one placed after the other, that are no further apart than this come from a counter; others may
 #: have placed orders in between. Ids made from the time are further apart, or pass the leap below too soon.
 APART = 100
@@ -105,75 +93,6 @@ def _pointless(session: Session) -> str | None:
             f" answers {_seen(answer)} with the key and {_seen(stranger)} without. Check base_url."
         )
     return None
-
-
-def side_by_side(session: Session) -> int:
-    """How many checks to have under way at once: several where most of the time would go into waiting for the service,
-    and where it answers as many requests as quickly as one."""
-    seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
-    if not seen or not all(map(_is_far, seen)):
-        return 1
-    # On an endpoint of their own, since a limit that only so many requests at once meet, or a service that answers so
-    # many too late, is nobody's fault, and no reason to stop asking.
-    endpoint = Endpoint(session.target, session.endpoint.pace, crowded=True)
-    client = session.client_of(endpoint, session.guard, Judge())
-    client.widen(SIDE_BY_SIDE)
-    asked = session.api(PREFLIGHT).ask_list(allowed=Allowed.OPEN)
-    several: bool | None = None
-    for _ in range(TRIES):
-        together = _exchanged(session, lambda: client.send_all([asked] * SIDE_BY_SIDE, at_once=True))
-        several = _several_at_once(seen, together)
-        if several is not None:
-            break
-    if any(exchange.trouble == Trouble.TIMEOUT for exchange in together):
-        # What answers one at a time, and slowly, would be too late for some of any requests that are sent together.
-        session.client.concurrency.one_by_one = True
-        with suppress(ServiceGone):
-            for _ in range(GIVE_UP_AFTER):
-                if client.send(asked).status is not None:
-                    break  # till then it is still at those that nobody waits for any more
-    elif not several and sum(map(_is_far, together)) > len(together) / 2:
-        alone = _exchanged(session, lambda: [client.send(asked) for _ in range(ALONE)])
-        several = _no_later_than_alone(alone, together)
-    client.close()
-    if not several:
-        return 1
-    session.client.widen(SIDE_BY_SIDE)
-    return 1 if session.ids_used_again else SIDE_BY_SIDE
-
-
-def _exchanged(session: Session, send: Callable[[], object]) -> list[Exchange]:
-    """The exchanges of what `send` sends, as far as the run goes on asking."""
-    before = len(session.recorder.exchanges)
-    with suppress(ServiceGone):
-        send()
-    return session.recorder.exchanges[before:]
-
-
-def _several_at_once(seen: list[Exchange], together: list[Exchange]) -> bool | None:
-    """Whether a far service has answered requests that were sent `together` as soon as one alone. None where it did
-    several at once, and yet was late: this machine, or the network, may have stood still for a moment."""
-    # A near service that was merely waking up, or busy for a moment, answers some of these sooner.
-    if not together or not all(map(_is_far, together)):
-        return False
-    alone = min(exchange.seconds for exchange in (*seen, *together))
-    latest = max(exchange.seconds for exchange in together)
-    if latest < 2 * alone + SLACK:
-        return True
-    return None if latest < SIDE_BY_SIDE / 2 * alone else False
-
-
-def _no_later_than_alone(alone: list[Exchange], together: list[Exchange]) -> bool:
-    """Whether a service that answers now sooner, now later, has answered those `together` about as soon as the latest
-    of some that were sent `alone`. (One with a few workers takes as many times longer as it has too few of them.)"""
-    if len(alone) < ALONE or any(exchange.status != 200 for exchange in (*alone, *together)):
-        return False
-    slowest, latest = (max(exchange.seconds for exchange in each) for each in (alone, together))
-    return latest < 2 * slowest + SLACK
-
-
-def _is_far(listing: Exchange) -> bool:
-    return listing.status == 200 and listing.seconds >= FAR and not listing.body_cut
 
 
 def shortcomings(session: Session) -> list[str]:

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conformance import collect, preflight
+from conformance import capacity, collect, preflight
 from conformance.check import Check, all_checks, places
 from conformance.collect import Collection
 from conformance.configuration import adjusted
@@ -83,7 +83,7 @@ class Process:
         self.interrupted = False
         self.crashed = False  # a worker ended unexpectedly
         self.concluded = False
-        self.side_by_side = 1  # how many checks to have under way at once; what `preflight.side_by_side` found
+        self.side_by_side = 1  # how many checks to have under way at once; as `capacity` found
         self.one_at_a_time = False  # whatever the command line says
         self._name = worker or OWN_PROCESS
         self._controls = controls
@@ -131,7 +131,7 @@ class Process:
             if session.counts_on:
                 self.shared.counts_on.append(name)
             if not reason:
-                counted = preflight.side_by_side(session)
+                counted = capacity.adapt(session, capacity.measure(session))
                 self.side_by_side = min(self.side_by_side, counted) if len(self.collections) > 1 else counted
         finally:
             collection.preflight, collection.messages = session.recorder.take()

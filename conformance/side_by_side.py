@@ -48,8 +48,8 @@ class SideBySide:
 
     def __init__(self, silenced: object, workers: str | None) -> None:
         """`silenced` is a plugin that the processes do without: the one that shows what is going on. `workers` is their
-        number; None leaves it to `preflight.side_by_side`, and auto has one per processor at least. A store that gives
-        ids again has one in any case."""
+        number; None goes by what the service bears (`capacity`), and auto has one per processor at least. A store that
+        gives ids again has one in any case."""
         self._silenced = silenced
         self._workers = workers
 

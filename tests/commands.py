@@ -44,7 +44,7 @@ def inherited() -> dict[str, str]:
 PATIENTLY = ("--timeout", "120")
 #: For `command`: has the look take a machine that is busy for five seconds for no service that answers one request
 #: after the other.
-BUSY = "from conformance import preflight; preflight.SLACK += 5"
+BUSY = "from conformance import capacity; capacity.SLACK += 5"
 
 #: For `command` and scripts: has the second worker of a run killed as soon as it has orders, in the midst of a check.
 #: Whoever kills it from outside may come before its first check, or between two of them.

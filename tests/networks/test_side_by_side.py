@@ -18,7 +18,7 @@ import pytest
 from commands import BUSY, DIES, command
 from raw_service import Conversation, answer, serving
 
-from conformance import preflight
+from conformance import capacity, preflight
 from conformance.checks.test_concurrency import ON_THE_WAY, PLACED, READERS
 from conformance.reference import Address
 from conformance.session import Session
@@ -29,6 +29,11 @@ from reference_server.messages import Response
 from reference_server.running import Running, build
 
 KEY = "key-of-a-far-service"
+
+
+def checks_at_once(session: Session) -> int:
+    """How many checks the service of `session` bears at once, by a look at it."""
+    return capacity.adapt(session, capacity.measure(session))
 
 
 @pytest.fixture(scope="module")
@@ -170,10 +175,10 @@ def test_many_at_once_only_where_it_helps(
     server: type[HTTPServer], handler: type[_Listing], slack: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A service that does one thing after the other would only answer later, and perhaps too late."""
-    monkeypatch.setattr(preflight, "SLACK", slack)  # this machine may be busy, but not that busy
+    monkeypatch.setattr(capacity, "SLACK", slack)  # this machine may be busy, but not that busy
     several = server is ThreadingHTTPServer and handler is _Listing
     with looked_at(server(("127.0.0.1", 0), handler)) as session:
-        assert preflight.side_by_side(session) == (preflight.SIDE_BY_SIDE if several else 1)
+        assert checks_at_once(session) == (capacity.SIDE_BY_SIDE if several else 1)
 
 
 class _Slow(_Listing):
@@ -218,28 +223,28 @@ class _Patient(ThreadingHTTPServer):
 
 def test_a_moment_of_standing_still_makes_no_run_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine's, as it may be: it would cost a minute or two."""
-    monkeypatch.setattr(preflight, "SLACK", 0.5)
+    monkeypatch.setattr(capacity, "SLACK", 0.5)
     with looked_at(_Patient(("127.0.0.1", 0), _Stalls)) as session:
-        assert preflight.side_by_side(session) == preflight.SIDE_BY_SIDE
-        assert len(session.recorder.exchanges) > 2 * preflight.SIDE_BY_SIDE
+        assert checks_at_once(session) == capacity.SIDE_BY_SIDE
+        assert len(session.recorder.exchanges) > 2 * capacity.SIDE_BY_SIDE
 
 
 def test_many_at_once_where_answers_take_now_long_now_short() -> None:
     """One after the other, a run against such a service takes minutes."""
     with looked_at(_Patient(("127.0.0.1", 0), _Varies), timeout=60.0) as session:
-        assert preflight.side_by_side(session) == preflight.SIDE_BY_SIDE
+        assert checks_at_once(session) == capacity.SIDE_BY_SIDE
 
 
 def test_a_far_service_with_a_few_workers_is_not_swamped() -> None:
     """All requests of many checks at once might wait for longer than the suite does."""
     with looked_at(_Patient(("127.0.0.1", 0), _Few)) as session:
-        assert preflight.side_by_side(session) == 1
+        assert checks_at_once(session) == 1
 
 
 def test_who_answers_one_at_a_time_and_slowly_is_asked_so() -> None:
     """Of requests that are sent together some would be too late, for no fault of the service's."""
     with looked_at(HTTPServer(("127.0.0.1", 0), _Slow), timeout=3.0) as session:
-        assert preflight.side_by_side(session) == 1
+        assert checks_at_once(session) == 1
         api = session.api("after")
         answers = api.send_all([api.ask_list()] * 12, at_once=True)
         assert [answer.status for answer in answers] == [200] * 12
@@ -259,7 +264,7 @@ class _Choking(_Listing):
 def test_so_many_at_once_that_nobody_is_answered_excuses_no_silence_later() -> None:
     with looked_at(ThreadingHTTPServer(("127.0.0.1", 0), _Choking), timeout=1.0) as session:
         _Choking.too_many = True
-        assert preflight.side_by_side(session) == 1
+        assert checks_at_once(session) == 1
         _Choking.too_many = False
         troubles = [exchange.trouble for exchange in session.recorder.exchanges[1:]]
         assert len(troubles) >= GIVE_UP_AFTER
@@ -282,7 +287,7 @@ class _Gone(_Choking):
 def test_who_falls_silent_during_the_look_is_not_asked_for_ever() -> None:
     with looked_at(ThreadingHTTPServer(("127.0.0.1", 0), _Gone), timeout=1.0) as session:
         _Gone.too_many, _Gone.late = True, time.monotonic() + 0.9
-        assert preflight.side_by_side(session) == 1
+        assert checks_at_once(session) == 1
         assert len(session.recorder.exchanges) < 100
 
 
@@ -307,7 +312,7 @@ def limited(service: Any, burst: float, rate: float) -> None:
 def test_a_limit_that_only_many_checks_at_once_meet_fails_nobody(tmp_path: Path) -> None:
     """A rate limit is not shown in the contract."""
     service = build(KEY.encode(), faults=[], variants=[])
-    limited(service, burst=preflight.SIDE_BY_SIDE, rate=60.0)
+    limited(service, burst=capacity.SIDE_BY_SIDE, rate=60.0)
     with Running(service, states_port=0) as server:
         address = Address(server.base_url, server.states_url, KEY)
         found = run(tmp_path / "many", address, "--only", "HTTP,AUTH-2,CANCEL-7,ERR")
@@ -321,7 +326,7 @@ def test_the_look_asks_one_thing_at_a_time() -> None:
     with Running(service) as server:
         session = Session(Target("near", server.base_url, Secret(KEY), Mode.OBSERVE), 1)
         assert preflight.look(session) is None
-        assert preflight.side_by_side(session) == 1
+        assert checks_at_once(session) == 1
         assert [exchange.status for exchange in session.recorder.exchanges] == [200]
         session.close()
 
@@ -352,7 +357,7 @@ def test_a_limit_that_the_look_meets_fails_nobody() -> None:
     with Running(service) as server:
         session = Session(Target("far", server.base_url, Secret(KEY), Mode.OBSERVE), 1)
         session.api("look").list()
-        assert preflight.side_by_side(session) == 1
+        assert checks_at_once(session) == 1
         met = [exchange for exchange in session.recorder.exchanges if exchange.status == 429]
         assert met
         session.close()

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conformance.ending import ENDING
+from conformance.ending import ENDING, held_back
 
 if TYPE_CHECKING:
     from conformance.check import Check
@@ -46,11 +46,8 @@ class Ahead:
         self._files: dict[Call, Path] = {}
         self._pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(budget, theirs, self._pipe), daemon=True)
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would have a trace printed
-        try:
+        with held_back():
             self.process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         theirs.close()
 
     def make(self, wanted: list[Call]) -> None:

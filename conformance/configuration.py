@@ -11,14 +11,13 @@ import difflib
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from conformance.tables import Table
+from conformance.tables import Table, read
 from conformance.target import (
     DEFAULT_BULK_ORDERS,
     DEFAULT_KEY_VARIABLE,
@@ -117,15 +116,7 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
         path = Path("targets.toml")
         if not path.exists():
             return {}, None
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check the path given with --config") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
-    reader = Table(document, str(path), "")
+    reader = read(path, "--config")
     tables = reader.take("targets", dict, default={})
     reader.finish("targets are written as [targets.NAME]")
     for name, table in tables.items():

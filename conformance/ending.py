@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def _ending() -> frozenset[signal.Signals]:
@@ -14,3 +16,14 @@ def _ending() -> frozenset[signal.Signals]:
 
 
 ENDING = _ending()
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Has these signals wait, for as long as it takes to fork a process: an interruption meanwhile would leave that to
+    itself, or have a trace printed."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

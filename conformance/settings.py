@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -87,23 +87,11 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
         raise ConfigError(f"{flags} no requirement: nothing would be checked")
     _look_at_values(values)
     seed = values.get("seed")
-    options = Options(
-        config=_path(values.get("config")),
-        base_url=values.get("base_url"),
-        api_key_env=values.get("api_key_env"),
-        states_url=values.get("states_url"),
-        mode=values.get("mode"),
-        confirm_cancel=tuple(values.get("confirm_cancel") or ()),
-        rate_limit=values.get("rate_limit"),
-        timeout=values.get("timeout"),
-        max_body=values.get("max_body"),
-        ca_bundle=values.get("ca_bundle"),
-        client_cert=values.get("client_cert"),
-        proxy=values.get("proxy"),
-    )
+    given = {each.name: values[each.name] for each in fields(Options) if each.name in values}
+    given |= {"config": _path(values.get("config")), "confirm_cancel": tuple(values.get("confirm_cancel") or ())}
     return Settings(
         targets=targets,
-        options=options,
+        options=Options(**given),
         selected=selected,
         strict=bool(values.get("strict")),
         budget=values.get("budget") or "standard",

@@ -28,7 +28,7 @@ from typing import Any, cast
 import pytest
 
 from conformance import plugin
-from conformance.ending import ENDING
+from conformance.ending import ENDING, held_back
 from conformance.process import Process
 from conformance.reported import Report
 from conformance.states.leases import undisturbed
@@ -115,13 +115,10 @@ class Pool:
         ours, theirs = context.Pipe(duplex=False)
         name = f"process {next(self._numbers)}"
         process = context.Process(target=self._work, args=(name, ours, theirs, left), name=name)
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # or an interruption now would leave it to itself
-        try:
+        with held_back():
             process.start()
             theirs.close()  # before the next one is forked, which would hold it open
             self._processes[ours] = _Process(process, name)
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
     def _collect(self, until: float = math.inf) -> None:
         """Pass on what the processes report, until all have ended or it is late. One that dies is replaced."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import tomllib
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 from conformance.target import ConfigError
@@ -14,7 +17,21 @@ _KINDS: dict[type | tuple[type, ...], str] = {
     bool: "true or false",
     list: "a list",
     dict: "a table",
+    date: "a date, YYYY-MM-DD without quotes",
 }
+_MANY = {int: "numbers", str: "strings", dict: "tables"}
+
+
+def read(path: Path, option: str) -> Table:
+    """The TOML document in the file at `path`, which the command line names with `option`. Raises ConfigError."""
+    try:
+        return Table(tomllib.loads(path.read_text(encoding="utf-8-sig")), str(path), "")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check the path given with {option}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
 
 
 class Table:
@@ -50,12 +67,10 @@ class Table:
 
     def take_list(self, key: str, kind: type) -> tuple[Any, ...]:
         """The list under `key`, whose values are all of one kind. Raises ConfigError."""
-        values = self.take(key, list, default=[])
+        values = self.take(key, list, default=[], mend=f" of [[{key}]] tables" if kind is dict else "")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise self.error(
-                    key, f"holds {value!r}, and should hold {'numbers' if kind is int else 'strings'} only"
-                )
+                raise self.error(key, f"holds {value!r}, and should hold {_MANY[kind]} only")
         return tuple(values)
 
     def take_ids(self, key: str) -> tuple[int, ...]:

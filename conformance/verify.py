@@ -225,16 +225,17 @@ def listing(answer: Answer) -> Listing:
     return found
 
 
-def without_ids(found: Listing) -> str:
-    """How many elements of a listing may be any order."""
+def without_ids(found: Listing, *, before: str = "", after: str = "") -> Inconclusive:
+    """That so many elements of a listing may be any order, between what is said `before` and `after` it."""
     count = found.odd_ids or found.without_id
     have = "element of the listing has" if count == 1 else "elements of the listing have"
-    return f"{count} {have} {'an id that is no integer' if found.odd_ids else 'no id'}"
+    what = "an id that is no integer" if found.odd_ids else "no id"
+    return Inconclusive(f"{before}{count} {have} {what}{after}", "LIST-2" if found.odd_ids else None)
 
 
 def not_shown(reason: str, found: Listing) -> Inconclusive:
     """That a check needs an order which `found` does not show: for `reason`, unless no id there can be relied on."""
-    return Inconclusive(without_ids(found), "LIST-2") if found.odd_ids else Inconclusive(reason, "LIST-3")
+    return without_ids(found) if found.odd_ids else Inconclusive(reason, "LIST-3")
 
 
 def unknown(order: int) -> Inconclusive:
@@ -274,8 +275,7 @@ def unchanged(
         if order not in before.by_id:
             raise not_shown(f"order {order} was not in the listing to begin with", before)
         if order in gone and len(gone) <= found.without_id:
-            owner = "LIST-2" if found.odd_ids else None
-            raise Inconclusive(f"order {order} is not listed by id any more, but {without_ids(found)}", owner)
+            raise without_ids(found, before=f"order {order} is not listed by id any more, but ")
         actual = order in shipped
         if order in gone or not alike(found.by_id[order], before.by_id[order], shipped=actual):
             now = "it is no longer in the listing"
@@ -289,7 +289,7 @@ def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
     fewer than two, Inconclusive where that is for ids that are none."""
     steady = before.ids & after.ids
     if len(steady) < 2 and after.odd_ids:
-        raise Inconclusive(f"{without_ids(after)}, so nothing could be seen to be left out", "LIST-2")
+        raise without_ids(after, after=", so nothing could be seen to be left out")
     if len(steady) < 2:
         raise Excluded("the listing holds fewer than two orders with ids, so nothing could be seen to be left out")
     return steady

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from datetime import date
 from pathlib import Path
 
+from conformance import tables
 from conformance.contract import catalogue
 from conformance.target import ConfigError
 from conformance.verdict import Waiver
@@ -16,35 +16,24 @@ def read(path: Path | None, today: date) -> dict[str, Waiver]:
     expired, that lacks a reason or a date, or that names no requirement."""
     if path is None:
         return {}
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check the path given with --waivers") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
-    tables = document.pop("waiver", [])
-    if document or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError(f"{path}: may hold only [[waiver]] tables")
+    document = tables.read(path, "--waivers")
     waivers: dict[str, Waiver] = {}
-    for number, table in enumerate(tables, 1):
-        where = f"{path}: waiver {number}"
-        unknown = table.keys() - {"requirement", "reason", "expires", "link"}
-        if unknown:
-            raise ConfigError(f"{where}: unknown key {min(unknown)!r}; known: requirement, reason, expires, link")
-        requirement = table.get("requirement")
+    for number, row in enumerate(document.take_list("waiver", dict), 1):
+        requirement = row.get("requirement")
         if not isinstance(requirement, str) or requirement not in catalogue.load().requirements:
-            raise ConfigError(f"{where}: requirement = {requirement!r} is in no row of the catalogue")
-        where += f" ({requirement})"
-        reason, expires, link = table.get("reason"), table.get("expires"), table.get("link")
-        if not isinstance(reason, str) or not reason.strip():
-            raise ConfigError(f"{where}: needs a reason")
+            raise ConfigError(f"{path}: waiver {number}: requirement = {requirement!r} is in no row of the catalogue")
+        table = tables.Table(row, str(path), f"waiver {number} ({requirement}): ")
+        table.take("requirement", str)
+        reason, expires = table.take("reason", str, default="").strip(), table.take("expires", date)
+        if not reason:
+            raise table.error("reason", "is missing; say why this failure is accepted")
         if type(expires) is not date:
-            raise ConfigError(f"{where}: needs expires = YYYY-MM-DD, a date without quotes")
+            raise table.error("expires", "should be YYYY-MM-DD, a date without quotes")
         if expires < today:
-            raise ConfigError(f"{where}: expired on {expires}; mend the service, or agree on a new date")
-        if link is not None and not isinstance(link, str):
-            raise ConfigError(f"{where}: link is a string")
+            raise table.error("expires", f"{expires} is over; mend the service, or agree on a new date")
         if requirement in waivers:
-            raise ConfigError(f"{where}: there is a waiver for this requirement already")
-        waivers[requirement] = Waiver(requirement, reason.strip(), expires.isoformat(), link)
+            raise table.error("requirement", "there is a waiver for it already")
+        waivers[requirement] = Waiver(requirement, reason, expires.isoformat(), table.take("link", str))
+        table.finish()
+    document.finish("waivers are written as [[waiver]]")
     return waivers

@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "contract": set(),
     "target": set(),
     "verdict": {"contract"},
-    "waivers": {"contract", "target", "verdict"},
+    "waivers": {"contract", "tables", "target", "verdict"},
     "urls": {"target"},
     "tables": {"target"},
     "configuration": {"tables", "target", "urls"},

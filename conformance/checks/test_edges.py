@@ -112,7 +112,7 @@ def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, met: set[str]
         found = api.listing()
         lost = [order for order in lost if order not in found.by_id]
     if lost and len(lost) <= found.without_id:
-        raise verify.Inconclusive(verify.without_ids(found), "LIST-2" if found.odd_ids else None)
+        raise verify.without_ids(found)
     if lost:
         received = f"no order with the id {lost[0]}, which cancelling knows"
         raise verify.Failed(f"order {lost[0]} in the listing", received, answer, cancels[lost[0]])

@@ -67,8 +67,7 @@ def none_missing(api: Api, placed: list[int], state: State, answer: Answer, targ
     if not absent:
         return
     if len(absent) <= found.without_id:
-        owner = "LIST-2" if found.odd_ids else None
-        raise verify.Inconclusive(f"order {absent[0]} is not listed by id, but {verify.without_ids(found)}", owner)
+        raise verify.without_ids(found, before=f"order {absent[0]} is not listed by id, but ")
     not_made_up(api, absent[0], target)
     raise verify.Failed(
         f"every order placed, among them the {len(placed)} that the suite was given as {state}",

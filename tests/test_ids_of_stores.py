@@ -25,9 +25,10 @@ from conformance.direct import DirectSession
 from conformance.reference import Address
 from conformance.states.provider import CannotDo, Provider, ProviderError, given_meanwhile
 from conformance.target import Mode, Secret, States, Target
+from reference_server import amend
 from reference_server.api import Service
 from reference_server.messages import Response
-from reference_server.orders import Order, OrderStore, Status
+from reference_server.orders import Order, OrderStore, Outcome, Status, sample_order
 from reference_server.running import Running, build
 
 KEY = "key-of-a-store-with-ids"
@@ -364,6 +365,22 @@ def test_checks_that_were_given_the_same_order_are_run_again(tmp_path: Path) -> 
     own, *others = result["circumstances"]["order"]
     assert sum(map(bool, others)) > 2
     assert result["warnings"] == [RUN_AGAIN.format(", ".join(own))] * bool(own)
+
+
+def test_places_of_a_list_are_tried_where_they_are_no_orders(tmp_path: Path) -> None:
+    """A service that answers 404 to the order -1, and removes the last one of its list."""
+    service = Service(OrderStore(sample_order(number, Status.SHIPPED) for number in range(5000, 5005)), KEY.encode())
+
+    def change(order_id: int, outcome: Outcome) -> None:
+        if order_id == -1:
+            service.store.remove([order.id for order in service.store.all()][-1:])
+
+    amend.after_cancel(service, change)
+    with Running(service, states_port=0) as server:
+        where = ("--base-url", server.base_url, "--api-key-env", "KEY", "--states-url", str(server.states_url))
+        ran = command(tmp_path, "run", "--only", "CANCEL-8", "--seed", "3", "--budget", "quick", *where, KEY=KEY)
+    assert ran.status == 1, ran.said
+    assert "cancelling.refused_cancels_touch_no_other_order" in ran.said
 
 
 def message(check: str, started: float, ended: float, *ids: int, action: str = "setup") -> dict[str, Any]:

@@ -67,8 +67,8 @@ OF_ZERO = (*NO_NUMBERS, "false", "-", "%20", "%7B%7D")
 
 
 #: Digits behind an id in one that is malformed, where `{d}` stands. A service may take them for an id of their own, and
-#: a store may have any of them: the first that no order could be meant by will do.
-FURTHER = (5, 25, 456, 7_025, 81_025, 930_025, 2_000_000_025)
+#: a store may have any of them: the first that no order could be meant by will do. As a fraction each is rounded down.
+FURTHER = (4, 24, 456, 4_025, 41_025, 430_025, 2_000_000_025)
 
 
 def spellings(segment: str) -> list[str]:

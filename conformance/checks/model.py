@@ -92,14 +92,14 @@ TOURS = (
         "keyless Z, at-once D T, cancel Z"
     ),
     _steps(
-        "cancel Z, cancel C, keyless Z, cancel S, cancel C, cancel B, list, cancel S, cancel B, cancel C, list, "
+        "cancel Z, cancel C, keyless C, cancel S, cancel C, cancel B, list, cancel S, cancel B, cancel C, list, "
         "cancel Z, cancel S, cancel B"
     ),
 )
 #: The steps of one more, all of whose requests go over one kept-alive connection, after a listing on it from before its
 #: orders were placed.
 TOUR_OF_ONE_CONNECTION = _steps(
-    "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, cancel D, cancel A, "
+    "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, cancel D, cancel C, "
     "cancel T, list"
 )
 

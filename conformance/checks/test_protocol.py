@@ -69,10 +69,11 @@ def whole(answers: list[Answer]) -> None:
 
 @requirement("HTTP-2")
 def test_listing_is_framed(api: Api, wire: Wire) -> None:
-    """Lists several times with the key, and without it for a reader of French, on raw connections that the service is
-    asked to close: complete responses, and nothing after them."""
+    """Lists several times with the key, once with a query, and without the key for a reader of French, on raw
+    connections that the service is asked to close: complete responses, and nothing after them."""
     answers = []
-    for request in (*[api.ask_list()] * 3, api.ask_list(NOBODY, headers=FRENCH)):
+    queried = api.ask_list(query="example=1", allowed=Allowed.OPEN)
+    for request in (*[api.ask_list()] * 3, queried, api.ask_list(NOBODY, headers=FRENCH)):
         with wire.connect() as connection:
             answers.append(connection.exchange(request, last=True))
     whole(answers)

@@ -240,3 +240,18 @@ def brings_cancelled_orders_back_with_a_refusal(service: Service) -> None:
             service.store.place_ids([order_id], Status.PENDING)
 
     amend.after_cancel(service, change)
+
+
+@fault("CANCEL-6")
+def brings_cancelled_orders_back_with_a_refused_key(service: Service) -> None:
+    """Makes a cancelled order pending again once a further cancel of it came without the key."""
+    cancelled: set[int] = set()
+
+    def change(request: Request, response: Response) -> None:
+        order_id = amend.id_of(service, request)
+        if order_id in cancelled and amend.is_cancel(request):
+            cancelled.discard(order_id)
+            service.store.place_ids([order_id], Status.PENDING)
+
+    amend.when(service, CANCELLED, lambda order: cancelled.add(order.id))
+    amend.refusals(service, change)

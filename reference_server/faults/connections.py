@@ -59,6 +59,24 @@ def forgets_cancels_on_a_used_connection(service: Service) -> None:
 
 
 @fault("CANCEL-6")
+def undoes_cancels_after_a_refusal_on_a_connection(service: Service) -> None:
+    """Once it has refused a cancel on a connection, answers 204 to those that follow there, and rolls them back with
+    the transaction that it has given up."""
+    given_up: set[object] = set()
+
+    def instead(request: Request) -> Response | None:
+        undone = request.connection in given_up and amend.pending(amend.order_to_cancel(service, request))
+        return Response(204) if undone else None
+
+    def note(request: Request, response: Response) -> None:
+        if amend.is_cancel(request) and response.status >= 400:
+            given_up.add(request.connection)
+
+    amend.instead(service, instead)
+    amend.responses(service, note)
+
+
+@fault("CANCEL-6")
 def cancels_again_on_the_same_connection(service: Service) -> None:
     """Answers 204 again to a cancel that is repeated on the connection of the first one."""
     done: set[tuple[object, str]] = set()

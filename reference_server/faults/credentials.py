@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from .. import amend
 from ..api import Credentials, Service
 from ..messages import Request, Response
@@ -396,6 +398,23 @@ def goes_by_the_path_that_a_gateway_asks_about(service: Service) -> None:
 def knows_public_pages_by_a_part_of_the_url(service: Service) -> None:
     """Asks for no key where the path of its health check stands anywhere in the URL, be it in the query."""
     amend.accept(service, lambda request: "/health" in f"{request.path}?{request.query}")
+
+
+@fault("AUTH-2")
+def lets_in_who_follows_a_look(service: Service) -> None:
+    """Remembers for a second that the key was there when an order was looked at by HEAD, and lets strangers cancel it
+    meanwhile."""
+    looked_at: dict[str, float] = {}
+
+    def note(request: Request, response: Response) -> None:
+        if request.method == "HEAD" and response.status != 401:
+            looked_at[request.path] = time.monotonic()
+
+    def recently(request: Request) -> bool:
+        return amend.is_cancel(request) and time.monotonic() < looked_at.get(request.path, 0.0) + 1
+
+    amend.responses(service, note)
+    amend.accept(service, recently)
 
 
 @fault("AUTH-2")

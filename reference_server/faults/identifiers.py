@@ -179,6 +179,12 @@ def ignores_the_fraction_of_an_id(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def rounds_a_fraction(service: Service) -> None:
+    """Cancels the order 123 when asked for 123.4, and 124 when asked for 123.5."""
+    amend.read_ids(service, lambda text: round(float(text)) if re.fullmatch(r"[0-9]{1,15}\.[0-9]+", text) else None)
+
+
+@fault("CANCEL-9")
 def takes_an_ending_for_a_format(service: Service) -> None:
     """Cancels the order 123 when asked for 123.5 or 123.json."""
     amend.read_ids(service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None)

@@ -298,6 +298,39 @@ def finds_nothing_for_a_query(service: Service) -> None:
     amend.listing(service, lambda request, orders: [] if request.query else orders)
 
 
+def _obeys_what_may_be(service: Service, parameter: str, value: Callable[[Order], object]) -> None:
+    """Lists the orders of which this is the value of a parameter, if it may be: else, or beside others, 400."""
+
+    def answer(request: Request) -> Response | None:
+        if request.method != "GET" or not request.query:
+            return None
+        name, _, asked = request.query.partition("=")
+        if name != parameter or not re.fullmatch(r"[1-9][0-9]{0,18}", asked):
+            return service.error(400, "There is no such parameter, or no such value of it.")
+        fields = [service.order_fields(order) for order in service.store.all() if str(value(order)) == asked]
+        return service.json(200, fields)
+
+    amend.instead(service, answer)
+
+
+@fault("LIST-6")
+def filters_by_an_id_that_may_be(service: Service) -> None:
+    """Lists the one order with the id that the query names, and answers 400 to any other query."""
+    _obeys_what_may_be(service, "id", lambda order: order.id)
+
+
+@fault("LIST-6")
+def filters_by_a_pet_that_may_be(service: Service) -> None:
+    """Lists the orders of the pet that the query names, and answers 400 to any other query."""
+    _obeys_what_may_be(service, "petId", lambda order: order.pet_id)
+
+
+@fault("LIST-6")
+def filters_by_a_quantity_that_may_be(service: Service) -> None:
+    """Lists the orders of the quantity that the query names, and answers 400 to any other query."""
+    _obeys_what_may_be(service, "quantity", lambda order: order.quantity)
+
+
 @fault("LIST-6")
 def obeys_a_range_of_items(service: Service) -> None:
     """Lists the orders that the header Range names, as in items=0-9, with 200."""

@@ -204,6 +204,19 @@ def reads_the_key_behind_a_colon(service: Service) -> None:
     amend.accept_keys(service, lambda given, key: given.partition(b":")[2] == key)
 
 
+@fault("AUTH-3")
+def takes_a_wrong_key_the_second_time(service: Service) -> None:
+    """Remembers every token that it has looked up, and takes one that it remembers for a key."""
+    seen: set[bytes] = set()
+
+    def also(given: bytes, key: bytes) -> bool:
+        known = given in seen
+        seen.add(given)
+        return known
+
+    amend.accept_keys(service, also)
+
+
 # --- AUTH-4: the key in another place ---
 
 

@@ -246,6 +246,15 @@ def sends_bytes_past_the_end(service: Service) -> None:
     _listing_bytes(service, lambda data: data + LINE)
 
 
+@fault("HTTP-2")
+def sends_bytes_past_the_end_after_a_query(service: Service) -> None:
+    """Sends a line after the end of a listing that was asked for with a query."""
+    amend.wire(
+        service,
+        lambda request, response, data: data + LINE if request.query and amend.is_listing(request, response) else data,
+    )
+
+
 def _line_after(service: Service, status: int) -> None:
     amend.wire(service, lambda _, response, data: data + LINE if response.status == status else data)
 

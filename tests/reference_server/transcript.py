@@ -183,6 +183,7 @@ def cancelling(talk: Talk) -> Iterator[Said]:
     for text in (
         "12abc",
         "12.5",
+        "12.4",
         "12.json",
         "12%20",
         "abc",
@@ -226,6 +227,19 @@ def cancelling(talk: Talk) -> Iterator[Said]:
         yield talk.say("GET", LIST)
         yield talk.cancel(order_id)
     yield talk.cancel(1100, content_type="application/json", content_length="0")
+
+
+def after_others(talk: Talk) -> Iterator[Said]:
+    """Cancels that follow a refusal, a look or a stranger's."""
+    talk.store.place_ids([51, 52, 53], Status.PENDING)
+    for order_id in (99, 51, 51):
+        yield talk.say("DELETE", f"{LIST}/{order_id}", connection=7)
+    for authorization in (VALID, None, VALID):
+        yield talk.cancel(52, authorization)
+    yield talk.say("HEAD", f"{LIST}/53")
+    yield talk.cancel(53, None)
+    yield talk.say("GET", LIST, query="quantity=1")
+    yield talk.say("GET", LIST)
 
 
 def accepting(talk: Talk) -> Iterator[Said]:
@@ -369,6 +383,7 @@ PARTS = (
     small_differences,
     conditional,
     one_connection,
+    after_others,
     stores_of_all_sizes,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import filterfalse
+from itertools import filterfalse, product
 
 import pytest
 
@@ -117,9 +117,12 @@ def test_cancelling_an_absent_order_without_key(api: Api) -> None:
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
 def test_cancelling_without_key(api: Api, orders: Orders) -> None:
-    """Cancels a pending and a shipped order without an Authorization header, and the pending one again after it was
-    cancelled with the key: 401, neither 204 nor 409 nor 404."""
+    """Looks at a pending and a shipped order with the key, by GET and by HEAD, whatever that is answered, and cancels
+    them without an Authorization header, the pending one again after it was cancelled with the key: 401, neither 204
+    nor 409 nor 404."""
     taken = orders.take_listed(pending=1, shipped=1)
+    looks = product(("GET", "HEAD"), (*taken.shipped, *taken.pending))
+    api.send_all(Request(method, f"/store/orders/{order}", api.key, allowed=Allowed.OPEN) for method, order in looks)
     answers = cancel_each(api, (*taken.shipped, *taken.pending), [NOBODY])
     api.cancel(taken.pending[0])
     answers += cancel_each(api, taken.pending, [NOBODY])
@@ -150,7 +153,8 @@ def test_listing_with_invalid_keys(api: Api, key: str) -> None:
     """Lists with each of a battery of near misses of the key (cut, extended, changed in one place or in case, right in
     the first 4, 8, 16, 32, 72 characters only, without its prefix, hashed) and of strangers: 401 each time."""
     battery = credentials.invalid_keys(key, api.rng)
-    verify.refused(api.send_all(api.ask_list(wrong) for wrong in battery), since="the key is invalid")
+    again = battery[-1:] * 2  # what was no key is none, whoever remembers it
+    verify.refused(api.send_all(api.ask_list(wrong) for wrong in (*battery, *again)), since="the key is invalid")
 
 
 @requirement("AUTH-3", mode=Mode.GUARDED)

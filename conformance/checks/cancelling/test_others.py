@@ -88,25 +88,28 @@ def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_m
 @pytest.mark.lengthy
 def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:
     """Cancels every other one of some shipped orders, the first of them if it can one whose pet or ship date a pending
-    one has, too, and an absent one: another pending order can still be cancelled, other shipped ones are still refused,
-    and a crowd is listed as before."""
-    crowd = orders.take(pending=CROWD if target.places_orders else 0, shipped=CROWD if target.places_orders else 0)
-    taken = orders.take_listed(pending=2, shipped=2)
+    one has, too, and absent ones, such as -1: another pending order can still be cancelled, other shipped ones are
+    still refused, and a crowd is listed as before."""
+    taken = orders.take(pending=2, shipped=2)
+    further = CROWD if target.places_orders else 0
+    crowd = orders.take_listed(pending=further, shipped=further)
     pending = [*taken.pending, *crowd.pending]
-    chosen, other = sorted(taken.shipped, key=lambda order: not kin(taken.listing, order, pending))
-    others = [other, *crowd.shipped[::2]]
-    refusals = api.send_all(map(api.ask_cancel, (chosen, *crowd.shipped[1::2], api.absent()[0])))
-    for refusal in refusals[:-1]:
+    chosen, other = sorted(taken.shipped, key=lambda order: not kin(crowd.listing, order, pending))
+    others = [other, *crowd.shipped[1::2]]  # the last one placed among them
+    refused = (chosen, *crowd.shipped[::2])
+    places = filter(api.permits, (0, -1))  # in a list: of its first order, and of its last
+    refusals = api.send_all(map(api.ask_cancel, (*refused, *places, api.absent()[0])))
+    for refusal in refusals[: len(refused)]:
         verify.step(refusal, 409, "CANCEL-3")
     verify.step(refusals[-1], 404, "CANCEL-5")
     since = "only cancels of other orders were refused"
-    if taken.listing is not None:
-        verify.unchanged(pending, taken.listing, api.list(), shipped=others, since=since, shown_by=refusals)
+    if crowd.listing is not None:
+        verify.unchanged(pending, crowd.listing, api.list(), shipped=others, since=since, shown_by=refusals)
     for again in api.send_all(map(api.ask_cancel, others)):
         verify.still_shipped(
             again, lambda: api.cancel(orders.take(shipped=1).shipped[0]), since=since, shown_by=refusals
         )
-    relatives = kin(taken.listing, chosen, pending)
+    relatives = kin(crowd.listing, chosen, pending)
     strangers = [order for order in pending if order not in relatives] or pending
     related = (relatives or strangers)[0]
     apart = [order for order in strangers if order != related][-1]

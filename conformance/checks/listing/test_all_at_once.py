@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import filterfalse
+from urllib.parse import quote
 
 import pytest
 
@@ -70,6 +72,8 @@ ALONE = (
     "limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1",
     "status=approved&status=placed",
 )  # fmt: skip
+#: The fields by which somebody may look for an order.
+FIELDS_OF_ORDERS, LONGEST_VALUE = ("id", "petId", "quantity", "shipDate"), 100
 #: Header fields that are in use for parts of a listing: as of files (RFC 9110 section 14.2), as preferences (RFC 7240,
 #: OData), and as the parameters above.
 FIELDS: tuple[Headers, ...] = (
@@ -211,9 +215,10 @@ def test_query_parameters_do_not_shrink_among_many(api: Api, orders: Orders, tar
 
 
 def compare_filtered(api: Api, observe: Observations) -> None:
-    """List with each of the QUERIES, and demand what is listed before and after."""
+    """List with each of the QUERIES, and for fields of an order, and demand what is listed before and after."""
     before = api.listing()
-    together = api.send_all(api.ask_list(query=query) for query in (*heaped(QUERIES), *ALONE))
+    chosen = (*heaped(QUERIES), *ALONE, *of_few(before))
+    together = api.send_all(api.ask_list(query=query) for query in chosen)
     steady = verify.listed_throughout(before, api.listing())
     if all(answer.status == 200 and answer.listing and not answer.listing.left_out(steady) for answer in together):
         observe("unknown query parameters", {"200": "all"}, together[0])
@@ -230,6 +235,16 @@ def compare_filtered(api: Api, observe: Observations) -> None:
         all_shown(answer, steady, partial(asked_anew, api, answer.request.query))
     seen = {status: same if len(same) < len(QUERIES) else "all" for status, same in statuses.items()}
     observe("unknown query parameters", seen, answers[0])
+
+
+def of_few(found: Listing) -> Iterator[str]:
+    """For each of the fields of an order a query for the value that fewest of those in the listing have: a service may
+    refuse a value that no order could have, and obey this one."""
+    for name in FIELDS_OF_ORDERS:
+        values = (str(order[name]) for order in found.by_id.values() if isinstance(order.get(name), str | int))
+        counts = Counter(value for value in values if len(value) <= LONGEST_VALUE)
+        if len(counts) > 1:
+            yield f"{name}={quote(min(counts, key=counts.__getitem__), safe='')}"
 
 
 @requirement("LIST-6")

@@ -279,7 +279,7 @@ def _key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
     else:
         raise reader.error("api_key_env", 'is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"')
     if not re.fullmatch(r"[\x21-\x7e]+", value):
-        raise ConfigError(f"{source} holds a character that no header can carry (blank, control or non-ASCII)")
+        raise ConfigError(f"{source} holds a character that no bearer token has (blank, control or non-ASCII)")
     return Secret(value), _printing(file) if file else variable or DEFAULT_KEY_VARIABLE, file
 
 

@@ -18,7 +18,7 @@ from conformance.contract.validators import error_problems, shown
 from conformance.doubts import CAUSES, doubts
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, STATUSES, Allowed, Exchange, Operation, Trouble
-from conformance.transport.retries import pause, turned_away
+from conformance.transport.retries import pause, too_many, turned_away
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 from conformance.verify import GATEWAY, with_fields
 
@@ -221,7 +221,7 @@ def listed_status(answer: Answer) -> Finding:
         return None
     if answer.request.allowed is Allowed.SAME and answer.status == 304:
         return None
-    if answer.status in GATEWAY:
+    if answer.status in GATEWAY or too_many(answer.exchange):
         return NOT_ABOUT
     listed = ", ".join(map(str, sorted(known)))
     return f"{answer.exchange.received}, where {answer.request.operation} lists {listed}"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+import socket
+from contextlib import suppress
+from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from conformance.target import ConfigError
@@ -19,9 +22,19 @@ def address(url: str) -> object:
     try:
         parts = urlsplit(url.strip())
         path = posixpath.normpath(re.sub("/+", "/", f"/{unquote(parts.path)}"))
-        return (parts.hostname or "").rstrip("."), 443 if port_of(parts) == 80 else port_of(parts), path
+        return _host((parts.hostname or "").rstrip(".")), 443 if port_of(parts) == 80 else port_of(parts), path
     except ValueError:
         return url  # of a target that is not in this run: no concern of it
+
+
+def _host(name: str) -> str:
+    """What is the same for all ways to write an IP address (127.0.0.1 is 127.1, too), and for those of this machine."""
+    with suppress(OSError):
+        name = socket.inet_ntoa(socket.inet_aton(name))
+    with suppress(ValueError):
+        found = ip_address(name)
+        return "localhost" if found.is_loopback else str(found)
+    return name
 
 
 def http_url(text: str, where: str) -> str:

@@ -209,6 +209,10 @@ def test_production_can_be_unprotected_and_others_protected() -> None:
         ({}, "https://api.example.com/old/../v1"),
         ({}, "http://api.example.com/v1"),
         ({"base_url": None, "base_url_env": '"URL"'}, "https://api.example.com/v1"),
+        ({"base_url": '"http://10.0.0.7/v1"'}, "http://10.7/v1"),
+        ({"base_url": '"http://127.0.0.1:8080/v1"'}, "http://LOCALHOST:8080/v1"),
+        ({"base_url": '"http://[::1]:8080/v1"'}, "http://127.1:8080/v1"),
+        ({"base_url": '"http://[2001:db8::1]/v1"'}, "http://[2001:DB8:0::1]/v1"),
     ],
 )
 def test_an_address_is_protected_whatever_it_is_called(production: dict[str, str | None], other: str) -> None:
@@ -317,7 +321,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             "conf.toml: targets.staging.api_key_env: the environment variable NONE is not set; export NONE=…",
         ),
         (table(api_key_env='"EMPTY"'), "the environment variable EMPTY is blank"),
-        (table(api_key_env='"ODD"'), "the environment variable ODD holds a character that no header can carry"),
+        (table(api_key_env='"ODD"'), "the environment variable ODD holds a character that no bearer token has"),
         (table(api_key_env=None, api_key_file='"none"'), "targets.staging.api_key_file: cannot be read (No such file"),
         (table(mode='"half"'), "conf.toml: targets.staging.mode: is 'half'; one of observe, guarded, full"),
         (table(mode="1"), "targets.staging.mode: is 1, and should be a string"),

@@ -188,6 +188,8 @@ CASES: list[tuple[str, Answer, str]] = [
     *[("HTTP-1", answered(LIST, status, b"", ("Retry-After", "1")), "met") for status in (429, 503)],
     *[("HTTP-1", answered(LIST, status), "not about") for status in (502, 503, 504, 522, 530)],
     ("HTTP-1", answered(LIST, 429), "met"),
+    ("HTTP-1", answered(LIST, 408), "408, where"),
+    ("HTTP-1", answered(cancel(1), 408, crowded=True), "not about"),
     ("HTTP-1", answered(LIST, 500, b"", ("Retry-After", "1")), "500, where"),
     *[("HTTP-1", answered(AGAIN, status), "met") for status in (204, 400, 404, 409, 410, 422)],
     *[("HTTP-1", answered(AGAIN, status), "where cancelOrder lists") for status in (200, 302, 500)],

@@ -50,8 +50,9 @@ def turned_away(answer: Answer) -> bool:
 
 
 def too_many(exchange: Exchange) -> bool:
-    """Whether the service took the request and gave it up, as one of too many at once."""
-    return exchange.crowded and (exchange.status == 503 or exchange.trouble == Trouble.DROPPED)
+    """Whether the service took the request and gave it up, as one of too many at once; or, with 408, since its end was
+    held back till all of those were there (RFC 9110 section 15.5.9)."""
+    return exchange.crowded and (exchange.status in (408, 503) or exchange.trouble == Trouble.DROPPED)
 
 
 def broken(exchange: Exchange, *, heard: bool) -> Trouble:

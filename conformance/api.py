@@ -14,8 +14,9 @@ from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError
 from conformance.transport.answer import Answer
 from conformance.transport.client import Client
-from conformance.transport.evidence import Allowed, Credential, Headers, Request, Trouble
+from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Refused
+from conformance.transport.request import Allowed, Credential, Headers, Request
 from conformance.transport.retries import too_many
 from conformance.transport.wire import Wire
 from conformance.verify import Excluded, Inconclusive, not_shown

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from conformance.session import Session
 from conformance.transport.client import Client
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
-from conformance.transport.evidence import PREFLIGHT, Allowed, Exchange, Request, Trouble
+from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
+from conformance.transport.request import Allowed, Request
 from conformance.universal import Judge
 
 #: How often listings are sent together, where it is not clear what came of it.

@@ -19,11 +19,12 @@ from conformance.transport.answer import Answer, Observer
 from conformance.transport.body import Unreadable
 from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.evidence import Recorder, Request, Trouble
+from conformance.transport.evidence import Recorder, Trouble
 from conformance.transport.guard import Guard
+from conformance.transport.http11 import BROKEN, Incoming, outgoing
 from conformance.transport.plain_words import in_plain_words
-from conformance.transport.retries import broken
-from conformance.transport.wire import BROKEN, Incoming, outgoing
+from conformance.transport.request import Request
+from conformance.transport.retries import ended_early
 from reference_server.api import Service
 from reference_server.control import Control, MalformedError, UnsupportedError
 from reference_server.server import answer_at_once
@@ -65,7 +66,7 @@ class DirectClient(Client):
         elif isinstance(error, Unreadable):
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         else:
-            exchange.trouble, exchange.detail = broken(exchange, heard=bool(received)), in_plain_words(error)
+            exchange.trouble, exchange.detail = ended_early(exchange, heard=bool(received)), in_plain_words(error)
         self.note(answer)
         return answer
 

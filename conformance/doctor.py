@@ -25,8 +25,9 @@ from conformance.target import Mode, Target
 from conformance.terminal import Console
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.evidence import NOBODY, Trouble
+from conformance.transport.evidence import Trouble
 from conformance.transport.plain_words import NO_CERTIFICATE
+from conformance.transport.request import NOBODY
 from conformance.urls import port_of
 from conformance.verdict import Exit
 

@@ -1,4 +1,5 @@
-"""What an answer says of a requirement that it was not asked for. Pure: an answer in, what speaks against a pass out.
+"""What an answer says about requirements that its check does not test. Pure: an answer in, what speaks against a pass
+out.
 
 A check fails for what it is about and leaves the rest of an answer alone. Another requirement can be broken in it all
 the same, for once, while its own checks met nothing wrong: then that requirement is not failed, since the cause may lie
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 
 from conformance.contract.transitions import CANCELLING
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import STATUSES, Allowed, Operation
+from conformance.transport.request import STATUSES, Allowed, Operation
 
 #: The requirements that can be doubted, each with the reason why an answer should have been another.
 ROWS = {

@@ -9,7 +9,8 @@ from statistics import median
 from typing import Any
 
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS
-from conformance.transport.evidence import Exchange, Operation, Trouble
+from conformance.transport.evidence import Exchange, Trouble
+from conformance.transport.request import Operation
 
 
 def observed(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:

@@ -16,9 +16,10 @@ from conformance.states.provider import CannotDo, ProviderError
 from conformance.target import Mode
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import NOBODY, PREFLIGHT, Operation, Trouble
+from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.redaction import SECRET_PART
+from conformance.transport.request import NOBODY, Operation
 from conformance.verify import GATEWAY
 
 #: How often the key is tried: a service may refuse the right one by fault (AUTH-1).

@@ -165,7 +165,7 @@ class Process:
         return Path(self.shared.folder) if self.shared.folder else None
 
     def share(self, folder: Path) -> None:
-        """Coordinate with the processes that are about to be forked, through files in `folder`."""
+        """Share pace and locks, through files in `folder`, with the processes that are about to be forked."""
         from filelock import ReadWriteLock  # noqa: F401 - or each of them would load it, and sqlite3 with it
 
         self.shared.folder = str(folder)
@@ -173,7 +173,7 @@ class Process:
             own.share(folder)
 
     def become(self, name: str) -> None:
-        """Be a worker that was forked, with nothing begun."""
+        """Turn this forked copy into the worker `name`, which has begun nothing."""
         self.is_worker = True
         self._name, self._count = name, 0
         self.sessions.clear()  # those of the process that was forked; they have no connection open

@@ -20,9 +20,10 @@ from conformance.target import Mode, States, Target
 from conformance.transport.answer import Answer, Observer
 from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint, Pace
-from conformance.transport.evidence import Credential, Recorder, Request
+from conformance.transport.evidence import Recorder
 from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor
+from conformance.transport.request import Credential, Request
 from conformance.transport.wire import Wire
 from conformance.universal import Judge
 

@@ -17,7 +17,8 @@ from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.validators import error_problems, shown
 from conformance.doubts import CAUSES, doubts
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import PREFLIGHT, STATUSES, Allowed, Exchange, Operation, Trouble
+from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
+from conformance.transport.request import STATUSES, Allowed, Operation
 from conformance.transport.retries import pause, too_many, turned_away
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 from conformance.verify import GATEWAY, with_fields

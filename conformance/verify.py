@@ -21,7 +21,8 @@ from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a fo
 from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing, alike, changes
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import STATUSES, Allowed, Operation, Trouble
+from conformance.transport.evidence import Trouble
+from conformance.transport.request import STATUSES, Allowed, Operation
 from conformance.transport.retries import retry_after
 
 #: Statuses with which something in front of a service says that it could not reach it: they prove neither way. Those
@@ -131,8 +132,8 @@ def status(answer: Answer, *expected: int, since: str) -> None:
 
 
 def not_sporadic(answer: Answer, *expected: int) -> None:
-    """Raise Inconclusive if a status that the operation does not list was a whim: asked again, the service answers as
-    expected. HTTP-1 fails for it then, and no other requirement does."""
+    """Raise Inconclusive where a status that the operation does not list does not come again: HTTP-1 alone fails for
+    that."""
     if not unlisted(answer) and (answer.status or 0) < 500:  # whatever else is open about the request
         return
     for _ in range(2):

@@ -10,8 +10,9 @@ from conformance.checks import credentials
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed, Credential, Exchange, Recorder, Request
+from conformance.transport.evidence import Exchange, Recorder
 from conformance.transport.redaction import Redactor
+from conformance.transport.request import Allowed, Credential, Request
 from conformance.universal import Judge
 
 KEY = "sk-Harness.Key_42"

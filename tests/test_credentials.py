@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.checks import credentials
-from conformance.transport.evidence import Credential
+from conformance.transport.request import Credential
 
 KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=100)
 LONG = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=100)

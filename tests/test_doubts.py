@@ -13,8 +13,8 @@ from conformance.contract.transitions import State
 from conformance.doubts import ROWS, doubts
 from conformance.target import Mode
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed, Credential, Request
 from conformance.transport.guard import Guard
+from conformance.transport.request import NOBODY, Allowed, Credential, Request
 from conformance.universal import Judge
 from conformance.verdict import Status
 

@@ -16,7 +16,8 @@ from conformance import facts, universal, verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, PREFLIGHT, Allowed, Credential, Exchange, Request, Trouble
+from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
+from conformance.transport.request import NOBODY, Allowed, Credential, Request
 from conformance.universal import NOT_ABOUT, Finding, Judge
 from conformance.verdict import Status
 

@@ -12,7 +12,7 @@ from built import LIST, answered, cancel
 from conformance import verify
 from conformance.api import FORM
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Credential, Request
+from conformance.transport.request import NOBODY, Credential, Request
 
 Order = dict[str, Any]
 

@@ -31,9 +31,10 @@ from conformance.target import Mode, Secret, Shell, States, Target
 from conformance.transport.answer import Observer
 from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.evidence import PREFLIGHT, Credential
+from conformance.transport.evidence import PREFLIGHT
 from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor
+from conformance.transport.request import Credential
 from conformance.transport.wire import Wire
 from conformance.verdict import CheckResult, Status
 

@@ -13,8 +13,9 @@ from conformance.states.provider import CannotDo, ProviderError
 from conformance.transport.answer import Answer, Observer
 from conformance.transport.client import Client
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
-from conformance.transport.evidence import Headers, Recorder, Request, Trouble
+from conformance.transport.evidence import Recorder, Trouble
 from conformance.transport.guard import Guard
+from conformance.transport.request import Headers, Request
 from conformance.transport.wire import Connection, Wire
 
 _SILENT = frozenset({Trouble.UNREACHABLE, Trouble.TIMEOUT})

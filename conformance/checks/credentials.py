@@ -14,7 +14,7 @@ from functools import cache
 from urllib.parse import quote
 
 from conformance.contract.jsontext import NotJson, parse
-from conformance.transport.evidence import Credential
+from conformance.transport.request import Credential
 
 #: Key -> something that is not the key.
 Change = Callable[[str], str]

@@ -29,7 +29,7 @@ from conformance.checks import model
 from conformance.checks.model import Kind, Step
 from conformance.contract import catalogue
 from conformance.contract.jsontext import INT64
-from conformance.transport.evidence import Headers
+from conformance.transport.request import Headers
 
 if TYPE_CHECKING:
     from hypothesis import settings
@@ -87,7 +87,7 @@ _ahead: Source = {}
 
 
 def expect(ahead: Source) -> None:
-    """Have what `ahead` makes up taken from there instead of made up here."""
+    """Take from `ahead` what it makes up, instead of making it up here."""
     global _ahead
     _ahead = ahead
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.contract.listing import Listing
-from conformance.transport.evidence import Allowed, Request
+from conformance.transport.request import Allowed, Request
 
 #: Common sizes of pages, and of parts in which a store is searched.
 SIZES = (50, 100, 200, 250, 256, 500, 512, 1000)

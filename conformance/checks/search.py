@@ -78,12 +78,14 @@ class Search:
         orders: Orders,
         budget: Budget,
         *,
+        limit: int | None = None,
         seed: int = 0,
         static: bool = False,
         in_step: bool = False,
         wire: Wire | None = None,
     ) -> None:
-        """With a `wire`, one walk is made over a single connection."""
+        """It takes at most `limit` walks, else those of its `budget`. With a `wire`, one of them is made over a single
+        connection."""
         self._api = api
         self._orders = orders
         self._budget = budget
@@ -91,7 +93,8 @@ class Search:
         self._static = static
         self._in_step = in_step
         self._wire = None if static else wire
-        self._left = 1 if static else TOURS + budget.walks
+        most = TOURS + budget.walks if limit is None else limit
+        self._left = 1 if static else most
         self.wrong: Wrong | None = None  # the shortest sequence that went wrong
         self.ended: BaseException | None = None  # what kept the search from going on
         self.judged: set[str] = set()

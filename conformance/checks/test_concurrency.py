@@ -20,7 +20,7 @@ from conformance.checks.listing.steps import listed_meanwhile, none_missing
 from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed, Operation, Request
+from conformance.transport.request import NOBODY, Allowed, Operation, Request
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import OPENED, Connection, Wire
 

@@ -19,7 +19,7 @@ from conformance.checks.cancelling.steps import cancelled_once
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed
+from conformance.transport.request import Allowed
 
 #: What shares a look is for one process. Once such orders were listed, no id that could be taken for one of them is
 #: cancelled or chosen in this process: that is for the last checks to meet.

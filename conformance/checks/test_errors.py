@@ -13,7 +13,7 @@ from conformance.checks.clients import BROWSER, NAMES_OTHERS, SCRIPT
 from conformance.contract.jsontext import NotJson, parse
 from conformance.target import Mode
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed, Request
+from conformance.transport.request import NOBODY, Allowed, Request
 
 
 def refused_listings(api: Api, key: str) -> list[Answer]:

@@ -15,7 +15,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks.search import BUDGETS, PENDING, REPLAYS, SHIPPED, TOURS, Budget, Search, seed_for
+from conformance.checks.search import BUDGETS, PENDING, REPLAYS, SHIPPED, Budget, Search, seed_for
 from conformance.checks.walks import Wrong
 from conformance.target import Mode, Target
 from conformance.transport.curl import curl
@@ -57,7 +57,7 @@ class Walks:
     def decide(self, owner: str) -> None:
         """Demand that no walk of the search broke the requirement `owner`."""
         own = self.shared.search is None
-        search = self.shared.search or self._search(self.budget)
+        search = self.shared.search or self._search()
         if own:
             self.shared.search, self.shared.maker = search, self.check
             search.make()
@@ -74,16 +74,23 @@ class Walks:
             ended = f"ended at the breach of {wrong.owner}, before anything that tests this"
             raise verify.Excluded(f"the made-up sequences {ended}")
 
-    def _search(self, budget: Budget) -> Search:
+    def _search(self, limit: int | None = None) -> Search:
         states = self.target.states
         static = states is not None and states.static
         return Search(
-            self.api, self.orders, budget, seed=self.seed, static=static, in_step=self.in_step, wire=self.wire
+            self.api,
+            self.orders,
+            self.budget,
+            limit=limit,
+            seed=self.seed,
+            static=static,
+            in_step=self.in_step,
+            wire=self.wire,
         )
 
     def _replayed(self, wrong: Wrong) -> Wrong:
         """The same fault, seen by this check; where it does not show again, as it was seen first."""
-        search = self._search(Budget(REPLAYS - TOURS, 0, 0))
+        search = self._search(limit=REPLAYS)
         for _ in range(REPLAYS):
             search.walk(wrong.steps, kept=wrong.kept)
             if search.wrong is not None and search.wrong.owner == wrong.owner:

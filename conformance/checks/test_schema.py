@@ -24,8 +24,8 @@ from conformance.checks.generation import FAR, SOON, Made, topic_of
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import readings
+from conformance.transport.request import NOBODY, Allowed
 
 #: How many draws are made while nothing that was drawn may be sent.
 DRAWS = 5

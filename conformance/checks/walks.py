@@ -16,7 +16,7 @@ from conformance.checks.model import Kind, Step
 from conformance.contract.listing import alike, changes
 from conformance.contract.transitions import CANCELLING, LISTED, State
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed, Request
+from conformance.transport.request import NOBODY, Allowed, Request
 from conformance.transport.retries import too_many
 
 #: How many orders are looked at to see whether it is only this one that is not what it should be.

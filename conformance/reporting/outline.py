@@ -17,7 +17,8 @@ from conformance.reporting.run import Run
 from conformance.reporting.text import plural
 from conformance.target import Shell
 from conformance.transport.curl import curl
-from conformance.transport.evidence import Exchange, Operation
+from conformance.transport.evidence import Exchange
+from conformance.transport.request import Operation
 from conformance.verdict import (
     EVERY_EXCHANGE,
     NO_CHECK,

@@ -72,7 +72,7 @@ def connect(states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_defau
 
 
 class Patience:
-    """A provider that is given up once it has kept the run waiting several times in a row: every check would wait."""
+    """Gives a provider up once it has kept the run waiting several times in a row, as every check would wait for it."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider

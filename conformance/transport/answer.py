@@ -13,7 +13,8 @@ from conformance.contract.jsontext import JsonText, NotJson, parse
 from conformance.contract.listing import Listing
 from conformance.contract.traces import Traces, traces
 from conformance.contract.transitions import State
-from conformance.transport.evidence import Exchange, Headers, Request
+from conformance.transport.evidence import Exchange
+from conformance.transport.request import Headers, Request
 from conformance.transport.sightings import Sightings, sightings
 
 #: Bytes up to which a body, and what was read in it, is kept for later answers that bring the same, and how many are:

@@ -27,10 +27,11 @@ from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.concurrency import TOGETHER, Concurrency
 from conformance.transport.deadline import DeadlineBackend
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
-from conformance.transport.evidence import Allowed, Exchange, Operation, Recorder, Request, Trouble
+from conformance.transport.evidence import Exchange, Recorder, Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, NO_CERTIFICATE, UNHEARD, in_plain_words
-from conformance.transport.retries import WAIT_UNTOLD, broken, pause, too_many
+from conformance.transport.request import Allowed, Operation, Request
+from conformance.transport.retries import WAIT_UNTOLD, ended_early, pause, too_many
 
 
 class Client:
@@ -102,7 +103,7 @@ class Client:
             self._keep(answer)
 
     def touch(self, answer: Answer) -> None:
-        """Learn what the order was whose cancel is under way, unless that was done before."""
+        """Note, once, in which state the order of this cancel was."""
         if not answer.touched and answer.request.order_id is not None:
             answer.touched, answer.before = True, self.guard.touch(answer.request.order_id)
 
@@ -138,7 +139,7 @@ class Client:
         self.recorder.judged(answer.exchange)
 
     def widen(self, together: int) -> None:
-        """Have so many independent requests in flight at once."""
+        """Set how many independent requests may be in flight at once."""
         self._threads.shutdown()
         self._threads = ThreadPoolExecutor(together, thread_name_prefix="send")
         self.concurrency.together = together
@@ -231,7 +232,7 @@ class Client:
             exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
         else:
             heard = begun or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
-            exchange.trouble, exchange.detail = broken(exchange, heard=heard), _plain(error, self.endpoint)
+            exchange.trouble, exchange.detail = ended_early(exchange, heard=heard), _plain(error, self.endpoint)
             if NO_CERTIFICATE in exchange.detail:
                 exchange.trouble = Trouble.UNREACHABLE
             if HEAD_TOO_LONG in exchange.detail:

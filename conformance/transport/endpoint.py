@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 from conformance import __version__
 from conformance.target import ConfigError, RateLimit, Target
-from conformance.transport.evidence import Exchange, Headers, Request, Trouble
+from conformance.transport.evidence import Exchange, Trouble
+from conformance.transport.request import Headers, Request
 from conformance.urls import port_of
 
 #: Requests to one operation that may fail for want of any answer, one after the other and in all, before the run stops
@@ -79,7 +80,7 @@ class Pace:
             time.sleep(turn - now)
 
     def pass_turns(self, count: int) -> None:
-        """Let so many turns pass that nothing goes out in."""
+        """Leave so many turns of the rate limit unused."""
         with self._lock, self._others:
             self._free[0] = max(time.monotonic(), self._free[0]) + count * self._interval
 

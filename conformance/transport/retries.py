@@ -43,7 +43,7 @@ def pause(answer: Answer) -> float | None:
 
 
 def turned_away(answer: Answer) -> bool:
-    """Whether the request may have been one too many at once, or too soon: no limits are shown (section 8)."""
+    """Whether a limit on the rate, or on requests at once, may have kept this one out: none is shown (section 8)."""
     exchange = answer.exchange
     refused = exchange.crowded and exchange.trouble in (Trouble.UNREACHABLE, Trouble.UNSENT, Trouble.WAITING)
     return refused or too_many(exchange) or pause(answer) is not None
@@ -55,6 +55,6 @@ def too_many(exchange: Exchange) -> bool:
     return exchange.crowded and (exchange.status in (408, 503) or exchange.trouble == Trouble.DROPPED)
 
 
-def broken(exchange: Exchange, *, heard: bool) -> Trouble:
+def ended_early(exchange: Exchange, *, heard: bool) -> Trouble:
     """The trouble of an `exchange` whose connection ended, after some of an answer was `heard` or before any was."""
     return Trouble.DROPPED if exchange.crowded and not heard else Trouble.BROKEN

@@ -1,4 +1,4 @@
-"""What ids a listing may be showing otherwise than the contract has it. Pure.
+"""The ids that a listing may show in another way than the contract has it. Pure.
 
 A service that lists ids as strings, under another name or in no JSON at all breaks LIST-2 or LIST-1, and has orders all
 the same. Whatever could be an id is taken for one here: it costs a check at most, and the other mistake costs an order.

@@ -1,6 +1,5 @@
 """Raw connections, for what an HTTP client hides: bytes after a 204, kept-alive connections, simultaneous release.
 
-Bytes go out as written here and come back through h11, whose `trailing_data` tells what followed the end of a response.
 The guard, the pace and the record are those of the client.
 """
 
@@ -11,91 +10,32 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from types import TracebackType
 from typing import NoReturn
 from urllib.parse import urlsplit
 
 import h11
 
-from conformance.transport.answer import Answer, fields
-from conformance.transport.body import Body, Miscoded, Unreadable
+from conformance.transport.answer import Answer
+from conformance.transport.body import Miscoded, Unreadable
 from conformance.transport.client import Client
-from conformance.transport.endpoint import Endpoint, host_and_port
-from conformance.transport.evidence import Headers, Request, Trouble
-from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, LONGEST_HEAD, NO_CERTIFICATE, in_plain_words
-from conformance.transport.retries import broken, pause
+from conformance.transport.endpoint import host_and_port
+from conformance.transport.evidence import Trouble
+from conformance.transport.http11 import BROKEN, MOST_BEFORE, Incoming, outgoing
+from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, NO_CERTIFICATE, in_plain_words
+from conformance.transport.request import Headers, Request
+from conformance.transport.retries import ended_early, pause
 from conformance.urls import port_of
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
 QUIET = 0.2
 #: Seconds in which a connection that is to be one of several has to be opened.
 OPENED = 2.0
-#: Bytes that show what an answer begins with, and of what came before one that are kept.
-BEGINNING, MOST_BEFORE = 40, 4096
+#: Bytes that show what an answer begins with.
+BEGINNING = 40
 #: How a service says that it closes a connection on which it waited too long for a request (RFC 9110 section 15.5.9).
 GIVEN_UP = re.compile(rb"HTTP/1\.[01] 408\b")
-#: What is raised where no complete answer comes, or none that can be understood.
-BROKEN = (OSError, h11.RemoteProtocolError, Miscoded)
-
-
-class Incoming:
-    """The response to a request as it comes in, read by h11 (RFC 9112)."""
-
-    def __init__(self, method: str, limit: int) -> None:
-        """`method` is that of the request, by which a response is read; `limit` is for its body, in bytes."""
-        self.status: int | None = None
-        self.reason = ""
-        self.http_version = ""
-        self.headers: Headers = ()
-        self.body = b""
-        self.begins = b""  # what came, up to MOST_BEFORE bytes
-        self._limit = limit
-        self._taken: Body | None = None
-        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
-        self._protocol.send(_request(method))
-        self._protocol.send(h11.EndOfMessage())
-
-    def take(self, data: bytes) -> bool:
-        """Add what was received, no bytes once the connection has ended; returns whether the response is complete.
-
-        Raises Unreadable, Miscoded, OSError and h11.RemoteProtocolError.
-        """
-        if len(self.begins) < MOST_BEFORE:
-            self.begins += data[: MOST_BEFORE - len(self.begins)]
-        self._protocol.receive_data(data)
-        while (event := self._protocol.next_event()) is not h11.NEED_DATA:
-            if isinstance(event, h11.Response):
-                self.headers = tuple(
-                    (name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items()
-                )
-                self.http_version = f"HTTP/{event.http_version.decode()}"
-                self.reason = event.reason.decode("latin-1")
-                self._taken = Body(fields(self.headers).get("content-encoding", ""), self._limit)
-                self.status = event.status_code
-            elif isinstance(event, h11.Data) and self._taken is not None:
-                self._taken.take(event.data)
-            elif isinstance(event, h11.EndOfMessage) and self._taken is not None:
-                self.body = self._taken.whole()
-                return True
-            elif isinstance(event, h11.ConnectionClosed):
-                raise ConnectionResetError("the connection was closed without an answer")
-        return False
-
-    @property
-    def foreign(self) -> bool:
-        """Whether what came begins with nothing of HTTP."""
-        return bool(self.begins) and not self.begins.startswith(b"HTTP"[: len(self.begins)])
-
-    @property
-    def extra(self) -> bytes:
-        """What came after the end of the response."""
-        return self._protocol.trailing_data[0]
-
-    @property
-    def last(self) -> bool:
-        """Whether no other response can come on this connection."""
-        return self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED)
 
 
 class _ProxyError(ConnectionError):
@@ -445,7 +385,7 @@ class Connection:
         elif HEAD_TOO_LONG in str(error):
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         else:
-            exchange.trouble = broken(exchange, heard=self._heard)
+            exchange.trouble = ended_early(exchange, heard=self._heard)
             exchange.detail = in_plain_words(error) or type(error).__name__
             if exchange.detail == NO_CERTIFICATE:
                 exchange.trouble = Trouble.UNREACHABLE
@@ -467,16 +407,3 @@ def _left(deadline: float) -> float:
     if left <= 0:
         raise TimeoutError
     return left
-
-
-def outgoing(endpoint: Endpoint, request: Request, headers: Headers) -> bytes:
-    """Every byte of `request` with these header fields."""
-    lines = [f"{request.method} {endpoint.path(request)} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in headers]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + (request.body or b"")
-
-
-@cache
-def _request(method: str) -> h11.Request:
-    """A request for h11 to know of: of one that is sent, only the method matters to its answer."""
-    return h11.Request(method=method, target="/", headers=[("Host", "localhost")])

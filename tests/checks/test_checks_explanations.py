@@ -16,7 +16,7 @@ from conformance.checks.cancelling import test_a_moment_later, test_absent, test
 from conformance.checks.listing import test_conditional, test_empty, test_orders
 from conformance.reported import SPELLED, Report
 from conformance.session import Session
-from conformance.transport.evidence import Allowed, Request
+from conformance.transport.request import Allowed, Request
 from conformance.verdict import Status
 from conformance.verify import Failed, Inconclusive
 

@@ -22,8 +22,9 @@ from conformance.target import Mode, Shell, States
 from conformance.transport.answer import Answer
 from conformance.transport.curl import curl
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.evidence import Request, Trouble
+from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Guard
+from conformance.transport.request import Request
 
 
 class Service:

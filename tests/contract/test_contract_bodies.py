@@ -10,7 +10,7 @@ import pytest
 from built import LIST, answered, broken, cancel
 
 from conformance.contract.catalogue import load
-from conformance.transport.evidence import NOBODY, Request
+from conformance.transport.request import NOBODY, Request
 
 BODIES = Path(__file__).parents[2] / "fixtures" / "bodies"
 ENTRIES: list[dict[str, Any]] = tomllib.loads((BODIES / "index.toml").read_text(encoding="utf-8"))["body"]

@@ -13,7 +13,7 @@ from openapi_spec_validator import validate
 
 from conformance.contract import catalogue
 from conformance.contract.catalogue import CatalogueError, Level
-from conformance.transport.evidence import STATUSES, Operation
+from conformance.transport.request import STATUSES, Operation
 
 #: The headings of the specification.
 SECTIONS = ("1", "2", "3", "4", "4.1", "4.2", "4.3", "5", "6", "7", "8", "9")

@@ -8,7 +8,7 @@ from built import LIST, session
 from raw_service import Reply, answer, serving
 
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Request
+from conformance.transport.request import Request
 
 LISTING = b'[{"id": 101}]'
 OK = answer("200 OK", LISTING)

@@ -20,8 +20,9 @@ from conformance.session import Session
 from conformance.target import Mode
 from conformance.transport import endpoint
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
-from conformance.transport.evidence import NOBODY, Allowed, Credential, Operation, Request, Trouble
+from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Refused
+from conformance.transport.request import NOBODY, Allowed, Credential, Operation, Request
 
 # --- what is sent
 

@@ -13,7 +13,8 @@ from built import KEY, LIST, VALID, answered, cancel, target
 
 from conformance.target import ConfigError, RateLimit
 from conformance.transport.endpoint import GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL, RESTART, Endpoint, Pace, ServiceGone
-from conformance.transport.evidence import NOBODY, Credential, Exchange, Request, Trouble
+from conformance.transport.evidence import Exchange, Trouble
+from conformance.transport.request import NOBODY, Credential, Request
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,9 @@ from conformance.checks import credentials
 from conformance.target import Shell
 from conformance.transport import evidence, redaction
 from conformance.transport.curl import curl, on_one_connection
-from conformance.transport.evidence import NOBODY, Allowed, Credential, Exchange, Operation, Request, Trouble
+from conformance.transport.evidence import Exchange, Trouble
 from conformance.transport.redaction import KEY_LABEL, Redactor
+from conformance.transport.request import NOBODY, Allowed, Credential, Operation, Request
 
 KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=80)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)

@@ -16,8 +16,8 @@ from test_transport_guard import IDS, careless_readings, disguised
 
 from conformance.contract.transitions import State
 from conformance.target import Mode
-from conformance.transport.evidence import Request
 from conformance.transport.guard import Refused
+from conformance.transport.request import Request
 
 METHODS = st.sampled_from(["GET", "HEAD", "OPTIONS", "DELETE", "DELETE", "DELETE", "POST", "PUT", "PATCH", "delete"])
 

@@ -14,8 +14,9 @@ from single import OK, once
 from conformance.target import Mode, RateLimit
 from conformance.transport import concurrency
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone
-from conformance.transport.evidence import Credential, Request, Trouble
+from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Refused
+from conformance.transport.request import Credential, Request
 from conformance.transport.retries import turned_away
 from conformance.verify import refusal
 

@@ -19,8 +19,9 @@ from conformance.target import Mode
 from conformance.transport import endpoint, wire
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import USER_AGENT
-from conformance.transport.evidence import NOBODY, Request, Trouble
+from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Refused
+from conformance.transport.request import NOBODY, Request
 from conformance.verify import Excluded, settled
 
 #: Seconds that the tests about time-outs may take beside these, on a busy machine.

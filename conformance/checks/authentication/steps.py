@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from conformance import verify
 from conformance.api import Api
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Credential
+from conformance.transport.request import Credential
 
 
 def accepted(answer: Answer) -> None:

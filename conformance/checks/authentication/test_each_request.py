@@ -15,7 +15,8 @@ from conformance.checks import credentials
 from conformance.checks.authentication.steps import accepted
 from conformance.target import Mode
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Request, Trouble
+from conformance.transport.evidence import Trouble
+from conformance.transport.request import NOBODY, Request
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
 

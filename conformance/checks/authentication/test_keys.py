@@ -14,7 +14,8 @@ from conformance.checks import credentials
 from conformance.checks.authentication.steps import accepted, cancel_each
 from conformance.checks.clients import BROWSER, NAMES_JSON
 from conformance.target import Mode, Target
-from conformance.transport.evidence import NOBODY, Allowed, Request, Trouble
+from conformance.transport.evidence import Trouble
+from conformance.transport.request import NOBODY, Allowed, Request
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
 

@@ -15,7 +15,7 @@ from conformance.check import requirement
 from conformance.contract.jsontext import NotJson, integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, STATUSES, Allowed, Operation
+from conformance.transport.request import NOBODY, STATUSES, Allowed, Operation
 from conformance.transport.wire import Wire
 
 #: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section

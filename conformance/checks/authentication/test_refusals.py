@@ -15,7 +15,7 @@ from conformance.contract.listing import alike
 from conformance.contract.validators import as_json, shown
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY
+from conformance.transport.request import NOBODY
 
 #: How often more a cancel is refused where refusals seem to tell orders apart.
 MORE = 4

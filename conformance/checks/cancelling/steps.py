@@ -10,7 +10,7 @@ from conformance.checks import ids
 from conformance.contract.jsontext import NotJson
 from conformance.contract.validators import error_problems
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed, Headers
+from conformance.transport.request import Allowed, Headers
 
 
 def cancels(api: Api, orders: Orders, order: int, headers: Headers = ()) -> None:

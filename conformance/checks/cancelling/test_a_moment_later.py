@@ -22,8 +22,8 @@ from conformance.checks.cancelling.steps import cancels, stays_cancelled
 from conformance.contract.listing import alike
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed
 from conformance.transport.guard import Refused
+from conformance.transport.request import NOBODY, Allowed
 
 #: One process begins and concludes.
 pytestmark = pytest.mark.xdist_group("a moment later")

@@ -15,7 +15,7 @@ from conformance.checks.cancelling.steps import body_kind, stays_cancelled
 from conformance.checks.clients import NAMES_JSON
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode, Target
-from conformance.transport.evidence import Allowed
+from conformance.transport.request import Allowed
 
 # --- CANCEL-5: no such order
 

@@ -12,7 +12,7 @@ from conformance.checks.cancelling.steps import NO_ORDER_ZERO, cancel_aliases, n
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed
+from conformance.transport.request import Allowed
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)

@@ -23,7 +23,8 @@ from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT
 from conformance.contract.listing import Listing, alike
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed, Headers, Trouble
+from conformance.transport.evidence import Trouble
+from conformance.transport.request import Allowed, Headers
 from conformance.transport.wire import Wire
 
 JSON = (("Content-Type", "application/json"),)

@@ -21,7 +21,7 @@ from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed, Headers
+from conformance.transport.request import Allowed, Headers
 from conformance.transport.retries import turned_away
 
 #: Query parameters in common use for paging, filtering, sorting and choosing fields.

@@ -15,7 +15,7 @@ from conformance.checks.listing.steps import none_missing
 from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed, Request
+from conformance.transport.request import Allowed, Request
 
 #: Seconds after which a date in whole seconds is another one.
 A_SECOND = 1.1

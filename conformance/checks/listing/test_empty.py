@@ -13,7 +13,7 @@ from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
 from conformance.target import Mode
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import NOBODY, Allowed
+from conformance.transport.request import NOBODY, Allowed
 
 #: How often the store is emptied before the check concludes that others keep placing orders in it.
 TRIES = 3

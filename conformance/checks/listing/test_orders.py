@@ -17,7 +17,7 @@ from conformance.contract.listing import Listing
 from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Allowed, Request
+from conformance.transport.request import Allowed, Request
 from conformance.transport.wire import Wire
 
 #: Languages whose digits, decimals, letters and times get into JSON where a service formats by that of who asks.

@@ -1,0 +1,126 @@
+"""Requests as checks describe them: the operation, who asks, and which answers the contract leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from urllib.parse import unquote
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class Operation(StrEnum):
+    """The operations of the contract, by their ids in section 4, and what is beside them."""
+
+    LIST = "listOrders"
+    CANCEL = "cancelOrder"
+    PET = "pet lookup"
+    OTHER = "other"
+
+
+#: The statuses that each operation lists (sections 4.1 and 4.2).
+STATUSES = {Operation.LIST: frozenset({200, 401}), Operation.CANCEL: frozenset({204, 401, 404, 409})}
+
+
+class Allowed(StrEnum):
+    """Which answers the contract leaves open for a request."""
+
+    LISTED = "a status that the operation lists"
+    ANY_4XX = "also any 4xx: the order may have been cancelled before, or a server may mind the length of the request"
+    SAME = "also 304, and any 4xx: the request asks whether the listing is the same as before, which is not shown"
+    OPEN = "any: the request is not well-formed, or not one that the contract describes"
+
+
+#: Characters of a credential from which on servers may mind its length.
+LONG = 4096
+
+
+@dataclass(frozen=True)
+class Credential:
+    """What a request shows for authentication: header fields and a label that is safe to print.
+
+    For a `curl` line, where that is possible, `shell` writes the value of the header fields in terms of `$KEY`, and
+    `shell_user` user and password of Basic; `plain` says that the key stands in the query or the form as it is.
+    """
+
+    label: str
+    headers: Headers = ()
+    query: str = ""
+    form: str = ""  # the body of the request, which is a cancel
+    valid: bool = False
+    malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
+    bulky: bool = False  # makes the request long: limits of size are not shown (section 8)
+    shell: str | None = None
+    shell_user: str = ""
+    plain: bool = False
+
+    @property
+    def long(self) -> bool:
+        """Whether a server may refuse a request with it for its length, and close the connection at once."""
+        return self.bulky or (not self.valid and sum(len(value) for _, value in self.headers) > LONG)
+
+    @property
+    def undefined(self) -> bool:
+        """Whether it stands where the operation defines nothing, so that any client error may be for that."""
+        return bool(self.query or self.form)
+
+    @property
+    def allows(self) -> Allowed:
+        """Which answers a request with it leaves open, since more may be wrong about it than that it is no key."""
+        if self.undefined or self.malformed:
+            return Allowed.OPEN
+        return Allowed.ANY_4XX if self.long else Allowed.LISTED
+
+    def shown(self, name: str, value: str) -> str | None:
+        """What goes on record of a header field of a request: its label, if it belongs to the credential, else None."""
+        if (name, value) not in self.headers:
+            return None
+        return f"Bearer <{self.label}>" if value.startswith("Bearer ") else f"<{self.label}>"
+
+
+NOBODY = Credential("no credentials")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to the service; `path` is relative to the base URL and already percent-encoded. With `whole` it is
+    the whole request target, which may be any on the host: nothing is changed there, nor the key shown."""
+
+    method: str
+    path: str
+    credential: Credential = NOBODY
+    query: str = ""
+    headers: Headers = ()
+    body: bytes | None = None
+    allowed: Allowed = Allowed.LISTED
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if self.whole and (self.method != "GET" or self.credential != NOBODY):
+            raise ValueError("to a target that may be any nothing is sent but GET without credentials")
+
+    @cached_property
+    def operation(self) -> Operation:
+        """The operation of the contract that method and path belong to."""
+        if self.whole:
+            return Operation.OTHER
+        if self.method == "GET" and self.path == "/store/orders":
+            return Operation.LIST
+        if self.method == "DELETE" and self.path.startswith("/store/orders/"):
+            return Operation.CANCEL
+        if self.method == "GET" and self.path.startswith("/pets/"):
+            return Operation.PET
+        return Operation.OTHER
+
+    @cached_property
+    def order_id(self) -> str | None:
+        """The path segment that a cancel has for its `orderId`, decoded; None for other requests."""
+        if self.operation is not Operation.CANCEL:
+            return None
+        return unquote(self.path.removeprefix("/store/orders/"))
+
+    @property
+    def full_query(self) -> str:
+        """The query of the request and of its credential together."""
+        return "&".join(part for part in (self.query, self.credential.query) if part)

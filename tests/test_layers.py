@@ -156,6 +156,7 @@ def test_reporting_knows_the_exchange_only() -> None:
         "conformance.target.Shell",
         "conformance.transport.curl",
         "conformance.transport.evidence",
+        "conformance.transport.request.Operation",
     )
     for path in sources("conformance/reporting"):
         strange = {name for name in imported(path) if name.startswith("conformance.") and not name.startswith(allowed)}

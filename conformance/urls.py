@@ -6,7 +6,7 @@ import posixpath
 import re
 import socket
 from contextlib import suppress
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from conformance.target import ConfigError
@@ -27,13 +27,29 @@ def address(url: str) -> object:
         return url  # of a target that is not in this run: no concern of it
 
 
+def is_loopback(host: str) -> bool:
+    """Whether `host` is this machine, by name or address."""
+    name = host.rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        try:
+            address = IPv4Address(socket.inet_aton(host))  # 127.1, say
+        except OSError:
+            return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
 def _host(name: str) -> str:
-    """What is the same for all ways to write an IP address (127.0.0.1 is 127.1, too), and for those of this machine."""
+    """What is the same for all ways to write an IP address (10.0.0.7 is 10.7, too), and for those of this machine."""
+    if is_loopback(name):
+        return "localhost"
     with suppress(OSError):
-        name = socket.inet_ntoa(socket.inet_aton(name))
+        return socket.inet_ntoa(socket.inet_aton(name))
     with suppress(ValueError):
-        found = ip_address(name)
-        return "localhost" if found.is_loopback else str(found)
+        return str(ip_address(name))
     return name
 
 

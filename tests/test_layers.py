@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "embedding": set(),
     "states": {"contract", "ending", "target", "transport"},
     "api": {"contract", "states", "transport", "verify"},
-    "checks": {"api", "check", "contract", "target", "transport", "verify"},
+    "checks": {"api", "check", "contract", "target", "transport", "urls", "verify"},
     "doubts": {"contract", "transport"},
     "universal": {"contract", "doubts", "transport", "verdict", "verify"},
     "reporting": {"contract", "target", "transport", "verdict"},

@@ -16,10 +16,10 @@ from conformance.checks.clients import FRENCH
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.endpoint import is_loopback
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Allowed, Request
 from conformance.transport.wire import Wire
+from conformance.urls import is_loopback
 
 # --- HTTP-1: listed statuses. Judged on every exchange of the run, too.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
-import socket
 import ssl
 import threading
 import time
@@ -228,18 +226,3 @@ class Endpoint:
         self.pace.hold(pause)
         exchange.waited = delay
         return True
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is this machine, by name or address."""
-    name = host.rstrip(".")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        try:
-            address = ipaddress.IPv4Address(socket.inet_aton(host))  # 127.1, say
-        except OSError:
-            return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

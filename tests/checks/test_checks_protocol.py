@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.transport.endpoint import is_loopback
+from conformance.urls import is_loopback
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -13,6 +14,8 @@ from raw_service import Conversation, Reply, answer, serving
 from single import OK, once
 
 from conformance.transport import endpoint
+from conformance.transport.client import OPEN_WAITS
+from conformance.transport.request import Allowed
 from conformance.transport.retries import retry_after
 
 
@@ -51,6 +54,17 @@ def test_a_date_is_waited_for() -> None:
         assert opened.client.send(LIST).status == 200
         assert datetime.now(UTC) >= when
         assert len(service.requests) == 2
+
+
+@pytest.mark.parametrize(("allowed", "sent"), [(Allowed.OPEN, OPEN_WAITS + 1), (Allowed.LISTED, 5)])
+def test_a_503_that_is_as_good_as_any_answer_is_waited_out_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, allowed: Allowed, sent: int
+) -> None:
+    monkeypatch.setattr(endpoint, "LEAST_WAIT", 0.0)
+    reply = answer("503 Service Unavailable", b"", "Retry-After: 0")
+    with serving(busy(4, reply)) as service, session(service.base_url) as opened:
+        found = opened.client.send(replace(LIST, allowed=allowed))
+        assert (len(service.requests), found.status) == (sent, 503 if allowed is Allowed.OPEN else 200)
 
 
 def test_waiting_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,8 @@ class Process:
     # --- before the checks
 
     def begin(self) -> None:
-        """Start the reference server if need be, and look at each target. Raises ConfigError, with nothing sent."""
+        """Start the reference server if need be, and look at each target. Raises ConfigError, with nothing sent, and
+        OSError where that server does not start."""
         if REFERENCE in self.targets and self.targets[REFERENCE] is None:
             self._server = ReferenceServer()
             address = self._server.address

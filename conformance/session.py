@@ -95,8 +95,8 @@ class Session:
         return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"))
 
     def orders(self, check: str, api: Api, *, kept: bool = False) -> tuple[leases.Leases, Orders]:
-        """The orders of one check, and the leases to give back when it ends; `kept` ones by `give_back`, or in the end
-        by `close`."""
+        """The leases to give back when a check ends, and its orders, which come from them; `kept` ones are given back
+        by `give_back`, or in the end by `close`."""
         ledger = None
         if self.shared is not None:
             process = f"{os.getpid()}{leases.KEPT if kept else ''}"

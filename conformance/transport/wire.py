@@ -68,7 +68,11 @@ class Wire:
 
 
 class Connection:
-    """One connection, which carries requests one after the other for as long as the service keeps it open."""
+    """One connection, which carries requests one after the other for as long as the service keeps it open.
+
+    On three levels: `prepare`, `release` and `receive` are of bytes; `set_off` and `conclude` of one request, which
+    they wait out and send again as need be; `exchange` does both. What sends raises guard.Refused, and ServiceGone.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -3,8 +3,9 @@ out.
 
 A check fails for what it is about and leaves the rest of an answer alone. Another requirement can be broken in it all
 the same, for once, while its own checks met nothing wrong: then that requirement is not failed, since the cause may lie
-elsewhere, but it is not passed either. Only what the contract leaves no doubt about counts: the answer to a well-formed
-request with a status that its operation lists (any other is HTTP-1's), about orders to which nothing was done before.
+elsewhere, but it is not passed either; it does fail where a stranger was let in, and nothing else failed. Only what the
+contract leaves no doubt about counts: the answer to a well-formed request with a status that its operation lists (any
+other is HTTP-1's), about orders to which nothing was done before.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ ROWS = {
     "CANCEL-3": "this run was given the order as shipped, and had done nothing to it",
     "CANCEL-5": "no such order exists",
 }
+#: Those that a success breaks by itself: where nothing else failed, it is no consequence of anything.
+LET_IN = frozenset({"AUTH-2", "AUTH-3"})
 #: What may be wrong instead: where one of these failed, the doubt is likely to be its consequence.
 CAUSES = {
     "AUTH-1": ("AUTH-6",),

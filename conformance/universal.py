@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.validators import error_problems, shown
-from conformance.doubts import CAUSES, doubts
+from conformance.doubts import CAUSES, LET_IN, ROWS, doubts
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
 from conformance.transport.request import STATUSES, Allowed, Operation
@@ -395,13 +395,16 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
             failure=Failure(expected, counted, first.number),
         )
     if undecided:
-        message = undecided[0].undecided[requirement]
+        let_in = [exchange for exchange in undecided if requirement in LET_IN and exchange.status in range(200, 300)]
+        first = (let_in or undecided)[0]
+        message = first.undecided[requirement]
         return CheckResult(
             EVERY_EXCHANGE,
             requirement,
             Status.INCONCLUSIVE,
             message,
-            exchanges=(undecided[0].number,),
+            exchanges=(first.number,),
+            failure=Failure(f"401, since {ROWS[requirement]}", message, first.number) if let_in else None,
             owners=CAUSES.get(requirement, ()),
         )
     return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {len(judged)} exchanges")

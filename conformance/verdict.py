@@ -137,11 +137,16 @@ def fold(
 ) -> list[RequirementResult]:
     """Every requirement with its checks, in the order in which they come, and their worst status; none disappears.
 
-    A requirement without any check result is EXCLUDED as not selected. A failure that `waivers` (by requirement id)
-    covers is WAIVED; one whose cause is another failure is INCONCLUSIVE, also where that is waived: that it is nothing
-    but a consequence is for whoever waives it, too, to say.
+    A requirement without any check result is EXCLUDED as not selected. Where nothing required failed, what the
+    exchanges have against one FAILS it: there is nothing that it could be the consequence of. A failure that `waivers`
+    (by requirement id) covers is WAIVED; one whose cause is another failure is INCONCLUSIVE, also where that is waived:
+    that it is nothing but a consequence is for whoever waives it, too, to say.
     """
     by_requirement: dict[str, list[CheckResult]] = {}
+    requirements, checks = list(requirements), list(checks)
+    required = {requirement.id for requirement in requirements if requirement.level is Level.REQUIRED}
+    if not any(check.status is Status.FAILED and check.requirement in required for check in checks):
+        checks = [replace(check, status=Status.FAILED) if _unexplained(check) else check for check in checks]
     for check in checks:
         by_requirement.setdefault(check.requirement, []).append(check)
     results = []
@@ -155,6 +160,11 @@ def fold(
         results.append(result)
     failed = {row.requirement.id for row in results if row.status is Status.FAILED}
     return _spared(_attributed(results), failed)
+
+
+def _unexplained(check: CheckResult) -> bool:
+    """Whether this is what the exchanges have against a requirement, left open since its cause may lie elsewhere."""
+    return check.id == EVERY_EXCHANGE and check.status is Status.INCONCLUSIVE and check.failure is not None
 
 
 def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:

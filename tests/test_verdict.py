@@ -15,6 +15,7 @@ from conformance.verdict import (
     CheckResult,
     Coverage,
     Exit,
+    Failure,
     RequirementResult,
     Status,
     Verdict,
@@ -194,6 +195,17 @@ def test_a_doubt_names_its_cause_where_one_failed() -> None:
     failed = CheckResult("c", "A-1", Status.FAILED, "no")
     assert fold(ROWS, [doubt, failed])[1].reason == "gone (see A-1, which failed; fix that first)"
     assert fold(ROWS, [doubt])[1].reason == "gone"
+
+
+def test_a_doubt_that_nothing_explains_is_a_failure() -> None:
+    met = Failure("401", "200 OK", 3)
+    doubt = CheckResult(EVERY_EXCHANGE, "A-2", Status.INCONCLUSIVE, "let in", failure=met, owners=("A-1",))
+    assert statuses(fold(ROWS, [doubt]))["A-2"] is Status.FAILED
+    beside = {"A-1": Status.INCONCLUSIVE, "B-2": Status.INCONCLUSIVE, "A-2": Status.FAILED, "B-1": Status.FAILED}
+    for id_, status in beside.items():  # B-1 is recommended only
+        assert statuses(fold(ROWS, [doubt, CheckResult("c", id_, Status.FAILED, "no")]))["A-2"] is status
+    hindered = CheckResult("c", "A-2", Status.INCONCLUSIVE, "needs more", failure=met, owners=("A-1",))
+    assert statuses(fold(ROWS, [hindered]))["A-2"] is Status.INCONCLUSIVE
 
 
 def test_the_reason_is_one_that_tells_more_than_see_above() -> None:

@@ -22,7 +22,8 @@ def read(path: Path | None, today: date) -> dict[str, Waiver]:
         requirement = row.get("requirement")
         if not isinstance(requirement, str) or requirement not in catalogue.load().requirements:
             raise ConfigError(f"{path}: waiver {number}: requirement = {requirement!r} is in no row of the catalogue")
-        table = tables.Table(row, str(path), f"waiver {number} ({requirement}): ")
+        named = f"waiver {number} ({requirement}): "
+        table = tables.Table(row, str(path), named)
         table.take("requirement", str)
         reason, expires = table.take("reason", str, default="").strip(), table.take("expires", date)
         if not reason:
@@ -30,7 +31,7 @@ def read(path: Path | None, today: date) -> dict[str, Waiver]:
         if type(expires) is not date:
             raise table.error("expires", "should be YYYY-MM-DD, a date without quotes")
         if expires < today:
-            raise table.error("expires", f"{expires} is over; mend the service, or agree on a new date")
+            raise ConfigError(f"{path}: {named}expired on {expires}; mend the service, or agree on a new date")
         if requirement in waivers:
             raise table.error("requirement", "there is a waiver for it already")
         waivers[requirement] = Waiver(requirement, reason, expires.isoformat(), table.take("link", str))

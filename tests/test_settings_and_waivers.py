@@ -156,7 +156,7 @@ def test_waivers_are_read(tmp_path: Path) -> None:
     [
         (
             waiver(expires="2026-11-20"),
-            "waiver 1 (CANCEL-7): expires: 2026-11-20 is over; mend the service, or agree on a new date",
+            "waiver 1 (CANCEL-7): expired on 2026-11-20; mend the service, or agree on a new date",
         ),
         (waiver(expires=None), "waiver 1 (CANCEL-7): expires: should be YYYY-MM-DD, a date without quotes"),
         (waiver(expires='"2027-03-31"'), "should be a date, YYYY-MM-DD without quotes"),

@@ -70,7 +70,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def plugin_of(config: pytest.Config) -> Plugin:
-    """The suite's plugin in a session; once that has ended, `runs` and `unwritten` tell what came of it."""
+    """The suite's plugin in a session; its process tells in the end, by `runs` and `unwritten`, what came of it."""
     return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN))
 
 

@@ -86,7 +86,7 @@ class Api:
         return self.send(self.ask_cancel(order, allowed=allowed))
 
     def send(self, request: Request) -> Answer:
-        """Send any one request. Raises guard.Refused, and ServiceGone, as all that sends does."""
+        """Send any one request. Raises guard.Refused and ServiceGone, as every method here that sends."""
         return self._client.send(request)
 
     def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> Answers:
@@ -202,8 +202,8 @@ class Orders:
         return self._leases.has_shipped
 
     def take(self, pending: int = 0, shipped: int = 0) -> Taken:
-        """That many pending and shipped orders, as the provider names them. Raises Inconclusive where it fails, and
-        Excluded where it cannot do this, as all that asks it does."""
+        """That many pending and shipped orders, as the provider names them. Raises Inconclusive where the provider
+        fails, and Excluded where it cannot do this, as every method here that asks it."""
         with _asked():
             return Taken(self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped))
 

@@ -103,7 +103,7 @@ def process_of(config: pytest.Config) -> Process:
 
 
 class Plugin:
-    """What the hooks of pytest have to tell the process of a run, and it them."""
+    """pytest's hooks: they tell the process of a run what goes on, and do what it says."""
 
     def __init__(self, config: pytest.Config, process: Process) -> None:
         self.config = config

@@ -124,3 +124,21 @@ def test_a_doubt_withholds_a_pass_and_fails_nothing() -> None:
     assert folded.status is Status.INCONCLUSIVE
     assert "although there is no Authorization header" in folded.message
     assert universal.fold("AUTH-2", "401", [right.exchange]) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "answer", "proven"),
+    [
+        ("AUTH-2", answered(listing(NOBODY), 200, b"[]"), True),
+        ("AUTH-3", answered(cancel(5, WRONG), 204), True),
+        ("AUTH-3", answered(cancel(5, WRONG), 404, b"{}"), False),
+        ("AUTH-1", answered(listing(VALID), 401, b"{}"), False),
+    ],
+)
+def test_who_was_let_in_is_evidence_by_itself(row: str, answer: Answer, proven: bool) -> None:
+    """Should nothing else have failed: see `verdict.fold`."""
+    answer.exchange.number = 7
+    folded = universal.fold(row, "", [answer.exchange])
+    assert folded is not None
+    assert folded.status is Status.INCONCLUSIVE
+    assert (folded.failure is not None and folded.failure.exchange == 7) is proven

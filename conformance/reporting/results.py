@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from importlib.resources import files as package_files
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from conformance.verdict import CheckResult, RequirementResult, Status, Verdict,
 
 SCHEMA = "store-orders-conformance/results/1"
 INTERFACE_VERSION = "1.0.0"
+_T = TypeVar("_T")
 
 
 class ResultsError(ValueError):
@@ -159,7 +160,15 @@ def _circumstances(made: Circumstances | None) -> dict[str, Any] | None:
 
 def _read_circumstances(data: dict[str, Any] | None) -> Circumstances | None:
     """What an earlier version of the suite did not write is as it was then: the defaults."""
-    return None if data is None else msgspec.convert({**data, "tools": list(data["tools"].items())}, Circumstances)
+    return None if data is None else _converted({**data, "tools": list(data["tools"].items())}, Circumstances)
+
+
+def _converted(value: dict[str, Any], kind: type[_T]) -> _T:
+    """`value` as a dataclass. Raises ResultsError for what the schema admits all the same."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ResultsError(f"{kind.__name__.lower()}: {error}") from error
 
 
 def _requirement(result: RequirementResult) -> dict[str, Any]:
@@ -205,10 +214,10 @@ def _present(data: Mapping[str, Any]) -> dict[str, Any]:
 def _read_requirement(row: dict[str, Any]) -> RequirementResult:
     own, waiver = {"requirement": row["id"]}, row.get("waiver")
     return RequirementResult(
-        msgspec.convert({"clause": "", "why": "", "needs": (), **row}, Requirement),
+        _converted({"clause": "", "why": "", "needs": (), **row}, Requirement),
         Status(row["status"]),
-        tuple(msgspec.convert({**check, **own}, CheckResult) for check in row["checks"]),
-        msgspec.convert({**waiver, **own}, Waiver) if waiver else None,
+        tuple(_converted({**check, **own}, CheckResult) for check in row["checks"]),
+        _converted({**waiver, **own}, Waiver) if waiver else None,
     )
 
 

@@ -22,6 +22,7 @@ from conformance.checks.test_concurrency import AT_ONCE, cancel_at_once
 from conformance.checks.test_protocol import whole
 from conformance.transport import wire
 from conformance.transport.evidence import Trouble
+from conformance.transport.request import Allowed
 from conformance.transport.retries import turned_away
 from conformance.verify import Failed, Inconclusive
 from reference_server.api import Service
@@ -72,6 +73,29 @@ def test_bytes_after_a_204_are_no_matter_of_framing() -> None:
         answers = [connection.exchange(LIST, last=True)]
     with pytest.raises(Failed, match="2 bytes after the end"):
         whole(answers)
+
+
+def test_no_answer_is_one_of_any_answers() -> None:
+    """As of a firewall that hangs up on a query which it does not know; what does come is to be whole."""
+
+    def serve(talk: Conversation) -> None:
+        if b"?short" in talk.request:
+            talk.send(OK.replace(b"Length: 2", b"Length: 20"))
+        talk.hang_up()
+
+    with serving(serve) as service, session(service.base_url) as opened:
+        api = opened.api("harness")
+        hung_up, short = (api.ask_list(query=query, allowed=Allowed.OPEN) for query in ("none=1", "short=1"))
+        said: list[type[BaseException] | None] = []
+        for request in (hung_up, short, api.ask_list()):
+            with opened.wire.connect() as connection:
+                answers = [connection.exchange(request, last=True)]
+            try:
+                whole(answers)
+                said.append(None)
+            except (Failed, Inconclusive) as wrong:  # pytest would skip this test for the latter
+                said.append(type(wrong))
+        assert said == [None, Failed, Failed]
 
 
 NOT_FOUND = answer("404 Not Found", b'{"status": 404, "code": "NOT_FOUND", "message": "No."}')

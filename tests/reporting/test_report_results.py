@@ -90,6 +90,14 @@ def test_names_the_place_of_a_mistake() -> None:
         results.from_json(data)
 
 
+def test_a_whole_number_with_a_fraction_is_a_mistake_too() -> None:
+    """JSON Schema takes 1.0 for an integer."""
+    data = results.to_json(conformant(), {})
+    data["requirements"][0]["checks"][0]["exchanges"] = [1.0]
+    with pytest.raises(results.ResultsError, match=r"checkresult: Expected `int`, got `float` - at `\$\.exchanges"):
+        results.from_json(data)
+
+
 def test_reads_results_without_our_further_properties() -> None:
     data = results.to_json(failing(), {})
     del data["run"]["command"], data["warnings"]

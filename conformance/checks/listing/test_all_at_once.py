@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import filterfalse
+from itertools import filterfalse, islice
 from urllib.parse import quote
 
 import pytest
@@ -72,8 +72,9 @@ ALONE = (
     "limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1",
     "status=approved&status=placed",
 )  # fmt: skip
-#: The fields by which somebody may look for an order.
-FIELDS_OF_ORDERS, LONGEST_VALUE = ("id", "petId", "quantity", "shipDate"), 100
+#: The fields by which somebody may look for an order; how many orders tell which values are rare, and how long those
+#: may be.
+FIELDS_OF_ORDERS, LOOKED_AT, LONGEST_VALUE = ("id", "petId", "quantity", "shipDate"), 1_000, 100
 #: Header fields that are in use for parts of a listing: as of files (RFC 9110 section 14.2), as preferences (RFC 7240,
 #: OData), and as the parameters above.
 FIELDS: tuple[Headers, ...] = (
@@ -238,10 +239,11 @@ def compare_filtered(api: Api, observe: Observations) -> None:
 
 
 def of_few(found: Listing) -> Iterator[str]:
-    """For each of the fields of an order a query for the value that fewest of those in the listing have: a service may
+    """For each of the fields of an order a query for a value that few of those in the listing have: a service may
     refuse a value that no order could have, and obey this one."""
+    known = list(islice(found.by_id.values(), LOOKED_AT))
     for name in FIELDS_OF_ORDERS:
-        values = (str(order[name]) for order in found.by_id.values() if isinstance(order.get(name), str | int))
+        values = (str(order[name]) for order in known if isinstance(order.get(name), str | int))
         counts = Counter(value for value in values if len(value) <= LONGEST_VALUE)
         if len(counts) > 1:
             yield f"{name}={quote(min(counts, key=counts.__getitem__), safe='')}"

@@ -10,12 +10,12 @@ transaction, what it has read, who was there) shows there only.
 Where checks run side by side, since the service is far away, so do walks, in step: the first steps of all are sent
 together, then the second ones. Where one goes wrong, another may be the cause: they are all taken again one by one.
 
-Budgets bound walks and steps. With static lists of orders there is one walk, on the orders of the check that makes it.
+Budgets bound walks and steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -32,8 +32,6 @@ from conformance.transport.wire import Wire
 
 #: How the ids of the checks that share a search begin.
 CHECKS = "model."
-#: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
-PENDING, SHIPPED = 3, 1
 #: What keeps a search from going on.
 ENDS = (verify.Inconclusive, verify.Excluded, ServiceGone, Refused)
 #: How often a sequence is played again before it counts as seen once only.
@@ -70,7 +68,7 @@ def orders_for(budget: str) -> tuple[int, int]:
 
 
 class Search:
-    """A search for a walk that goes wrong, and then for a shorter one."""
+    """A search for a sequence that goes wrong, and then for a shorter one."""
 
     def __init__(
         self,
@@ -80,21 +78,22 @@ class Search:
         *,
         limit: int | None = None,
         seed: int = 0,
-        static: bool = False,
+        pending: Sequence[str] = model.PENDING_NAMES,
+        shipped: Sequence[str] = model.SHIPPED_NAMES,
         in_step: bool = False,
         wire: Wire | None = None,
     ) -> None:
-        """It takes at most `limit` walks, else those of its `budget`. With a `wire`, one of them is made over a single
-        connection."""
+        """It takes at most `limit` walks, else those of its `budget`, each with orders of these names. With a `wire`,
+        one of them is made over a single connection."""
         self._api = api
         self._orders = orders
         self._budget = budget
         self._seed = seed
-        self._static = static
+        self._pending = pending
+        self._shipped = shipped
         self._in_step = in_step
-        self._wire = None if static else wire
-        most = TOURS + budget.walks if limit is None else limit
-        self._left = 1 if static else most
+        self._wire = wire
+        self._left = TOURS + budget.walks if limit is None else limit
         self.wrong: Wrong | None = None  # the shortest sequence that went wrong
         self.ended: BaseException | None = None  # what kept the search from going on
         self.judged: set[str] = set()
@@ -103,7 +102,7 @@ class Search:
 
     def make(self) -> None:
         """Walk after walk until one goes wrong, then shorter ones until none does."""
-        if self._static or not self._in_step:
+        if not self._in_step:
             self._one_by_one()
         else:
             suspect = self._side_by_side([*model.TOURS, *self._made_up, *self._over_one_connection])
@@ -116,16 +115,16 @@ class Search:
                 if self.wrong is None and isinstance(suspect, Wrong):
                     self.wrong = suspect
         if self.wrong is not None and not self.wrong.lasting:
-            self._left = 0 if self._static else self._budget.shortening
-            model.shortened(self.wrong.steps, partial(self.walk, kept=self.wrong.kept))
-        if self.wrong is not None and self.wrong.owner == "LIST-9" and self._in_step and not self._static:
+            self._left = self._budget.shortening
+            model.shortened(self.wrong.steps, partial(self.play, kept=self.wrong.kept))
+        if self.wrong is not None and self.wrong.owner == "LIST-9" and self._in_step:
             self._see_again(self.wrong)
 
     def _see_again(self, wrong: Wrong) -> None:
         """Play a sequence of listings in which an order changed again. Where it does not show any more, it may be that
         a cancel of a check beside has changed the order."""
         self._left = REPLAYS
-        if not any(self.walk(wrong.steps, kept=wrong.kept) for _ in range(REPLAYS)):
+        if not any(self.play(wrong.steps, kept=wrong.kept) for _ in range(REPLAYS)):
             self.wrong = None
             once = f"expected {wrong.expected}; received {wrong.received}, once: a check beside may have changed it"
             self.ended = self.ended or verify.Inconclusive(once, "CANCEL-4 or CANCEL-8")
@@ -138,35 +137,46 @@ class Search:
     def _over_one_connection(self) -> Sequence[Sequence[Step]]:
         return () if self._wire is None else (model.TOUR_OF_ONE_CONNECTION,)
 
+    def _due(self) -> Iterator[tuple[Sequence[Step], bool]]:
+        """What there is to play, and whether over one connection. What is made up is asked for once it is due."""
+        yield from ((steps, False) for steps in model.TOURS)
+        yield from ((steps, True) for steps in self._over_one_connection)
+        yield from ((steps, False) for steps in self._made_up)
+
     def _one_by_one(self) -> None:
-        """Play sequences until one goes wrong. What is made up is asked for once it is due."""
-        for steps in model.TOURS:
-            if self.walk(steps) is not None:
-                return
-        for made_up in self._over_one_connection:
-            if self.walk(made_up, kept=True) is not None:
-                return
-        for made_up in self._made_up if self._goes_on else ():
-            if self.walk(made_up) is not None:
+        """Play sequences until one goes wrong."""
+        for steps, kept in self._due():
+            if not self._goes_on or self.play(steps, kept=kept) is not None:
                 return
 
     @property
     def _goes_on(self) -> bool:
         return self._left > 0 and self.ended is None
 
-    def begin(self, *, kept: bool = False) -> Walk | None:
-        """A new walk; None where there can be none."""
+    def play(self, steps: Sequence[Step], *, kept: bool = False) -> Sequence[Step] | None:
+        """Play a sequence, `kept` on one connection; the steps up to the one that went wrong, None where none did, or
+        where the search cannot go on."""
         if not self._goes_on:
             return None
         self._left -= 1
+        walks: list[Walk] = []
         try:
-            (walk,) = self._walks(1, kept=kept)
-            return walk
+            walks = self._set_out(1, kept=kept)
+            for step in steps:
+                self._take_each([(walks[0], step)])
+        except Wrong as wrong:
+            if wrong.lasting:
+                self._left = 0
+            if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
+                self.wrong = wrong
+            return wrong.steps
         except ENDS as error:
             self.ended = error
-            return None
+        finally:
+            self._conclude(walks)
+        return None
 
-    def _walks(self, count: int, *, kept: bool = False) -> list[Walk]:
+    def _set_out(self, count: int, *, kept: bool = False) -> list[Walk]:
         """`count` walks with fresh orders: the first one, which is the most thorough, has the newest. With `kept` the
         last one has a connection of its own."""
         single = OneConnection(self._api, self._wire) if kept and self._wire else None
@@ -180,13 +190,13 @@ class Search:
             if single is not None:
                 with suppress(Severed):
                     early.append(Sent("list, before these orders were placed", single.conclude()))
-        pending, shipped = (PENDING, SHIPPED) if self._static else (len(model.PENDING_NAMES), len(model.SHIPPED_NAMES))
+        pending, shipped = len(self._pending), len(self._shipped)
         taken = self._orders.take(pending=count * pending, shipped=count * shipped)
         walks = []
         for number in reversed(range(count)):
             ids = {
-                **dict(zip(model.PENDING_NAMES, taken.pending[number * pending :][:pending], strict=False)),
-                **dict(zip(model.SHIPPED_NAMES, taken.shipped[number * shipped :][:shipped], strict=False)),
+                **dict(zip(self._pending, taken.pending[number * pending :], strict=False)),
+                **dict(zip(self._shipped, taken.shipped[number * shipped :], strict=False)),
                 model.ABSENT_NAME: self._absent[number],
             }
             walks.append(Walk(self._api, self._orders, ids, self._kinds, single if number == 0 else None))
@@ -197,20 +207,23 @@ class Search:
         """Play all sequences in step; what ended it, if anything did."""
         walks: list[Walk] = []
         try:
-            walks = self._walks(len(sequences), kept=True)
+            walks = self._set_out(len(sequences), kept=True)
             for steps in zip_longest(*sequences):
                 self._take_each([(w, step) for w, step in zip(walks, steps, strict=True) if step is not None])
         except (Wrong, *ENDS) as error:
             return error
         finally:
-            for walk in walks:
-                walk.close()
-            self.judged.update(*(walk.judged for walk in walks))
+            self._conclude(walks)
         return None
+
+    def _conclude(self, walks: Sequence[Walk]) -> None:
+        for walk in walks:
+            walk.close()
+            self.judged |= walk.judged
 
     def _take_each(self, due: Sequence[tuple[Walk, Step]]) -> None:
         """Have one step of each of several walks taken."""
-        started = [(walk, walk.play(step)) for walk, step in due]
+        started = [(walk, walk.take(step)) for walk, step in due]
         asked = [(walk, playing, requests) for walk, playing in started if (requests := next(playing, None))]
         for walk, _, requests in asked:
             if walk.connection is not None:
@@ -231,31 +244,3 @@ class Search:
                 pass
             except Severed:
                 walk.over = True
-
-    def take(self, walk: Walk, step: Step) -> Wrong | None:
-        """One step of a walk: what went wrong with it, if anything did."""
-        if self.ended is not None:
-            return None
-        try:
-            self._take_each([(walk, step)])
-        except Wrong as wrong:
-            if wrong.lasting:
-                self._left = 0
-            if self.wrong is None or len(wrong.steps) <= len(self.wrong.steps):
-                self.wrong = wrong
-            return wrong
-        except ENDS as error:
-            self.ended = error
-        self.judged |= walk.judged
-        return None
-
-    def walk(self, steps: Sequence[Step], *, kept: bool = False) -> Sequence[Step] | None:
-        """Play a whole sequence, `kept` on one connection; the steps up to the one that went wrong, None where none
-        did."""
-        walk = self.begin(kept=kept)
-        if walk is None:
-            return None
-        found = (self.take(walk, step) for step in steps)
-        wrong = next((wrong.steps for wrong in found if wrong is not None), None)
-        walk.close()
-        return wrong

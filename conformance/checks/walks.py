@@ -93,7 +93,7 @@ class Walk:
         self.judged: set[str] = set()
         self._seen: dict[str, tuple[Any, int]] = {}  # by name: how it was first listed, and after how many steps
 
-    def play(self, step: Step) -> Playing:
+    def take(self, step: Step) -> Playing:
         """Take one step. Raises Wrong, and what keeps the suite from going on. A step about an order that this walk
         does not have is left out."""
         if self.over or any(name not in self.ids for name in step.orders):

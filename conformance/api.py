@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -210,6 +210,12 @@ class Orders:
     def take_listed(self, pending: int = 0, shipped: int = 0) -> Taken:
         """The same, once the listing shows them."""
         return self._looked_for(self.take(pending, shipped))
+
+    def add(self, pending: int = 0, shipped: int = 0) -> None:
+        """Have such orders placed among those that are there, where there is a provider that can: for checks of
+        whatever is listed. What is wrong with the provider is for those that need it to say."""
+        with suppress(Inconclusive, Excluded):
+            self.take(pending, shipped)
 
     def place(self, ids: list[int], *, shipped: bool = False) -> Taken:
         """Orders with exactly these ids, pending unless `shipped`. Raises Excluded where the provider cannot choose

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conformance.files import replace
 from conformance.reporting import comparison, comparison_views, har, results
@@ -15,21 +16,59 @@ from conformance.terminal import tell
 from conformance.writing import write
 
 
-def load(path: Path) -> Run:
-    """The run saved at `path`, a results.json or its folder, with its evidence where that lies beside it.
+@dataclass(frozen=True)
+class Saved:
+    """A result as it was saved: `data` is what stands in results.json, `run` the same with the evidence. Without
+    evidence, `archived_by`, the version of the suite that wrote that, is empty."""
 
-    Raises ConfigError.
-    """
-    file, evidence = _files(path)
-    try:
-        kept = har.read(evidence.read_bytes()) if evidence.exists() else har.Archive("", [], [])
-        return results.read(file.read_bytes(), kept.exchanges, kept.messages)
-    except OSError as error:
-        inside = sorted(path.glob("*/results.json"))
-        hint = f"; for one target, give {inside[0].parent}" if inside else ""
-        raise ConfigError(f"{error.filename}: cannot be read ({error.strerror}){hint}") from None
-    except (results.ResultsError, har.HarError) as error:
-        raise ConfigError(f"{file}: {error}") from None
+    file: Path
+    evidence: Path | None
+    data: dict[str, Any]
+    run: Run
+    archived_by: str
+
+    @classmethod
+    def at(cls, path: Path) -> Saved:
+        """The result at `path`, a results.json or its folder, with its evidence where that lies beside it.
+
+        Raises ConfigError.
+        """
+        file = path / "results.json" if path.is_dir() else path
+        evidence = file.with_name("evidence.har")
+        try:
+            kept = har.read(evidence.read_bytes()) if evidence.exists() else har.Archive("", [], [])
+            data = results.parsed(file.read_bytes())
+            run = results.read(data, kept.exchanges, kept.messages)
+        except OSError as error:
+            inside = sorted(path.glob("*/results.json"))
+            hint = f"; for one target, give {inside[0].parent}" if inside else ""
+            raise ConfigError(f"{error.filename}: cannot be read ({error.strerror}){hint}") from None
+        except results.ResultsError as error:
+            raise ConfigError(f"{file}: {error}") from None
+        except har.HarError as error:
+            raise ConfigError(f"{evidence}: {error}") from None
+        return cls(file, evidence if evidence.exists() else None, data, run, kept.suite_version)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The files that the run wrote, by name, each with its digest."""
+        return dict(self.data.get("files", {}))
+
+    @property
+    def as_written(self) -> bool:
+        """Whether results.json is as the run wrote it."""
+        return bool(self.data.get("digest") == results.digest(self.data))
+
+    def is_named(self, file: Path) -> bool:
+        """Whether a file beside the result is the one that the run wrote."""
+        return self.named.get(file.name) == f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
+
+    @property
+    def changed(self) -> Path | None:
+        """Which of results.json and the evidence, if that is there, is not as the run wrote it."""
+        if not self.as_written:
+            return self.file
+        return self.evidence if self.evidence and not self.is_named(self.evidence) else None
 
 
 def compare(paths: list[Path], folder: Path | None) -> int:
@@ -37,10 +76,11 @@ def compare(paths: list[Path], folder: Path | None) -> int:
     status: 1 where two results show a regression."""
     if len(paths) < 2:
         raise ConfigError("compare needs two results or more")
-    runs = [load(path) for path in paths]
-    for path in paths:
-        if changed := _changed(*_files(path)):
-            sys.stderr.write(f"{changed} was changed after the run had written it.\n")
+    found = [Saved.at(path) for path in paths]
+    for one in found:
+        if one.changed:
+            sys.stderr.write(f"{one.changed} was changed after the run had written it.\n")
+    runs = [one.run for one in found]
     regressed = False
     if len(runs) == 2:
         two = comparison.compare(*runs)
@@ -63,38 +103,21 @@ def report(path: Path, folder: Path | None) -> int:
     that agree. Without its evidence they show no exchanges, and none is made up for it: results.json names the evidence
     of the run.
     """
-    run = load(path)
-    file, evidence = _files(path)
-    if changed := _changed(file, evidence):
-        raise ConfigError(f"{changed} was changed after the run had written it; rendered anew, it would not show that")
-    target = folder or file.parent
-    named = None
-    if not evidence.exists():
-        named = json.loads(file.read_bytes()).get("files", {})
-        sys.stderr.write(f"There is no {evidence}: the reports show no exchanges, and no evidence.har is written.\n")
+    saved = Saved.at(path)
+    if saved.changed:
+        raise ConfigError(
+            f"{saved.changed} was changed after the run had written it; rendered anew, it would not show that"
+        )
+    target = folder or saved.file.parent
+    if not saved.evidence:
+        missing = saved.file.with_name("evidence.har")
+        sys.stderr.write(f"There is no {missing}: the reports show no exchanges, and no evidence.har is written.\n")
     try:
-        write(run, target, named)
+        write(saved.run, target, None if saved.evidence else saved.named)
     except OSError as error:
         raise ConfigError(f"{target}: cannot be written to ({error.strerror})") from None
     tell(f"Reports: {target}")
     return 0
-
-
-def _files(path: Path) -> tuple[Path, Path]:
-    """The results.json that `path` means, and where its evidence should lie."""
-    file = path / "results.json" if path.is_dir() else path
-    return file, file.parent / "evidence.har"
-
-
-def _changed(file: Path, evidence: Path) -> Path | None:
-    """Which of a saved result and its evidence, if that is there, is not as the run wrote it."""
-    data = json.loads(file.read_bytes())
-    if data.get("digest") != results.digest(data):
-        return file
-    named = data.get("files", {}).get(evidence.name)
-    if evidence.exists() and named != f"sha256:{hashlib.sha256(evidence.read_bytes()).hexdigest()}":
-        return evidence
-    return None
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:

@@ -17,9 +17,10 @@ from conformance.audit.record import LABEL, alike, veiled
 from conformance.check import all_checks
 from conformance.collect import TOOLS
 from conformance.contract import catalogue
-from conformance.reporting import har, outline, results
+from conformance.reporting import outline, results
 from conformance.reporting.run import Circumstances, Run
 from conformance.reporting.text import plural, visible
+from conformance.saved import Saved
 from conformance.target import ConfigError
 from conformance.terminal import tell
 from conformance.transport.evidence import Exchange
@@ -38,9 +39,9 @@ def audit(folder: Path) -> int:
 
     Raises ConfigError for what cannot be read, and for the result of another version of the suite.
     """
-    data, stated, archived_by = _read(folder)
-    made = _auditable(folder, stated, archived_by)
-    problems = list(dict.fromkeys([*_files(folder, data, stated), *_plausible(stated, made)]))
+    saved = Saved.at(folder)
+    stated, made = saved.run, _auditable(saved)
+    problems = list(dict.fromkeys([*_files(saved), *_plausible(stated, made)]))
     cut = [exchange.number for exchange in stated.exchanges if exchange.body_cut]
     if cut:
         numbers = ", ".join(map(str, cut[:5]))
@@ -49,65 +50,52 @@ def audit(folder: Path) -> int:
             "on the rest cannot be derived again"
         )
     else:
-        problems += _rerun(data, stated, made)
+        problems += _rerun(saved.data, stated, made)
     _say(stated, problems)
     return 1 if problems else 0
 
 
-def _read(folder: Path) -> tuple[Any, Run, str]:
-    """The result as it stands there and as a run with its evidence, and the version of the suite that kept that."""
-    try:
-        text, kept = ((folder / name).read_bytes() for name in ("results.json", "evidence.har"))
-        data, archive = json.loads(text), har.read(kept)
-        return data, results.from_json(data, archive.exchanges, archive.messages), archive.suite_version
-    except OSError as error:
-        hint = "; give the folder that a run has written for one target" if isinstance(error, FileNotFoundError) else ""
-        raise ConfigError(f"{error.filename}: cannot be read ({error.strerror}){hint}") from None
-    except har.HarError as error:
-        raise ConfigError(f"{folder / 'evidence.har'}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{folder / 'results.json'}: {error}") from None
-
-
-def _auditable(folder: Path, stated: Run, archive: str) -> Circumstances:
-    """What the run depended on. Raises ConfigError where this suite is not the one that made it."""
-    for file, made_by in (("results.json", stated.suite_version), ("evidence.har", archive)):
+def _auditable(saved: Saved) -> Circumstances:
+    """What the run depended on. Raises ConfigError where this suite is not the one that made it, and where there is no
+    evidence."""
+    stated = saved.run
+    if saved.evidence is None:
+        raise ConfigError(f"{saved.file.with_name('evidence.har')} is not there: an audit goes by the evidence alone")
+    for file, made_by in ((saved.file, stated.suite_version), (saved.evidence, saved.archived_by)):
         if made_by != __version__:
             raise ConfigError(
-                f"{folder / file} is of version {made_by} of the suite, and this is {__version__}: "
+                f"{file} is of version {made_by} of the suite, and this is {__version__}: "
                 f"audit it with that (pip install store-orders-conformance=={made_by})"
             )
     if stated.catalogue != catalogue.load().digest:
-        raise ConfigError(f"{folder / 'results.json'} is of a suite with other requirements: audit it with that suite")
+        raise ConfigError(f"{saved.file} is of a suite with other requirements: audit it with that suite")
     if stated.circumstances is None:
-        raise ConfigError(f"{folder / 'results.json'} does not say under which circumstances the run was made")
+        raise ConfigError(f"{saved.file} does not say under which circumstances the run was made")
     others = [f"{tool}=={told}" for tool, told in stated.circumstances.tools if tool in TOOLS and told != version(tool)]
     if others:
         raise ConfigError(
-            f"{folder / 'results.json'}: the run made its requests up with {' and '.join(others)}, another version of "
+            f"{saved.file}: the run made its requests up with {' and '.join(others)}, another version of "
             f"which makes up others: pip install {' '.join(others)}, and audit it again"
         )
     if not _ADDRESS.fullmatch(stated.base_url):
         raise ConfigError(
-            f"{folder / 'results.json'}: what was taken out of the base URL as secret leaves {stated.base_url}, by "
+            f"{saved.file}: what was taken out of the base URL as secret leaves {stated.base_url}, by "
             "which the checks cannot be run again: make the run with a key that coincides with no host, port or version"
         )
     return stated.circumstances
 
 
-def _files(folder: Path, data: dict[str, Any], stated: Run) -> Iterator[str]:
+def _files(saved: Saved) -> Iterator[str]:
     """What is wrong with the files as files: not those that the run wrote."""
-    if data.get("digest") != results.digest(data):
+    if not saved.as_written:
         yield "results.json was changed after the run had written it: its digest is that of another content"
-    named = data.get("files", {})
     for name, render in WRITERS.items():
-        path = folder / name
-        if name != "evidence.har" and not path.exists():
+        path = saved.file.with_name(name)
+        if not path.exists():
             continue  # nothing rests on it
-        content = path.read_bytes()
-        if named.get(name) != "sha256:" + sha256(content).hexdigest():
+        if not saved.is_named(path):
             yield f"{name} is not the file that results.json names: its digest is another"
-        if content != "".join(render(stated)).encode():
+        if path.read_bytes() != "".join(render(saved.run)).encode():
             yield f"{name} does not say what results.json and evidence.har say"
 
 

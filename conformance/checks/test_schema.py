@@ -52,7 +52,6 @@ def statuses(answers: list[Answer]) -> list[str]:
 
 #: The kinds of requests that each check has made up, so that it can be done ahead.
 MADE_UP = {
-    "schema.generated_queries_do_not_shrink_with_orders_in_every_state": ("queries",),
     "schema.generated_queries_do_not_shrink": ("queries",),
     "schema.generated_absent_orders_are_not_found": ("far orders",),
     "schema.generated_malformed_ids_are_client_errors": ("malformed ids",),
@@ -84,30 +83,14 @@ def maker(own_check: Check, target: Target, budget: str, seed: int) -> Maker:
     return Maker(seed, target.name, own_check.requirement, budget)
 
 
-@requirement("LIST-6", pending=2, shipped=2)
-@pytest.mark.xdist_group("made-up queries")
-def test_generated_queries_do_not_shrink_with_orders_in_every_state(
-    api: Api, orders: Orders, maker: Maker, observe: Observations, met: set[str]
-) -> None:
-    """Lists with query parameters and values that are made up, while pending and shipped orders of the suite are in the
-    listing: what is listed before and after is listed in between. An answer other than 200 is observed."""
-    orders.take_listed(pending=2, shipped=2)
-    compare_made_up(api, maker("queries"), observe)
-    met.add("schema.generated_queries_do_not_shrink")
-
-
 @requirement("LIST-6")
-@pytest.mark.xdist_group("made-up queries")
-def test_generated_queries_do_not_shrink(api: Api, maker: Maker, observe: Observations, already_met: bool) -> None:
-    """The same with the orders that are there. The check with orders of the suite may have seen that already."""
-    if not already_met:
-        compare_made_up(api, maker("queries"), observe)
-
-
-def compare_made_up(api: Api, queries: Sequence[Made], observe: Observations) -> None:
-    """List with each of `queries`, and demand what is listed before and after."""
+def test_generated_queries_do_not_shrink(api: Api, orders: Orders, maker: Maker, observe: Observations) -> None:
+    """Lists with query parameters and values that are made up, while pending and shipped orders of the suite are in the
+    listing, if it can have some placed: what is listed before and after is listed in between. An answer other than 200
+    is observed."""
+    orders.add(pending=2, shipped=2)
     before = api.listing()
-    answers = api.send_all(api.ask_list(query=made.query) for made in queries)
+    answers = api.send_all(api.ask_list(query=made.query) for made in maker("queries"))
     steady = verify.listed_throughout(before, api.listing())
     verify.served(answers)
     for answer in answers:

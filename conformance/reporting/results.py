@@ -91,16 +91,15 @@ def render(run: Run, files: Mapping[str, str]) -> str:
     return json.dumps(to_json(run, files), indent=1, allow_nan=False).replace("\x7f", "\\u007f") + "\n"
 
 
-def read(text: str | bytes, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[str, Any]] = ()) -> Run:
-    """The run that the text of a `results.json` tells of. Raises ResultsError."""
+def parsed(text: str | bytes) -> Any:
+    """The content of a `results.json`, which may be any JSON yet. Raises ResultsError."""
     try:
-        data = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ResultsError(f"not JSON: {error}") from error
-    return from_json(data, exchanges, messages)
 
 
-def from_json(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[str, Any]] = ()) -> Run:
+def read(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[str, Any]] = ()) -> Run:
     """The run that `data`, the content of a `results.json`, tells of; `exchanges` and `messages` are those of
     `evidence.har`.
 

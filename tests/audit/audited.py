@@ -53,7 +53,7 @@ class Written:
     def write_sealed(self) -> None:
         """As somebody would who knows the suite: digests and the other files follow what was changed."""
         kept = har.read(json.dumps(self.archive))
-        run = results.from_json(self.results, kept.exchanges, kept.messages)
+        run = results.read(self.results, kept.exchanges, kept.messages)
         writing.write(run, self.folder)
         data = json.loads((self.folder / "results.json").read_text(encoding="utf-8"))
         assert har.read((self.folder / "evidence.har").read_bytes()) == kept, "what was changed is no longer there"

@@ -178,45 +178,13 @@ def test_no_order_is_hidden_while_others_are_cancelled(
 # --- LIST-6: whatever is asked
 
 
-@requirement("LIST-6", pending=2, shipped=2)
-@pytest.mark.xdist_group("queries")
-def test_query_parameters_do_not_shrink_with_orders_in_every_state(
-    api: Api, orders: Orders, observe: Observations, met: set[str]
-) -> None:
-    """Lists without and with the query parameters in common use for paging and filtering, some by themselves, all many
-    at a time and, where that tells something, each, while pending and shipped orders of the suite are in the listing:
-    what is listed before and after is listed in between. An answer other than 200 is observed, and so is a 200 that is
-    neither JSON nor shows the orders, such as the page of a firewall."""
-    orders.take_listed(pending=2, shipped=2)
-    compare_filtered(api, observe)
-    met.add("listing.query_parameters_do_not_shrink")
-
-
 @requirement("LIST-6")
-@pytest.mark.xdist_group("queries")
-def test_query_parameters_do_not_shrink(api: Api, observe: Observations, already_met: bool) -> None:
-    """The same with the orders that are there. The check with orders of the suite may have seen that already."""
-    if not already_met:
-        compare_filtered(api, observe)
-
-
-@requirement("LIST-6", many_orders=True)
-@pytest.mark.xdist_group("many orders")
-def test_query_parameters_do_not_shrink_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
-    """Lists with queries for pages, while there are more orders than go into one: all of them are listed all the same.
-    The check of LIST-5 may have seen that already."""
-    if already_met:
-        return
-    orders.take(pending=target.bulk_orders)
-    before = api.listing()
-    found = paged(api)
-    steady = verify.listed_throughout(before, api.listing())
-    for answer, listing in found:
-        verify.nothing_left_out(steady, listing, answer)
-
-
-def compare_filtered(api: Api, observe: Observations) -> None:
-    """List with each of the QUERIES, and for fields of an order, and demand what is listed before and after."""
+def test_query_parameters_do_not_shrink(api: Api, orders: Orders, observe: Observations) -> None:
+    """Lists without and with the query parameters in common use for paging and filtering, some by themselves, all many
+    at a time and, where that tells something, each, while pending and shipped orders of the suite are in the listing,
+    if it can have some placed: what is listed before and after is listed in between. An answer other than 200 is
+    observed, and so is a 200 that is neither JSON nor shows the orders, such as the page of a firewall."""
+    orders.add(pending=2, shipped=2)
     before = api.listing()
     chosen = (*heaped(QUERIES), *ALONE, *of_few(before))
     together = api.send_all(api.ask_list(query=query) for query in chosen)
@@ -238,6 +206,21 @@ def compare_filtered(api: Api, observe: Observations) -> None:
     observe("unknown query parameters", seen, answers[0])
 
 
+@requirement("LIST-6", many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_query_parameters_do_not_shrink_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
+    """Lists with queries for pages, while there are more orders than go into one: all of them are listed all the same.
+    The check of LIST-5 may have seen that already."""
+    if already_met:
+        return
+    orders.take(pending=target.bulk_orders)
+    before = api.listing()
+    found = paged(api)
+    steady = verify.listed_throughout(before, api.listing())
+    for answer, listing in found:
+        verify.nothing_left_out(steady, listing, answer)
+
+
 def of_few(found: Listing) -> Iterator[str]:
     """For each of the fields of an order a query for a value that few of those in the listing have: a service may
     refuse a value that no order could have, and obey this one."""
@@ -250,11 +233,11 @@ def of_few(found: Listing) -> Iterator[str]:
 
 
 @requirement("LIST-6")
-def test_header_fields_do_not_shrink(api: Api, orders: Orders, target: Target) -> None:
+def test_header_fields_do_not_shrink(api: Api, orders: Orders) -> None:
     """Lists with header fields that are in use for pages and parts, `Range`, `Prefer` and the likes of `X-Limit`, while
     pending orders of the suite are in the listing, if it can have some placed: a 200 shows what is listed before and
     after. Any other answer, such as 206, is open."""
-    orders.take_listed(pending=2 if target.places_orders else 0)
+    orders.add(pending=2)
     before = api.listing()
     answers = api.send_all(api.ask_list(headers=fields, allowed=Allowed.OPEN) for fields in FIELDS)
     steady = verify.listed_throughout(before, api.listing())

@@ -69,39 +69,20 @@ def test_listing_is_a_json_array(api: Api) -> None:
             listed(answer)
 
 
-@requirement("LIST-2", pending=2, shipped=2)
-@pytest.mark.xdist_group("elements")
-def test_orders_in_every_state_are_orders(api: Api, orders: Orders, met: set[str]) -> None:
-    """Judges every element of the listing while pending and shipped orders of the suite are among them: an object whose
-    listed fields have the listed type and format."""
-    orders.take_listed(pending=2, shipped=2)
-    judged(api, "LIST-2")
-    met.add("listing.elements_are_orders")
-
-
 @requirement("LIST-2")
-@pytest.mark.xdist_group("elements")
-def test_elements_are_orders(api: Api, already_met: bool) -> None:
-    """The same with the orders that are there. The check with orders of the suite may have seen that already."""
-    if not already_met:
-        judged(api, "LIST-2")
-
-
-@requirement("LIST-4", pending=2, shipped=2)
-@pytest.mark.xdist_group("unique ids")
-def test_ids_in_every_state_are_unique(api: Api, orders: Orders, met: set[str]) -> None:
-    """Looks for an id that two elements carry, while pending and shipped orders of the suite are among them."""
-    orders.take_listed(pending=2, shipped=2)
-    judged(api, "LIST-4")
-    met.add("listing.ids_are_unique")
+def test_elements_are_orders(api: Api, orders: Orders) -> None:
+    """Judges every element of the listing, pending and shipped orders of the suite among them where it can have some
+    placed: an object whose listed fields have the listed type and format."""
+    orders.add(pending=2, shipped=2)
+    judged(api, "LIST-2")
 
 
 @requirement("LIST-4")
-@pytest.mark.xdist_group("unique ids")
-def test_ids_are_unique(api: Api, already_met: bool) -> None:
-    """The same with the orders that are there. The check with orders of the suite may have seen that already."""
-    if not already_met:
-        judged(api, "LIST-4")
+def test_ids_are_unique(api: Api, orders: Orders) -> None:
+    """Looks for an id that two elements of the listing carry, pending and shipped orders of the suite among them where
+    it can have some placed."""
+    orders.add(pending=2, shipped=2)
+    judged(api, "LIST-4")
 
 
 # --- LIST-3: every order
@@ -203,35 +184,17 @@ def steady_date(order: int, readings: Sequence[Listing], answers: Sequence[Answe
 # --- LIST-10, LIST-11: recommended ways to write things. Judged on every listing of the run, too.
 
 
-@requirement("LIST-10", pending=2)
-@pytest.mark.xdist_group("dates")
-def test_dates_are_rfc3339(api: Api, orders: Orders, met: set[str]) -> None:
-    """Looks at every shipDate: RFC 3339, not another form of ISO 8601."""
-    orders.take_listed(pending=2)
-    judged(api, "LIST-10")
-    met.add("listing.dates_that_are_there_are_rfc3339")
-
-
-@requirement("LIST-11", pending=2)
-@pytest.mark.xdist_group("integers")
-def test_integers_and_names_are_plain(api: Api, orders: Orders, met: set[str]) -> None:
-    """Looks at how integers are written, and for names that an object repeats."""
-    orders.take_listed(pending=2)
-    judged(api, "LIST-11")
-    met.add("listing.integers_and_names_that_are_there_are_plain")
-
-
 @requirement("LIST-10")
-@pytest.mark.xdist_group("dates")
-def test_dates_that_are_there_are_rfc3339(api: Api, already_met: bool) -> None:
-    """The same with the orders that are there. The check with orders of the suite may have seen that already."""
-    if not already_met:
-        judged(api, "LIST-10")
+def test_dates_are_rfc3339(api: Api, orders: Orders) -> None:
+    """Looks at every shipDate, those of pending orders of the suite among them where it can have some placed: RFC 3339,
+    not another form of ISO 8601."""
+    orders.add(pending=2)
+    judged(api, "LIST-10")
 
 
 @requirement("LIST-11")
-@pytest.mark.xdist_group("integers")
-def test_integers_and_names_that_are_there_are_plain(api: Api, already_met: bool) -> None:
-    """The same with the orders that are there. The check with orders of the suite may have seen that already."""
-    if not already_met:
-        judged(api, "LIST-11")
+def test_integers_and_names_are_plain(api: Api, orders: Orders) -> None:
+    """Looks at how integers are written, and for names that an object repeats, in pending orders of the suite, too,
+    where it can have some placed."""
+    orders.add(pending=2)
+    judged(api, "LIST-11")

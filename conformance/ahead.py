@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance.budgets import Budget
 from conformance.ending import ENDING, held_back
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ PATIENCE = 60.0
 class Ahead:
     """The process that makes things up, as a mapping from calls to what they make up."""
 
-    def __init__(self, budget: str) -> None:
+    def __init__(self, budget: Budget) -> None:
         """Fork it, for a run with this budget. If it dies, the run makes up what is lacking."""
         sys.stdout.flush()  # or it would be written twice
         sys.stderr.flush()
@@ -82,7 +83,7 @@ class Ahead:
 
 
 @contextmanager
-def begun(budget: str) -> Iterator[Ahead | None]:
+def begun(budget: Budget) -> Iterator[Ahead | None]:
     """The process, for as long as a run with this budget takes; None where there can be none, and the run makes up
     everything itself."""
     maker = None
@@ -96,7 +97,7 @@ def begun(budget: str) -> Iterator[Ahead | None]:
             maker.close()
 
 
-def _work(budget: str, pipe: Connection, other: Connection) -> None:
+def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
     other.close()  # or the end of the run would go unnoticed
     for number in ENDING - {signal.SIGTERM}:
         signal.signal(number, signal.SIG_IGN)  # of the terminal: the run ends this process
@@ -107,7 +108,7 @@ def _work(budget: str, pipe: Connection, other: Connection) -> None:
         from conformance.checks import generation
 
         generation.load()
-        if budget != "quick":
+        if budget.schemathesis:
             import_module("schemathesis.openapi")
         gc.freeze()
         gc.enable()
@@ -117,14 +118,14 @@ def _work(budget: str, pipe: Connection, other: Connection) -> None:
             unfinished.rename(file)
 
 
-def calls(seed: int, target: str, budget: str, checks: Iterable[Check]) -> list[Call]:
+def calls(seed: int, target: str, budget: Budget, checks: Iterable[Check]) -> list[Call]:
     """What these checks will have made up for a target at first, in the order in which they come near by."""
     from conformance.checks import search, test_schema
 
     chosen = list(checks)
     found: list[Call] = []
     if any(check.id.startswith(search.CHECKS) for check in chosen):
-        found.append(("sequences", search.BUDGETS[budget].arguments(search.seed_for(target, seed))))
+        found.append(("sequences", (budget, search.seed_for(target, seed))))
     for check in chosen:
         maker = test_schema.Maker(seed, target, check.requirement, budget)
         found += [("requests", maker.arguments(kind)) for kind in test_schema.MADE_UP.get(check.id, ())]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from conformance import __version__
+from conformance.budgets import BUDGETS
 from conformance.ending import ENDING
 from conformance.settings import OPTIONS, name_of
 from conformance.target import ConfigError
@@ -333,7 +334,7 @@ def _run(options: argparse.Namespace) -> int:
         return planning.plan(tuple(options.targets), _values(options))
     from conformance import ahead
 
-    with ahead.begun(options.budget) as maker:
+    with ahead.begun(BUDGETS[options.budget]) as maker:
         gc.disable()  # to look for garbage among what is loaded for good takes a fifth of a second
         from conformance import running
 

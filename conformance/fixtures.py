@@ -11,6 +11,7 @@ import pytest
 
 from conformance import preflight, verify
 from conformance.api import Api, Observations, Orders
+from conformance.budgets import BUDGETS, Budget
 from conformance.check import Check
 from conformance.contract import catalogue
 from conformance.plugin import plugin_of
@@ -132,9 +133,9 @@ def crowded(session: Session) -> bool:
 
 
 @pytest.fixture(scope="session")
-def budget(process: Process) -> str:
-    """How hard generated checks search: quick, standard or thorough."""
-    return process.settings.budget
+def budget(process: Process) -> Budget:
+    """How hard generated checks search."""
+    return BUDGETS[process.settings.budget]
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from conformance import settings, universal, waivers
+from conformance.budgets import BUDGETS, Budget
 from conformance.check import Check, all_checks, exclusion, exclusions, scaled
 from conformance.checks import search
 from conformance.configuration import adjusted, resolve
@@ -28,12 +29,12 @@ def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
     console = Console(highlight=False, soft_wrap=True)
     checks = [check for check in all_checks() if check.requirement in chosen.selected]
     for target in resolve(chosen.targets, chosen.options, looking=True):
-        for line in lines(target or adjusted(_REFERENCE, chosen.options), checks, chosen.budget):
+        for line in lines(target or adjusted(_REFERENCE, chosen.options), checks, BUDGETS[chosen.budget]):
             console.print(line, markup=False)
     return 0
 
 
-def lines(target: Target, checks: Sequence[Check], budget: str) -> list[str]:
+def lines(target: Target, checks: Sequence[Check], budget: Budget) -> list[str]:
     """The plan for one target and a budget, line by line."""
     rows = catalogue.load().requirements
     reasons = exclusions(checks, target)
@@ -57,7 +58,7 @@ def lines(target: Target, checks: Sequence[Check], budget: str) -> list[str]:
     return [*said, f"  {_orders(target, checks, running, budget)}", ""]
 
 
-def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], budget: str) -> str:
+def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], budget: Budget) -> str:
     """The orders that the run wants."""
     if target.states is not None and target.states.static:
         able = [check.needs for check in checks if exclusion(check.needs, target) is None]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance import ahead, embedding, plugin, preflight, settings, waivers
+from conformance.budgets import BUDGETS
 from conformance.check import Check, all_checks, exclusions
 from conformance.checks.generation import Call
 from conformance.configuration import resolve
@@ -95,7 +96,7 @@ def _made_up(chosen: Settings, targets: list[Target | None], checks: Sequence[Ch
     for target in targets:
         left_out = exclusions(checks, target) if target else {}
         runnable = [check for check in checks if check.id not in left_out]
-        wanted += ahead.calls(chosen.seed, target.name if target else REFERENCE, chosen.budget, runnable)
+        wanted += ahead.calls(chosen.seed, target.name if target else REFERENCE, BUDGETS[chosen.budget], runnable)
     return wanted
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from conformance.budgets import BUDGETS
 from conformance.configuration import Options
 from conformance.contract import catalogue
 from conformance.target import MAX_BODY, MAX_BODY_RANGE, MAX_TIMEOUT, TIMEOUT_RANGE, ConfigError
 
-BUDGETS = ("quick", "standard", "thorough")
 #: Workers, of a run or of the selftest, at most.
 MOST_WORKERS = 64
 
@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--skip": {"action": "append", "metavar": "ID[,ID...]", "help": "not these requirements or families"},
     "--budget": {
-        "choices": BUDGETS,
+        "choices": tuple(BUDGETS),
         "default": "standard",
         "help": "how hard generated checks search (default: standard)",
     },

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from conformance import ahead
+from conformance.budgets import BUDGETS
 from conformance.check import Check, all_checks
 from conformance.checks import generation, test_schema
 
 CHECKS = all_checks()
+QUICK = BUDGETS["quick"]
 RUN = """
 import sys
 from conformance.cli import main
@@ -40,8 +42,8 @@ def test_a_run_makes_nothing_up_itself(tmp_path: Path, budget: str) -> None:
 
 
 def test_it_is_the_same_wherever_it_is_made_up() -> None:
-    wanted = ahead.calls(3, "staging", "quick", CHECKS)
-    maker = ahead.Ahead("quick")
+    wanted = ahead.calls(3, "staging", QUICK, CHECKS)
+    maker = ahead.Ahead(QUICK)
     maker.make(wanted)
     received = {call: generation.make(call) for call in wanted}
     maker.close()
@@ -51,8 +53,8 @@ def test_it_is_the_same_wherever_it_is_made_up() -> None:
 
 
 def test_a_process_that_dies_is_done_without() -> None:
-    wanted = ahead.calls(3, "staging", "quick", CHECKS)
-    maker = ahead.Ahead("quick")
+    wanted = ahead.calls(3, "staging", QUICK, CHECKS)
+    maker = ahead.Ahead(QUICK)
     maker.process.kill()
     maker.process.join()
     maker.make(wanted)
@@ -62,8 +64,8 @@ def test_a_process_that_dies_is_done_without() -> None:
 
 def test_a_process_that_hangs_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "PATIENCE", 0.1)
-    wanted = ahead.calls(3, "staging", "quick", CHECKS)
-    maker = ahead.Ahead("quick")
+    wanted = ahead.calls(3, "staging", QUICK, CHECKS)
+    maker = ahead.Ahead(QUICK)
     os.kill(maker.process.pid or 0, signal.SIGSTOP)
     maker.make(wanted)
     assert all(generation.make(call) for call in wanted)
@@ -75,7 +77,7 @@ def test_without_a_temporary_folder_a_run_goes_on(monkeypatch: pytest.MonkeyPatc
         raise FileNotFoundError("No usable temporary directory found")
 
     monkeypatch.setattr(ahead.tempfile, "TemporaryDirectory", refuse)
-    with ahead.begun("quick") as maker:
+    with ahead.begun(QUICK) as maker:
         assert maker is None
 
 
@@ -84,8 +86,8 @@ def chosen(id_: str) -> list[Check]:
 
 
 def test_only_what_will_run_is_made_up() -> None:
-    assert ahead.calls(3, "staging", "quick", chosen("listing.ids_are_unique")) == []
-    (call,) = ahead.calls(3, "staging", "quick", chosen("schema.generated_queries_do_not_shrink"))
+    assert ahead.calls(3, "staging", QUICK, chosen("listing.ids_are_unique")) == []
+    (call,) = ahead.calls(3, "staging", QUICK, chosen("schema.generated_queries_do_not_shrink"))
     assert call[1][0] == "queries"
 
 

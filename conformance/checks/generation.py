@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import quote, unquote, urlencode
 
+from conformance.budgets import Budget
 from conformance.checks import model
 from conformance.checks.model import Kind, Step
 from conformance.contract import catalogue
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 #: A part of an OpenAPI document, or values for its parameters.
 Schema = dict[str, Any]
 
-#: How many different requests of each kind are sent.
-BUDGETS = {"quick": 6, "standard": 10, "thorough": 150}
 #: A service that counts up gives the next orders ids just above those that it has given, and none from here on.
 FAR = 2**40
 SOON = 2**20
@@ -109,12 +108,12 @@ def derived_seed(*words: object) -> int:
     return random.Random(":".join(map(str, words))).getrandbits(64)
 
 
-def sequences(count: int, steps: int, seed: int) -> Sequence[Sequence[Step]]:
-    """At most `count` sequences of at most `steps` steps."""
-    return cast(Sequence[Sequence[Step]], make(("sequences", (count, steps, seed))))
+def sequences(budget: Budget, seed: int) -> Sequence[Sequence[Step]]:
+    """Sequences of steps, one for each walk of the `budget` at most."""
+    return cast(Sequence[Sequence[Step]], make(("sequences", (budget, seed))))
 
 
-def requests(kind: str, budget: str, seed: int) -> Sequence[Made]:
+def requests(kind: str, budget: Budget, seed: int) -> Sequence[Made]:
     """Different requests of a `kind` in KINDS, the shortest first."""
     return cast(Sequence[Made], make(("requests", (kind, budget, seed))))
 
@@ -173,7 +172,7 @@ def secluded() -> Iterator[None]:
 # --- sequences of steps
 
 
-def _sequences(count: int, steps: int, seed: int) -> Sequence[Sequence[Step]]:
+def _sequences(budget: Budget, seed: int) -> Sequence[Sequence[Step]]:
     """What to do next follows from no answer."""
     import hypothesis
     from hypothesis.stateful import run_state_machine_as_test
@@ -183,9 +182,9 @@ def _sequences(count: int, steps: int, seed: int) -> Sequence[Sequence[Step]]:
         # A partial: of a class Hypothesis would read the source first, and parse this whole module for it.
         machine: Any = _machine(made)
         seeded: Any = hypothesis.seed(seed)
-        profile = _profile(count, stateful_step_count=steps, report_multiple_bugs=False)
+        profile = _profile(budget.walks, stateful_step_count=budget.steps, report_multiple_bugs=False)
         run_state_machine_as_test(seeded(partial(machine)), settings=profile)
-    return made[:count]
+    return made[: budget.walks]
 
 
 def _machine(made: list[list[Step]]) -> type[Any]:
@@ -299,10 +298,10 @@ KINDS = {
 }
 
 
-def _requests(kind: str, budget: str, seed: int) -> Sequence[Made]:
-    making, count = KINDS[kind], BUDGETS[budget]
+def _requests(kind: str, budget: Budget, seed: int) -> Sequence[Made]:
+    making, count = KINDS[kind], budget.requests
     with secluded():
-        strategy = (_plain_requests if budget == "quick" else _schemathesis_requests)(making)
+        strategy = (_schemathesis_requests if budget.schemathesis else _plain_requests)(making)
         found = _drawn(strategy, 3 * count, seed)
     return [made for made in sorted([made for made in found if made.size <= LONGEST][:count]) if making.used(made)]
 

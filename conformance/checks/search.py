@@ -9,20 +9,18 @@ transaction, what it has read, who was there) shows there only.
 
 Where checks run side by side, since the service is far away, so do walks, in step: the first steps of all are sent
 together, then the second ones. Where one goes wrong, another may be the cause: they are all taken again one by one.
-
-Budgets bound walks and steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 
 from conformance import verify
 from conformance.api import Api, OneConnection, Orders, Severed
+from conformance.budgets import Budget
 from conformance.checks import generation, model
 from conformance.checks.model import Kind, Step
 from conformance.checks.walks import Sent, Walk, Wrong
@@ -40,30 +38,14 @@ REPLAYS = 3
 TOURS = len(model.TOURS) + 1
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How many walks of how many steps a search takes, and how many more it may spend on shortening what it found."""
-
-    walks: int
-    steps: int
-    shortening: int
-
-    def arguments(self, seed: int) -> tuple[int, int, int]:
-        """What `generation.sequences` is given."""
-        return self.walks, self.steps, seed
-
-
 def seed_for(target: str, seed: int) -> int:
     """The seed from which the sequences for a target are made up in a run with this `seed`."""
     return generation.derived_seed(seed, target, "model")
 
 
-BUDGETS = {"quick": Budget(3, 8, 40), "standard": Budget(12, 14, 80), "thorough": Budget(120, 40, 200)}
-
-
-def orders_for(budget: str) -> tuple[int, int]:
+def orders_for(budget: Budget) -> tuple[int, int]:
     """How many pending and shipped orders a search takes from a provider that places them, if nothing goes wrong."""
-    walks = TOURS + BUDGETS[budget].walks
+    walks = TOURS + budget.walks
     return walks * len(model.PENDING_NAMES), walks * len(model.SHIPPED_NAMES)
 
 
@@ -131,7 +113,7 @@ class Search:
 
     @property
     def _made_up(self) -> Sequence[Sequence[Step]]:
-        return generation.sequences(*self._budget.arguments(self._seed))
+        return generation.sequences(self._budget, self._seed)
 
     @property
     def _over_one_connection(self) -> Sequence[Sequence[Step]]:

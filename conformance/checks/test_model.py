@@ -14,9 +14,10 @@ import pytest
 
 from conformance import verify
 from conformance.api import Api, Orders
+from conformance.budgets import Budget
 from conformance.check import requirement
 from conformance.checks import model
-from conformance.checks.search import BUDGETS, REPLAYS, Budget, Search, seed_for
+from conformance.checks.search import REPLAYS, Search, seed_for
 from conformance.checks.walks import Wrong
 from conformance.target import Mode, Target
 from conformance.transport.curl import curl
@@ -123,7 +124,7 @@ def walks(
     wire: Wire,
     orders: Orders,
     target: Target,
-    budget: str,
+    budget: Budget,
     seed: int,
     crowded: bool,
     check_id: str,
@@ -131,7 +132,7 @@ def walks(
 ) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
     own_seed = seed_for(target.name, seed)
-    return Walks(shared, api, orders, target, BUDGETS[budget], own_seed, check_id, shown_in, crowded, wire)
+    return Walks(shared, api, orders, target, budget, own_seed, check_id, shown_in, crowded, wire)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on

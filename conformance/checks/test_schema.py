@@ -18,6 +18,7 @@ import pytest
 
 from conformance import verify
 from conformance.api import Api, Observations, Orders
+from conformance.budgets import Budget
 from conformance.check import Check, requirement
 from conformance.checks import generation
 from conformance.checks.generation import FAR, SOON, Made, topic_of
@@ -62,7 +63,7 @@ MADE_UP = {
 class Maker:
     """Makes requests up for one check, always the same from one seed and for all checks of one requirement."""
 
-    def __init__(self, seed: int, target: str, row: str, budget: str) -> None:
+    def __init__(self, seed: int, target: str, row: str, budget: Budget) -> None:
         self._derived = (seed, target, row)
         self._budget = budget
         self._drawn: Counter[str] = Counter()
@@ -72,13 +73,13 @@ class Maker:
         self._drawn[kind] += 1
         return generation.requests(*self.arguments(kind, self._drawn[kind]))
 
-    def arguments(self, kind: str, draw: int = 1) -> tuple[str, str, int]:
+    def arguments(self, kind: str, draw: int = 1) -> tuple[str, Budget, int]:
         """What `generation.requests` is given for the draw with this number."""
         return kind, self._budget, generation.derived_seed(*self._derived, kind, draw)
 
 
 @pytest.fixture
-def maker(own_check: Check, target: Target, budget: str, seed: int) -> Maker:
+def maker(own_check: Check, target: Target, budget: Budget, seed: int) -> Maker:
     """Makes requests up, within the budget of the run."""
     return Maker(seed, target.name, own_check.requirement, budget)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.budgets import BUDGETS
 from conformance.checks import model
 from conformance.checks.model import NAMES, TOURS, Kind, Step
-from conformance.checks.search import BUDGETS
 from conformance.contract import catalogue
 from conformance.contract.transitions import CANCELLING, LISTED, State
 

@@ -9,14 +9,15 @@ from urllib.parse import parse_qsl, unquote
 import pytest
 from built import session
 
-from conformance.checks.generation import BUDGETS, FAR, KINDS, LONGEST, SOON, Made, requests, topic_of
+from conformance.budgets import BUDGETS
+from conformance.checks.generation import FAR, KINDS, LONGEST, SOON, Made, requests, topic_of
 from conformance.checks.test_schema import out_of_reach
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
 
 
 def made(what: str, budget: str, seed: int = 5) -> list[Made]:
-    return list(requests(what, budget, seed))
+    return list(requests(what, BUDGETS[budget], seed))
 
 
 @pytest.mark.parametrize("budget", ["quick", "standard"])
@@ -26,7 +27,7 @@ def test_the_same_seed_makes_the_same_requests(what: str, budget: str) -> None:
     assert found == made(what, budget)
     assert found != made(what, budget, seed=6)
     assert len(set(found)) == len(found)
-    assert 1 <= len(found) <= BUDGETS[budget]
+    assert 1 <= len(found) <= BUDGETS[budget].requests
     assert found == sorted(found)
     assert all(each.size <= LONGEST for each in found)
 

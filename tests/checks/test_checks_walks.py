@@ -14,9 +14,10 @@ from built import VALID, answered, target
 
 from conformance import verify
 from conformance.api import Api, Orders, Taken
+from conformance.budgets import BUDGETS, Budget
 from conformance.checks import model
 from conformance.checks.model import Kind, Step
-from conformance.checks.search import BUDGETS, Budget, Search
+from conformance.checks.search import Search
 from conformance.checks.test_model import Shared, Walks
 from conformance.target import Mode, Shell
 from conformance.transport.answer import Answer
@@ -312,7 +313,8 @@ def test_an_order_that_changes_while_it_is_only_read(
         def listing(self) -> list[dict[str, Any]]:
             return [each | {"quantity": min(self.lists // 3, times)} for each in super().listing()]
 
-    alone, beside = (search(Changes(), Budget(1, 4, 9), in_step=in_step) for in_step in (False, True))
+    few = replace(BUDGETS["quick"], walks=1, steps=4, shortening=9)
+    alone, beside = (search(Changes(), few, in_step=in_step) for in_step in (False, True))
     assert alone.wrong is not None
     assert alone.wrong.owner == "LIST-9"
     assert (beside.wrong and beside.wrong.owner) == owner

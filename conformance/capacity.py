@@ -10,12 +10,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from conformance.judges import Judge
 from conformance.session import Session
 from conformance.transport.client import Client
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
 from conformance.transport.request import Allowed, Request
-from conformance.universal import Judge
 
 #: How often listings are sent together, where it is not clear what came of it.
 TRIES = 3

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from conformance import __version__, doubts, facts, universal
+from conformance import __version__, doubts, facts, judges, universal
 from conformance.check import Check
 from conformance.contract import catalogue
 from conformance.reported import OWN_PROCESS, Report
@@ -141,9 +141,9 @@ def _warnings(collection: Collection, reports: Iterable[Report], unneeded: Itera
 def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> Iterator[CheckResult]:
     """What all exchanges together say of the selected requirements that are judged, or can be doubted, on each."""
     rows = catalogue.load().requirements
-    for requirement in (*universal.JUDGES, *doubts.ROWS):
+    for requirement in (*judges.JUDGES, *doubts.ROWS):
         if requirement in settings.selected:
-            if requirement in universal.JUDGES and len(settings.selected) < len(rows):
+            if requirement in judges.JUDGES and len(settings.selected) < len(rows):
                 yield CheckResult(OTHER_EXCHANGES, requirement, Status.EXCLUDED, NOT_EXCHANGED)
             folded = universal.fold(requirement, rows[requirement].of_each_answer, exchanges)
             if folded is not None:

@@ -59,11 +59,11 @@ def explain(requirement: str) -> str:
             parts.append(
                 textwrap.indent(textwrap.fill(" ".join(check.description.split()), 94, break_on_hyphens=False), "    ")
             )
-    from conformance import universal
+    from conformance import judges
 
-    if row.id in universal.JUDGES:
+    if row.id in judges.JUDGES:
         parts.append("  every exchange of the run")
-        parts.append(textwrap.indent(str(universal.JUDGES[row.id].__doc__ or "Every listing is looked at."), "    "))
+        parts.append(textwrap.indent(str(judges.JUDGES[row.id].__doc__ or "Every listing is looked at."), "    "))
     parts.append(_labelled("needs", ", ".join(row.needs) or "nothing but a listing"))
     return "\n".join(parts)
 

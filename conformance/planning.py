@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from conformance import settings, universal, waivers
+from conformance import judges, settings, waivers
 from conformance.budgets import BUDGETS, Budget
 from conformance.check import Check, all_checks, exclusion, exclusions, scaled
 from conformance.checks import search
@@ -51,7 +51,7 @@ def lines(target: Target, checks: Sequence[Check], budget: Budget) -> list[str]:
         said += [f"{'':22} not {check.id}: {reasons[check.id]}" for check in own if check.id in reasons]
     exercised = {check.requirement for check in running}
     selected = dict.fromkeys(check.requirement for check in checks)
-    judged = [id_ for id_ in selected if id_ in universal.JUDGES and id_ not in exercised]
+    judged = [id_ for id_ in selected if id_ in judges.JUDGES and id_ not in exercised]
     said += ["", f"  {len(running)} of {len(checks)} checks run, for {len(exercised)} of {len(selected)} requirements."]
     if judged:
         said.append(f"  Decided all the same where an answer of another check tells: {', '.join(judged)}.")

@@ -21,7 +21,7 @@ from typing import cast
 
 import pytest
 
-from conformance import embedding, matrix, plugin, progress, settings, universal
+from conformance import embedding, judges, matrix, plugin, progress, settings
 from conformance.check import all_checks
 from conformance.contract import catalogue
 from conformance.direct import DirectSession
@@ -158,7 +158,7 @@ def _named(check: str, requirement: str) -> str:
 def every_check() -> tuple[str, ...]:
     """The names of all checks, of requirements that a server can break."""
     own = [check.id for check in all_checks() if check.requirement not in matrix.NO_FAULT]
-    return (*own, *(_named(EVERY_EXCHANGE, requirement) for requirement in universal.JUDGES))
+    return (*own, *(_named(EVERY_EXCHANGE, requirement) for requirement in judges.JUDGES))
 
 
 def proofs() -> matrix.Proofs:

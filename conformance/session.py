@@ -14,6 +14,7 @@ from conformance.api import Api, Orders
 from conformance.check import Check, Needs, Shares, all_checks, exclusions, shares
 from conformance.checks import credentials
 from conformance.contract import catalogue
+from conformance.judges import Judge
 from conformance.states import leases
 from conformance.states.provider import Provider, Recorded, connect
 from conformance.target import Mode, States, Target
@@ -25,7 +26,6 @@ from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor
 from conformance.transport.request import Credential, Request
 from conformance.transport.wire import Wire
-from conformance.universal import Judge
 
 
 @dataclass

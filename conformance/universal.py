@@ -1,375 +1,13 @@
-"""The requirements that are judged on every exchange of a run, whichever check it was made for.
-
-Each judge is a function of one answer: a sentence that says what is wrong, None where the requirement is met, NOT_ABOUT
-where the answer has no bearing on it. What they find is noted in the exchange and folded when the run is over.
-"""
+"""The requirements that are judged on every exchange of a run: what `judges` found, and what there is to doubt."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from email.utils import parsedate_to_datetime
-from enum import Enum
-from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from collections.abc import Iterable
 
-from conformance.contract.jsontext import NotJson, TooDeep, integer
-from conformance.contract.validators import error_problems, shown
-from conformance.doubts import CAUSES, LET_IN, ROWS, doubts
-from conformance.transport.answer import Answer
-from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
-from conformance.transport.request import STATUSES, Allowed, Operation
-from conformance.transport.retries import pause, too_many, turned_away
+from conformance.doubts import CAUSES, LET_IN, ROWS
+from conformance.transport.evidence import Exchange
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
-from conformance.verify import GATEWAY, with_fields
-
-
-class _NotAbout(Enum):
-    """What is found of an answer that has no bearing on a requirement."""
-
-    NOT_ABOUT = "no bearing"
-
-
-NOT_ABOUT: Final = _NotAbout.NOT_ABOUT
-Finding = str | None | _NotAbout
-
-#: The statuses whose body is an Error (section 7).
-ERRORS = frozenset({401, 404})
-
-_CHALLENGE = re.compile(r"(?:^|,)\s*Bearer(?=\s|,|$)", re.IGNORECASE)
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("|\\?$)')
-# Between the commas of WWW-Authenticate, strings emptied: a scheme, alone, with a token68 or its first parameter; or a
-# further parameter (RFC 9110 section 11.6.1). Elements may be empty (section 5.6.1).
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PARAMETER = rf'{_TOKEN}[ \t]*=[ \t]*(?:{_TOKEN}|"")'
-_ELEMENT = re.compile(rf"(?:{_TOKEN}(?:[ \t]+(?:[0-9A-Za-z._~+/-]+=*|{_PARAMETER}))?|{_PARAMETER})?")
-# Parameters may follow (RFC 9651 section 3.3): ;name or ;name=value.
-_DEPRECATION = re.compile(r"@-?[0-9]{1,15}(?: *; *[a-z*][a-z0-9_.*-]*(?:=(?:[^;\", ]+|\"[^\"]*\"))?)*")
-_HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
-
-
-def _well_formed(answer: Answer) -> bool:
-    """Whether the request is one that the contract describes, and the answer complete."""
-    described = answer.request.operation in STATUSES and answer.request.allowed is not Allowed.OPEN
-    return described and answer.status is not None
-
-
-def _never_answered(answer: Answer) -> bool:
-    """Whether the contract has a status for the request, and none came in time, while no other request was under way,
-    nor the service perhaps waking up."""
-    exchange, request = answer.exchange, answer.request
-    described = request.operation in STATUSES and request.allowed is Allowed.LISTED
-    alone = not exchange.crowded and exchange.check != PREFLIGHT
-    return exchange.trouble == Trouble.TIMEOUT and described and alone
-
-
-def _json_problem(answer: Answer) -> str | None:
-    """What keeps the body from being JSON that is sent as such (section 1); None where nothing does. Raises TooDeep."""
-    if answer.media_type != "application/json":
-        given = answer.header("content-type")
-        if given is None:
-            return f"it has no Content-Type{'' if answer.body else ' and no body'}, where application/json is due"
-        return f"its media type is {shown(given)}, not application/json"
-    if answer.request.operation is Operation.LIST and answer.listing is not None:
-        return None
-    try:
-        answer.json  # noqa: B018 - read for its errors
-    except TooDeep:  # it may be JSON, or not
-        raise
-    except NotJson as error:
-        return f"the body is not a JSON text: {error}"
-    return None
-
-
-def _error_body(answer: Answer) -> Any:
-    """The body of a 401 or 404 as JSON, NOT_ABOUT where there is none to speak of."""
-    if answer.status not in ERRORS or not _well_formed(answer):
-        return NOT_ABOUT
-    try:
-        return answer.json.value
-    except NotJson:
-        return NOT_ABOUT
-
-
-def error_shape(answer: Answer) -> Finding:
-    """ERR-1: every 401 and 404 is an Error, as application/json."""
-    if answer.status not in ERRORS or not _well_formed(answer):
-        return NOT_ABOUT
-    problem = _json_problem(answer)
-    if problem is None:
-        problems = error_problems(answer.json.value)
-        problem = "; ".join(problems) or None
-    return problem and f"a {answer.status}: {problem}"
-
-
-def error_status(answer: Answer) -> Finding:
-    """ERR-2: `status` in the body equals the HTTP status."""
-    body = _error_body(answer)
-    number = integer(body.get("status")) if isinstance(body, dict) else None
-    if number is None:  # no Error at all is ERR-1
-        return NOT_ABOUT
-    return None if number == answer.status else f"a {answer.status} whose body says status {number}"
-
-
-def error_texts(answer: Answer) -> Finding:
-    """ERR-3: `code` and `message` say something."""
-    body = _error_body(answer)
-    if not isinstance(body, dict):
-        return NOT_ABOUT
-    empty = [name for name in ("code", "message") if isinstance(body.get(name), str) and not body[name].strip()]
-    return f"a {answer.status} whose {' and '.join(empty)} is empty" if empty else None
-
-
-def error_reveals(answer: Answer) -> Finding:
-    """ERR-4: no key, stack trace or file path in the answer to a request that failed."""
-    if answer.request.operation is Operation.OTHER or answer.status is None or answer.status < 400:
-        return NOT_ABOUT
-    if answer.exchange.revealed_key:
-        return f"a {answer.status} that repeats the API key"
-    traces = answer.text.traces
-    if traces.frame is not None:
-        return f"a {answer.status} that shows a stack trace: {shown(traces.frame)}"
-    for pattern, what in traces.patterns:
-        found = pattern.search(_own_path(answer).sub(" ", traces.text))
-        if found:
-            return f"a {answer.status} that shows {what}: {shown(found[0])}"
-    return None
-
-
-def _own_path(answer: Answer) -> re.Pattern[str]:
-    """Finds the path of the request, as sent or decoded, whole or up to its last part: a base path may look like that
-    of a file."""
-    path = urlsplit(answer.exchange.url).path
-    whole = {form for text in (path, path.rpartition("/")[0]) for form in (text, unquote(text))} - {""}
-    forms = "|".join(map(re.escape, sorted(whole, key=len, reverse=True)))
-    return re.compile(rf"(?<![\w.-])(?:{forms})")
-
-
-def conflict_body(answer: Answer) -> Finding:
-    """ERR-5: a 409 has no body, or a JSON one."""
-    if answer.status != 409 or not _well_formed(answer):
-        return NOT_ABOUT
-    problem = _json_problem(answer) if answer.body else None
-    return problem and f"a 409: {problem}"
-
-
-def challenge(answer: Answer) -> Finding:
-    """AUTH-7: a 401 carries WWW-Authenticate, well-formed, with a Bearer challenge (RFC 9110 section 11.6.1)."""
-    if answer.status != 401 or not _well_formed(answer):
-        return NOT_ABOUT
-    header = answer.header("www-authenticate")
-    if header is None:
-        return "a 401 without WWW-Authenticate"
-    plain = _QUOTED.sub(lambda match: '""' if match[1] == '"' else match[0], header)
-    if not _CHALLENGE.search(plain):
-        return f"a 401 with WWW-Authenticate: {shown(header)}"
-    broken = next((part for part in plain.split(",") if not _ELEMENT.fullmatch(part.strip(" \t"))), None)
-    return broken and f"a 401 with WWW-Authenticate: {shown(header)}, which is not a list of challenges"
-
-
-def _is_listing(answer: Answer) -> bool:
-    """Whether this is the listing for someone with the key: what strangers get with 200 is for AUTH to judge."""
-    listed = answer.status == 200 and answer.request.operation is Operation.LIST
-    return listed and answer.request.credential.valid and _well_formed(answer)
-
-
-def listing_is_array(answer: Answer) -> Finding:
-    """LIST-1: a 200 of the listing is a JSON array, as application/json."""
-    if not _is_listing(answer):
-        return NOT_ABOUT
-    problem = _json_problem(answer)
-    if problem is None and answer.listing is None:
-        problem = f"the body is {shown(answer.json.value)}, not an array"
-    return problem and f"a listing: {problem}"
-
-
-def _about_listing(judge: Callable[[Any], list[str]]) -> Callable[[Answer], Finding]:
-    """A judge of answers, from one that says what is wrong with a listing that holds something."""
-
-    def finding(answer: Answer) -> Finding:
-        if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
-            return NOT_ABOUT
-        return "; ".join(judge(answer.listing)) or None
-
-    return finding
-
-
-def no_content(answer: Answer) -> Finding:
-    """CANCEL-2: nothing follows the header section of a 204 (RFC 9112 section 6.3). On raw connections, since clients
-    hide it."""
-    if answer.status != 204 or answer.request.operation is not Operation.CANCEL or answer.exchange.via != "wire":
-        return NOT_ABOUT
-    extra = answer.extra
-    return f"{len(extra)} bytes after the header section of the 204: {shown(extra)}" if extra else None
-
-
-def no_content_fields(answer: Answer) -> Finding:
-    """CANCEL-12: a 204 has neither Content-Length nor Transfer-Encoding (RFC 9110 section 8.6, RFC 9112 6.1)."""
-    if answer.status != 204 or answer.request.operation is not Operation.CANCEL:
-        return NOT_ABOUT
-    sent = [name for name in ("Content-Length", "Transfer-Encoding") if answer.header(name) is not None]
-    return f"a 204 with {' and '.join(f'{name}: {answer.header(name)}' for name in sent)}" if sent else None
-
-
-def listed_status(answer: Answer) -> Finding:
-    """HTTP-1: a well-formed request gets a status that its operation lists."""
-    if not _well_formed(answer) or answer.status is None:
-        return NOT_ABOUT
-    known = STATUSES[answer.request.operation]
-    if answer.status in known or pause(answer) is not None:
-        return None
-    if answer.request.allowed in (Allowed.ANY_4XX, Allowed.SAME) and answer.client_error:
-        return None
-    if answer.request.allowed is Allowed.SAME and answer.status == 304:
-        return None
-    if answer.status in GATEWAY or too_many(answer.exchange):
-        return NOT_ABOUT
-    listed = ", ".join(map(str, sorted(known)))
-    return f"{answer.exchange.received}, where {answer.request.operation} lists {listed}"
-
-
-def _may_be_cut_off(answer: Answer) -> bool:
-    """Whether a connection that ends early says nothing of the service: a firewall may hang up on what the contract
-    does not describe, in the place of an answer; and whoever has not read a long request, or its body, to its end may
-    lose some of the answer with the connection (RFC 9112 section 9.6)."""
-    request = answer.request
-    no_head = not answer.exchange.http_version
-    undescribed = request.allowed is Allowed.OPEN and (no_head or request.body is not None)
-    return request.whole or request.credential.long or undescribed
-
-
-def framing(answer: Answer) -> Finding:
-    """HTTP-2: one complete response, in a version of the connection's protocol, with one way to tell its end (RFC 9112
-    section 6), and nothing after it. What follows a 204 is CANCEL-2, and how it is framed CANCEL-12."""
-    if answer.exchange.trouble == Trouble.BROKEN and not _may_be_cut_off(answer):
-        return f"no complete HTTP response: {answer.exchange.detail}"
-    if answer.status is None or answer.request.whole:  # at any target on the host something else may answer
-        return NOT_ABOUT
-    version = answer.exchange.http_version
-    if version and version != "HTTP/2" and not version.startswith("HTTP/1."):
-        return f"a {answer.status} whose status line has {version}, over a connection of HTTP/1.1"
-    if answer.status == 204:
-        return None
-    if answer.extra:
-        return f"{len(answer.extra)} bytes after the end of the {answer.status}: {shown(answer.extra)}"
-    coding, length = answer.header("transfer-encoding"), answer.header("content-length")
-    if coding is None or version == "HTTP/2":  # where frames tell the end
-        return None
-    if length is not None:
-        return f"a {answer.status} with both Content-Length: {shown(length)} and Transfer-Encoding: {shown(coding)}"
-    return f"a {answer.status} in HTTP/1.0 with Transfer-Encoding: {shown(coding)}" if version == "HTTP/1.0" else None
-
-
-def lifecycle_headers(answer: Answer) -> Finding:
-    """PET-2: Deprecation is a structured date (RFC 9745 section 2.1), Sunset an HTTP date (RFC 8594 section 3)."""
-    deprecation, sunset = answer.header("deprecation"), answer.header("sunset")
-    if deprecation is None and sunset is None:
-        return None if answer.request.operation is Operation.PET and answer.status else NOT_ABOUT
-    problems = []
-    if deprecation is not None and not _DEPRECATION.fullmatch(deprecation.strip()):
-        problems.append(f"Deprecation: {shown(deprecation)}, not a structured date such as @1688169599")
-    if sunset is not None and not _is_http_date(sunset.strip()):
-        problems.append(f"Sunset: {shown(sunset)}, not an HTTP date")
-    return "; ".join(problems) or None
-
-
-def _is_http_date(text: str) -> bool:
-    if not _HTTP_DATE.fullmatch(text):
-        return False
-    try:
-        when = parsedate_to_datetime(text)
-    except ValueError:
-        return False
-    return when.strftime("%a") == text[:3]
-
-
-#: Requirement -> judge, in the order of the catalogue.
-JUDGES: dict[str, Callable[[Answer], Finding]] = {
-    "AUTH-7": challenge,
-    "LIST-1": listing_is_array,
-    "LIST-2": _about_listing(lambda listing: listing.problems()),
-    "LIST-4": _about_listing(lambda listing: [f"id {i} stands more than once" for i in listing.doubled_ids()[:3]]),
-    "LIST-10": _about_listing(lambda listing: listing.unconventional_dates()),
-    "LIST-11": _about_listing(lambda listing: listing.unconventional_integers()),
-    "CANCEL-2": no_content,
-    "CANCEL-12": no_content_fields,
-    "ERR-1": error_shape,
-    "ERR-2": error_status,
-    "ERR-3": error_texts,
-    "ERR-4": error_reveals,
-    "ERR-5": conflict_body,
-    "HTTP-1": listed_status,
-    "HTTP-2": framing,
-    "PET-2": lifecycle_headers,
-}
-#: Judges that look at the whole of a body: the same bytes are judged once.
-_BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")
-
-
-class Judge:
-    """Notes in each exchange what the judges find; the observer that the client calls."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Finding] = {}
-
-    def __call__(self, answer: Answer) -> None:
-        exchange = answer.exchange
-        for requirement, judge in JUDGES.items():
-            try:
-                if requirement in _BY_BODY and _is_listing(answer):
-                    key = (requirement, exchange.body_sha256)
-                    if key not in self._known:
-                        self._known[key] = judge(answer)
-                    finding = self._known[key]
-                else:
-                    finding = judge(answer)
-            except TooDeep as error:
-                exchange.undecided[requirement] = f"{exchange.line} answered {exchange.received} with a body: {error}"
-                continue
-            if finding is not NOT_ABOUT:
-                exchange.findings[requirement] = finding
-        if answer.status in GATEWAY and _well_formed(answer) and not turned_away(answer):
-            exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
-        if _never_answered(answer):
-            exchange.undecided["HTTP-1"] = f"{exchange.line} got no answer: {exchange.detail}"
-        exchange.undecided |= dict(doubts(answer))
-
-
-def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) -> str:
-    """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
-    if len(wrong) == len(judged):
-        return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
-    right, not_right = (
-        {(_request(exchange), exchange.status) for exchange in each if not _has_cancelled(exchange)}
-        for each in (_met(requirement, judged), wrong)
-    )
-    # With the same status it may be that the store was another one.
-    now_and_then = {request for request, _ in right - not_right} & {request for request, _ in not_right - right}
-    others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
-    return f"in {len(wrong)} of {len(judged)} exchanges, {others}"
-
-
-def _met(requirement: str, judged: list[Exchange]) -> list[Exchange]:
-    """Those of the exchanges `judged` in which a requirement was met."""
-    return [exchange for exchange in judged if exchange.findings.get(requirement, "") is None]
-
-
-def _asked_with(wrong: Exchange, met: list[Exchange]) -> str:
-    """What "received" says of the header fields that no request had whose answer was right: the wrong one may depend on
-    them. Nothing where no answer was, since nothing tells then which of them it is."""
-    usual = {field for exchange in met for field in exchange.request_headers}
-    return with_fields(field for field in wrong.request_headers if met and field not in usual)
-
-
-def _has_cancelled(exchange: Exchange) -> bool:
-    """Whether it has changed what the same request is to be answered."""
-    return exchange.method == "DELETE" and exchange.status in range(200, 300)
-
-
-def _request(exchange: Exchange) -> tuple[object, ...]:
-    """What was sent, as it is on record, and by what its answer is judged."""
-    headers = tuple(map(tuple, exchange.request_headers))
-    return exchange.method, exchange.url, exchange.credential, headers, exchange.request_body, exchange.allowed
+from conformance.verify import with_fields
 
 
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:
@@ -408,3 +46,40 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
             owners=CAUSES.get(requirement, ()),
         )
     return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {len(judged)} exchanges")
+
+
+def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) -> str:
+    """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
+    if len(wrong) == len(judged):
+        return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
+    right, not_right = (
+        {(_request(exchange), exchange.status) for exchange in each if not _has_cancelled(exchange)}
+        for each in (_met(requirement, judged), wrong)
+    )
+    # With the same status it may be that the store was another one.
+    now_and_then = {request for request, _ in right - not_right} & {request for request, _ in not_right - right}
+    others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
+    return f"in {len(wrong)} of {len(judged)} exchanges, {others}"
+
+
+def _met(requirement: str, judged: list[Exchange]) -> list[Exchange]:
+    """Those of the exchanges `judged` in which a requirement was met."""
+    return [exchange for exchange in judged if exchange.findings.get(requirement, "") is None]
+
+
+def _asked_with(wrong: Exchange, met: list[Exchange]) -> str:
+    """What "received" says of the header fields that no request had whose answer was right: the wrong one may depend on
+    them. Nothing where no answer was, since nothing tells then which of them it is."""
+    usual = {field for exchange in met for field in exchange.request_headers}
+    return with_fields(field for field in wrong.request_headers if met and field not in usual)
+
+
+def _has_cancelled(exchange: Exchange) -> bool:
+    """Whether it has changed what the same request is to be answered."""
+    return exchange.method == "DELETE" and exchange.status in range(200, 300)
+
+
+def _request(exchange: Exchange) -> tuple[object, ...]:
+    """What was sent, as it is on record, and by what its answer is judged."""
+    headers = tuple(map(tuple, exchange.request_headers))
+    return exchange.method, exchange.url, exchange.credential, headers, exchange.request_body, exchange.allowed

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.checks import credentials
+from conformance.judges import Judge
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Exchange, Recorder
 from conformance.transport.redaction import Redactor
 from conformance.transport.request import Allowed, Credential, Request
-from conformance.universal import Judge
 
 KEY = "sk-Harness.Key_42"
 VALID = credentials.valid(KEY)

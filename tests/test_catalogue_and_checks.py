@@ -14,7 +14,7 @@ from built import target
 
 from conformance import check as checks_of
 from conformance import checks as checks_package
-from conformance import collect, settings, universal
+from conformance import collect, judges, settings
 from conformance.check import Check, Needs, all_checks, exclusion
 from conformance.collect import Collection
 from conformance.contract import catalogue
@@ -148,7 +148,7 @@ def test_what_did_not_run_says_why(process_lost: bool, why: str) -> None:
 
 
 def test_judges_belong_to_rows_in_order() -> None:
-    assert list(universal.JUDGES) == [id_ for id_ in ROWS if id_ in universal.JUDGES]
+    assert list(judges.JUDGES) == [id_ for id_ in ROWS if id_ in judges.JUDGES]
 
 
 # --- what can run where

@@ -11,11 +11,11 @@ from conformance import universal
 from conformance.checks import credentials
 from conformance.contract.transitions import State
 from conformance.doubts import ROWS, doubts
+from conformance.judges import Judge
 from conformance.target import Mode
 from conformance.transport.answer import Answer
 from conformance.transport.guard import Guard
 from conformance.transport.request import NOBODY, Allowed, Credential, Request
-from conformance.universal import Judge
 from conformance.verdict import Status
 
 WRONG = credentials.near_misses(KEY)[0]

@@ -12,13 +12,13 @@ import pytest
 from built import LIST, answered, broken, cancel
 from patience import within
 
-from conformance import facts, universal, verify
+from conformance import facts, judges, universal, verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
+from conformance.judges import NOT_ABOUT, Finding, Judge
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
 from conformance.transport.request import NOBODY, Allowed, Credential, Request
-from conformance.universal import NOT_ABOUT, Finding, Judge
 from conformance.verdict import Status
 
 PET = Request("GET", "/pets/1", NOBODY, allowed=Allowed.OPEN)
@@ -254,7 +254,7 @@ CASES: list[tuple[str, Answer, str]] = [
     ("requirement", "answer", "expected"), CASES, ids=[f"{case[0]}-{number}" for number, case in enumerate(CASES)]
 )
 def test_judges(requirement: str, answer: Answer, expected: str) -> None:
-    found = say(universal.JUDGES[requirement](answer))
+    found = say(judges.JUDGES[requirement](answer))
     assert found == expected if expected in ("met", "not about") else expected in found
     noted = answer.exchange.findings.get(requirement, NOT_ABOUT)
     assert say(noted) == found
@@ -264,7 +264,7 @@ def test_every_judge_was_seen_right_wrong_and_silent() -> None:
     seen: dict[str, set[str]] = {}
     for requirement, _, expected in CASES:
         seen.setdefault(requirement, set()).add(expected if expected in ("met", "not about") else "wrong")
-    assert seen.keys() == universal.JUDGES.keys()
+    assert seen.keys() == judges.JUDGES.keys()
     for requirement, kinds in seen.items():
         assert kinds >= {"met", "wrong"}, requirement
 
@@ -365,20 +365,20 @@ HARMLESS = [
 
 @pytest.mark.parametrize("shown", TRACES, ids=str)
 def test_stack_traces(shown: Any) -> None:
-    assert "shows a stack trace: " in say(universal.error_reveals(answered(LIST, 500, error(500, detail=shown))))
+    assert "shows a stack trace: " in say(judges.error_reveals(answered(LIST, 500, error(500, detail=shown))))
     if isinstance(shown, str):
         page = answered(LIST, 500, f"<pre>{shown}</pre>".encode(), media="text/html")
-        assert "shows a stack trace: " in say(universal.error_reveals(page)) or shown.startswith(" ")
+        assert "shows a stack trace: " in say(judges.error_reveals(page)) or shown.startswith(" ")
 
 
 @pytest.mark.parametrize("shown", PATHS)
 def test_file_paths(shown: str) -> None:
-    assert "shows a file path: " in say(universal.error_reveals(answered(LIST, 500, error(500, message=shown))))
+    assert "shows a file path: " in say(judges.error_reveals(answered(LIST, 500, error(500, message=shown))))
 
 
 @pytest.mark.parametrize("shown", HARMLESS, ids=str)
 def test_what_is_neither(shown: Any) -> None:
-    assert universal.error_reveals(answered(cancel(42), 404, error(404, detail=shown))) is None
+    assert judges.error_reveals(answered(cancel(42), 404, error(404, detail=shown))) is None
 
 
 @pytest.mark.parametrize("base", ["/app/v1", "/srv/v1", "/data/shop/v1", "/opt/gr%C3%B6%C3%9Fe/v1", "/v1"])
@@ -387,9 +387,9 @@ def test_the_path_of_the_request_may_be_repeated(base: str, segment: str) -> Non
     request, url = cancel(segment, allowed=Allowed.OPEN), f"http://127.0.0.1{base}/store/orders/{segment}"
     path = url.removeprefix("http://127.0.0.1")
     for text in (path, f"DELETE {path}", f"no order at {unquote(path)}.", path.removesuffix(segment) + "?", url):
-        assert universal.error_reveals(answered(request, 404, error(404, path=text), url=url)) is None, text
+        assert judges.error_reveals(answered(request, 404, error(404, path=text), url=url)) is None, text
     for text in (f"/home{path}", f"{path} is in /srv/orders.db", f"/opt{path}.py", f"/var/log/app.log {path}"):
-        assert universal.error_reveals(answered(request, 404, error(404, path=text), url=url)) is not None, text
+        assert judges.error_reveals(answered(request, 404, error(404, path=text), url=url)) is not None, text
 
 
 def test_a_gateway_proves_neither_way() -> None:
@@ -400,7 +400,7 @@ def test_a_gateway_proves_neither_way() -> None:
 
 
 def test_one_body_is_judged_once_and_the_same() -> None:
-    judge = universal.Judge()
+    judge = judges.Judge()
     answers = [answered(LIST, 200, b'[{"id": "x"}]') for _ in range(2)]
     for answer in answers:
         answer.exchange.findings.clear()
@@ -410,7 +410,7 @@ def test_one_body_is_judged_once_and_the_same() -> None:
 
 
 def test_the_same_body_under_another_status_is_another_matter() -> None:
-    judge = universal.Judge()
+    judge = judges.Judge()
     listed, refused = answered(LIST, 200, b'[{"id": "x"}]'), answered(LIST, 500, b'[{"id": "x"}]')
     for answer in (listed, refused):
         answer.exchange.findings.clear()
@@ -543,13 +543,13 @@ def test_facts_of_odd_bodies(body: bytes) -> None:
 def test_no_text_keeps_its_judge_busy(text: str) -> None:
     """Nor does a header: each of them takes far less than a second, however it is made."""
     body = (text * SEARCHED)[:SEARCHED].encode()
-    assert within(60, lambda: universal.error_reveals(answered(LIST, 500, body)))
+    assert within(60, lambda: judges.error_reveals(answered(LIST, 500, body)))
 
 
 @pytest.mark.parametrize("text", ['"\\', '"', ",", "Bearer ", "a=", 'a="x",', "a \t", "a  ="])
 def test_no_challenge_keeps_its_judge_busy(text: str) -> None:
     answer = answered(STRANGER, 401, error(), ("WWW-Authenticate", (text * 100_000)[:100_000]))
-    assert within(60, lambda: universal.challenge(answer))
+    assert within(60, lambda: judges.challenge(answer))
 
 
 def test_nesting_past_the_limit_is_held_against_nobody() -> None:
@@ -560,7 +560,7 @@ def test_nesting_past_the_limit_is_held_against_nobody() -> None:
         (answered(cancel(1), 404, deep), "ERR-1"),
         (answered(cancel(1), 409, deep), "ERR-5"),
     ):
-        universal.Judge()(answer)
+        judges.Judge()(answer)
         assert requirement not in answer.exchange.findings
         assert "deeper than 200 levels" in answer.exchange.undecided[requirement]
         with pytest.raises(verify.Inconclusive, match="deeper than 200 levels"):

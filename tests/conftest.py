@@ -6,7 +6,7 @@ import os
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from pipelines import PROJECT, Runner
 
+from conformance import verify
 from conformance.reference import ReferenceServer
 
 settings.register_profile(
@@ -34,6 +35,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "first: runs before the others")
     config.addinivalue_line("markers", "last: runs after the others")
     config.addinivalue_line("markers", "lengthy: begins early, where several checks run at once")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that meets what makes pytest skip a check: here it was not expected."""
+    report = yield
+    if call.excinfo is not None and call.excinfo.errisinstance((verify.Inconclusive, verify.Excluded)):
+        report.outcome = "failed"
+        report.longrepr = item.repr_failure(call.excinfo)
+    return report
 
 
 @pytest.fixture(scope="module")

@@ -70,6 +70,19 @@ def test_no_ids_are_not_asked_for() -> None:
     assert store.messages == []
 
 
+def test_orders_are_added_where_they_can_be() -> None:
+    """Whatever keeps a provider from placing them, or that there is none, keeps no check from what is there."""
+    able, refusing, failing = Store(), Store(), Store()
+    refusing.refuses = True
+    failing.answer = {"orderIds": [7, 7]}
+    held = [leases(store)[0] for store in (able, refusing, failing, None)]
+    for each in held:
+        Orders(each, cast(Api, None)).add(pending=2, shipped=1)
+    assert len(able.placed) == 3
+    assert [each.give_back() for each in held] == [[], [], [], []]
+    assert able.placed == failing.placed == set()
+
+
 def test_what_is_taken_may_be_cancelled_until_it_is_given_back() -> None:
     store = Store()
     held, guard = leases(store)

@@ -6,7 +6,6 @@ of them deleted or weakened, another would still catch the fault, and nobody wou
 
 from __future__ import annotations
 
-import html
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from functools import cached_property
 
 from conformance import __version__
 from conformance.contract import catalogue
-from conformance.contract.catalogue import Level
+from conformance.reporting.pages import page
 
 #: Requirements that no server can break, so that no fault of one can show their checks, with what shows them instead.
 NO_FAULT = {"BASE-2": "the scheme is the deployment's; the tests of the suite break it"}
@@ -224,40 +223,9 @@ def markdown(matrix: Matrix) -> str:
 
 def as_html(matrix: Matrix) -> str:
     """The matrix as a page: cases down, requirements across, a mark where a requirement failed."""
-    rows = catalogue.load().requirements
-    seen = [id_ for id_ in rows if any(id_ in (j.case.requirement, *j.failed) for j in matrix.judged)]
-    head = "".join(f'<th scope="col"><span>{id_}</span></th>' for id_ in seen)
-    body = "".join(
-        f'<tr><th scope="row" title="{html.escape(j.case.description, quote=True)}">{html.escape(j.case.name)}</th>'
-        + "".join(_cell(j, id_, rows[id_].level) for id_ in seen)
-        + "</tr>"
-        for j in matrix.judged
-    )
-    return _PAGE.format(summary=html.escape(text(matrix).splitlines()[0]), head=head, body=body)
-
-
-def _cell(judged: Judged, requirement: str, level: Level) -> str:
-    own, failed = requirement == judged.case.requirement, requirement in judged.failed
-    if own:
-        return '<td class="hit">caught</td>' if failed else '<td class="miss">missed</td>'
-    if failed:
-        return f'<td class="{"more" if level is Level.REQUIRED else "less"}">also</td>'
-    return "<td></td>"
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Detection matrix</title><style>
-:root {{ color-scheme: light dark; font: 14px system-ui, sans-serif; }}
-table {{ border-collapse: collapse; }} th, td {{ border: 1px solid #8886; padding: 1px 4px; font-size: 12px; }}
-thead th {{ position: sticky; top: 0; background: Canvas; }} thead span {{ writing-mode: vertical-rl; }}
-tbody th {{ text-align: left; font-weight: normal; white-space: nowrap; }}
-.hit {{ background: #2e7d3240; }} .miss {{ background: #c62828; color: white; }} .more {{ background: #ef6c0060; }}
-.less {{ background: #9e9e9e40; }}
-</style></head><body><main><h1>Detection matrix</h1><p>{summary}</p>
-<table><caption>Each row is a server; each column a requirement that failed somewhere</caption>
-<thead><tr><th scope="col">server</th>{head}</tr></thead><tbody>{body}</tbody></table></main></body></html>
-"""
+    rows = catalogue.load().requirements.values()
+    seen = [row for row in rows if any(row.id in (j.case.requirement, *j.failed) for j in matrix.judged)]
+    return page("detection.html.jinja", summary=text(matrix).splitlines()[0], rows=seen, cases=matrix.judged)
 
 
 def proofs_of(judged: Iterable[Judged]) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup, escape
-
 from conformance.reporting import outline
 from conformance.reporting.comparison import TEXT, Change, Comparison, Matrix, named
+from conformance.reporting.pages import page
 from conformance.reporting.summary import code, prose
 from conformance.reporting.text import cut, visible
 from conformance.verdict import Status
+
+#: A caption, the headings, and the rows.
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 _SIGNS = {
     Status.PASSED: "ok",
@@ -58,27 +60,18 @@ def markdown(compared: Comparison) -> str:
 
 def html(compared: Comparison) -> str:
     """A comparison as a self-contained HTML page."""
-    body = [
-        _tag("p", compared.verdict, kind="verdict"),
-        _table("The two runs", ("Run", "Result"), [(named(r), outline.headline(r)) for r in (compared.a, compared.b)]),
-    ]
+    runs = [(named(run), outline.headline(run)) for run in (compared.a, compared.b)]
+    tables: list[Table] = [("The two runs", ("Run", "Result"), runs)]
     for title, changes in _parts(compared):
         rows = [
-            (
-                change.requirement.id,
-                change.requirement.sentence,
-                change.requirement.level,
-                change.text,
-                cut(change.reason, TEXT),
-            )
-            for change in changes
+            (c.requirement.id, c.requirement.sentence, c.requirement.level, c.text, cut(c.reason, TEXT))
+            for c in changes
         ]
-        body.append(_table(title, ("Id", "Requirement", "Level", "Status", "Reason"), rows))
+        tables.append((title, ("Id", "Requirement", "Level", "Status", "Reason"), rows))
     if compared.observed:
-        rows_ = [(seen.what, seen.before, seen.after) for seen in compared.observed]
-        body.append(_table("Observed differently", ("Topic", "Before", "After"), rows_))
-    body += [_tag("p", note) for note in compared.notes]
-    return _page("Comparison of two runs", body)
+        seen = [(each.what, each.before, each.after) for each in compared.observed]
+        tables.append(("Observed differently", ("Topic", "Before", "After"), seen))
+    return _page("Comparison of two runs", tables, verdict=compared.verdict, notes=compared.notes)
 
 
 def matrix_text(table: Matrix) -> str:
@@ -116,11 +109,11 @@ def matrix_html(table: Matrix) -> str:
     """A matrix as a self-contained HTML page."""
     runs = [(name, outline.headline(run)) for name, run in zip(table.names, table.runs, strict=True)]
     rows = [(row.id, row.title, *(status or "" for status in statuses)) for row, statuses in table.rows]
-    body = [
-        _table("The runs", ("Run", "Result"), runs),
-        _table("Requirements", ("Id", "Requirement", *table.names), rows),
+    tables: list[Table] = [
+        ("The runs", ("Run", "Result"), runs),
+        ("Requirements", ("Id", "Requirement", *table.names), rows),
     ]
-    return _page("Comparison of runs", body)
+    return _page("Comparison of runs", tables)
 
 
 def _parts(compared: Comparison) -> list[tuple[str, tuple[Change, ...]]]:
@@ -145,42 +138,5 @@ def _markdown_line(change: Change) -> str:
     return f"**{prose(row.id)}** ({row.level}) {prose(change.text)} {prose(row.sentence)}{reason}"
 
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; margin: 1.5rem 0; font-size: .9375rem; }
-caption { text-align: left; font-weight: 600; font-size: 1.125rem; padding: .5rem 0; }
-th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-top: 1px solid #8888;
-  overflow-wrap: break-word; }
-td:last-child { overflow-wrap: anywhere; }
-.verdict { font-size: 1.25rem; font-weight: 600; }
-"""
-
-
-def _page(title: str, body: list[Markup]) -> str:
-    return str(
-        Markup(
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta http-equiv="Content-Security-Policy" '
-            "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            "<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-            "{body}\n</main>\n</body>\n</html>\n"
-        ).format(title=title, style=Markup(_STYLE), body=Markup("\n").join(body))
-    )
-
-
-def _table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Markup:
-    headings = Markup("").join(Markup('<th scope="col">{}</th>').format(visible(cell)) for cell in head)
-    lines = []
-    for first, *cells in rows:
-        line = Markup('<tr><th scope="row">{}</th>').format(visible(first))
-        lines.append(line + Markup("").join(_tag("td", cell) for cell in cells) + Markup("</tr>"))
-    return Markup("<table>\n<caption>{}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>{}</tbody>\n</table>").format(
-        caption, headings, Markup("\n").join(lines)
-    )
-
-
-def _tag(name: str, text_: str, kind: str = "") -> Markup:
-    attribute = Markup(' class="{}"').format(kind) if kind else Markup("")
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), attribute, escape(visible(text_)))
+def _page(title: str, tables: Sequence[Table], verdict: str = "", notes: Sequence[str] = ()) -> str:
+    return page("tables.html.jinja", title=title, tables=tables, verdict=verdict, notes=notes)

@@ -1,9 +1,7 @@
 """`report.html`: the run for people, as one file that needs no network, no server and no other file.
 
-The template decides what stands where, this module what there is to say. Every value goes through `visible`
-and the template's escaping on its way into the page, so what a service sent is text and nothing else; the
-page's Content Security Policy (CSP level 3) admits its own style and script by their digests and nothing
-besides.
+The template decides what stands where, this module what there is to say. The page's Content Security Policy (CSP
+level 3) admits its own style and script by their digests and nothing besides.
 """
 
 from __future__ import annotations
@@ -15,15 +13,13 @@ import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from math import ceil, floor, log10
-from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup, escape
 
 from conformance.contract.catalogue import Level
-from conformance.reporting import outline
+from conformance.reporting import outline, pages
 from conformance.reporting.pretty import pretty
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural, visible
@@ -63,7 +59,7 @@ _SIGNS = {
 
 def render(run: Run) -> str:
     """`run` as an HTML page."""
-    style, script = _resource("report.css"), _resource("report.js")
+    style, script = pages.resource("report.css"), pages.resource("report.js")
     rooms = {True: _Room(_TELLING), False: _Room(_AROUND)}
     shell = outline.shell(run)
     together = _together(run)
@@ -359,30 +355,11 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _finalize(value: Any) -> Any:
-    """What every expression of the template goes through, before it is escaped."""
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return visible(value, keep="\n")
-
-
 @cache
 def template() -> Template:
-    """The page, compiled: that takes as long as a hundred requests."""
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    """The page, compiled."""
+    environment = pages.environment()
     environment.filters.update(cut=cut, plural=plural, duration=_duration, moment=_moment, prose=_prose)
     environment.tests["link"] = _is_link
     environment.globals.update(signs=_SIGNS, TEXT=_TEXT)
-    return environment.from_string(_resource("report.html.jinja"))
-
-
-@cache
-def _resource(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return environment.get_template("report.html.jinja")

@@ -1,0 +1,48 @@
+"""HTML pages from templates. What stands where is the template's; each is one file that needs no other.
+
+Every value goes through `visible` and is escaped on its way into a page, so what a service sent is text and nothing
+else.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from conformance.reporting.text import visible
+
+
+@cache
+def environment() -> Environment:
+    """What the templates beside this module are compiled in. To load Jinja and to compile takes as long as a hundred
+    requests."""
+    return Environment(
+        loader=FunctionLoader(resource),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def page(template: str, **values: Any) -> str:
+    """A page from a template beside this module."""
+    return environment().get_template(template).render(values)
+
+
+@cache
+def resource(name: str) -> str:
+    """A text file beside this module."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _finalize(value: Any) -> Any:
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return visible(value, keep="\n")

@@ -25,8 +25,8 @@ from conformance.verdict import Exit
 PROGRAM = "store-orders-conformance"
 #: The options of a run that a look at its target takes, too.
 OPTIONS_OF_DOCTOR = (
-    "--config", "--base-url", "--api-key-env", "--states-url", "--timeout", "--max-body", "--ca-bundle",
-    "--client-cert", "--proxy",
+    "--config", "--base-url", "--api-key-env", "--states-url", "--mode", "--confirm-cancel", "--timeout", "--max-body",
+    "--ca-bundle", "--client-cert", "--proxy",
 )  # fmt: skip
 
 RUN_HELP = """\
@@ -274,7 +274,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failed
     except KeyboardInterrupt as interruption:
         if early or isinstance(interruption, Early):
-            _complain("interrupted before the first request\n")
+            _complain(
+                "interrupted\n" if not early and options.work is _selftest else "interrupted before the first request\n"
+            )
         return Exit.INTERRUPTED
     except Exception as error:  # Python would end with 1, which is a verdict
         where = "".join(traceback.format_tb(error.__traceback__))  # and no words of it, which may hold anything
@@ -322,16 +324,20 @@ def _values(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
-def _run(options: argparse.Namespace) -> int:
-    # From the first moment on: what is imported now takes longer than some pipelines wait.
+def _heed() -> None:
+    """Have the first signal that ends a command end it, with its own status, and heed no further one."""
     for number in ENDING:
         signal.signal(number, _interrupt)
     # As it ends, Python gives signals back their own effect, which is to end the process with another status.
     atexit.register(_heed_no_more)
+
+
+def _run(options: argparse.Namespace) -> int:
+    _heed()  # from the first moment on: what is imported now takes longer than some pipelines wait
     if options.plan:
         from conformance import planning
 
-        return planning.plan(tuple(options.targets), _values(options))
+        return planning.plan(tuple(options.targets), _values(options), options.workers)
     from conformance import ahead
 
     with ahead.begun(BUDGETS[options.budget]) as maker:
@@ -377,6 +383,7 @@ def _faults(options: argparse.Namespace) -> int:
 
 
 def _selftest(options: argparse.Namespace) -> int:
+    _heed()
     from conformance import selftest
 
     return selftest.run(tuple(options.names), options.seed, options.budget, options.workers, options.report_dir)

@@ -7,7 +7,7 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from rich.text import Text
 
@@ -39,8 +39,6 @@ Finding = tuple[str, str]
 CHOSEN = 2**53 + 3
 #: Characters shown of the names in a certificate: some have hundreds.
 NAMES = 300
-#: How OpenSSL begins to say why it does not trust a certificate.
-VERIFY_FAILED = "certificate verify failed"
 #: OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name.
 NO_CHECK_TIME = 0x200000
 
@@ -74,7 +72,8 @@ def _report(target: Target, key: str) -> int:
             wrong += level == WRONG
     finally:
         session.close()
-    console.print(f"{plural(wrong, 'problem')} to fix" if wrong else "ready for a run", style="bold", markup=False)
+    ready = f"ready for a run{f' with --confirm-cancel {target.name}' if target.unconfirmed else ''}"
+    console.print(f"{plural(wrong, 'problem')} to fix" if wrong else ready, style="bold", markup=False)
     return Exit.USAGE if wrong else 0
 
 
@@ -99,11 +98,16 @@ def findings(session: Session) -> Iterator[Finding]:
     yield from ((NOTE, f"configuration: {said}") for said in preflight.shortcomings(session))
     if answer.status == 200 and answer.listing is not None:
         yield OK, f"key: accepted; the listing holds {len(answer.listing.elements)} orders"
-    elif answer.status == 404:
-        yield WRONG, f"key: the listing answers {answer.exchange.received}; check the path of base_url"
-        return
+    elif answer.status == 200:
+        yield NOTE, "key: accepted; what the listing answers is none that can be read; a run will say more"
     else:
-        yield NOTE, f"key: the listing answers {answer.exchange.received}; a run will say more"
+        check = (
+            "the path of base_url"
+            if answer.status == 404
+            else "base_url and the key; where they are right, a run says more"
+        )
+        yield WRONG, f"key: the listing answers {answer.exchange.received}; check {check}"
+        return
     stranger = api.list(NOBODY)
     if stranger.status == 401:
         yield OK, "key: asked for (401 without)"
@@ -132,11 +136,13 @@ def _trouble(session: Session, answer: Answer) -> str | None:
     """Why a listing got no HTTP answer, and what to do about it; None where it got one."""
     target, detail = session.target, answer.exchange.detail
     # To plain HTTP, a proxy would answer itself where it cannot reach the service.
-    unclear = answer.status is None and VERIFY_FAILED not in detail and (target.proxy is None or "SSL" in detail)
-    if unclear and _speaks_plain_http(session):
-        return f"TLS: {detail}; this port speaks plain HTTP: is it http:// in base_url?"
+    unclear = (
+        answer.status is None and preflight.VERIFY_FAILED not in detail and (target.proxy is None or "SSL" in detail)
+    )
+    if unclear and preflight.speaks(session, "http"):
+        return "TLS: this port speaks plain HTTP: is it http:// in base_url?"
     if answer.exchange.trouble == Trouble.UNREACHABLE:
-        if VERIFY_FAILED in detail:
+        if preflight.VERIFY_FAILED in detail:
             return f"TLS: {detail}; {_mend(session, detail)}"
         if NO_CERTIFICATE in detail:
             return f"TLS: {detail}"
@@ -145,7 +151,9 @@ def _trouble(session: Session, answer: Answer) -> str | None:
         return f"connection: {detail}; check base_url{' and' if target.proxy else ', network and'} proxy"
     if answer.status is not None:
         return None
-    silent = f"{session.endpoint.authority} gives no HTTP answer: {detail}; check base_url"
+    tls = preflight.speaks(session, "https")
+    hint = preflight.SPEAKS_TLS if tls else "Check base_url, or whether the service is running."
+    silent = f"{session.endpoint.authority} gives no HTTP answer: {detail}. {hint}"
     return f"connection: {preflight.foreign(session) or silent}"
 
 
@@ -153,16 +161,6 @@ def _connect(url: str, timeout: float) -> socket.socket:
     """A connection to the host of `url`. Raises OSError."""
     parts = urlsplit(url)
     return socket.create_connection((parts.hostname or "", port_of(parts)), timeout)
-
-
-def _speaks_plain_http(session: Session) -> bool:
-    """Whether the port to which TLS is to be spoken answers plain HTTP. The key is not sent."""
-    if session.endpoint.scheme != "https":
-        return False
-    parts = urlsplit(session.target.base_url)
-    authority = parts.netloc if parts.port else f"{parts.netloc}:{session.endpoint.port}"
-    plain = urlunsplit(parts._replace(scheme="http", netloc=authority))
-    return session.listing_at(plain, NOBODY).status is not None
 
 
 def _mend(session: Session, detail: str) -> str:
@@ -270,10 +268,10 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
     and see that they are gone."""
     name = f"{state} orders, {'chosen id' if chosen else 'any ids'}"
     held = Leases(provider, session.guard)
-    missing: list[int] = []
+    listed: Listing | None = None
     try:
         ids = held.place(state, [CHOSEN]) if chosen else held.take(state, 2)
-        missing = _missing(_listed(session), ids)
+        listed = _listed(session)
     except CannotDo:
         excluded = "checks that need chosen ids" if chosen else f"every check that needs {state} orders"
         yield NOTE, f"state provider: cannot do this: {name}; {excluded} would be excluded"
@@ -283,11 +281,14 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
         return
     finally:
         left_behind = held.give_back()
-    if missing:
+    if missing := _missing(listed, ids):
         yield WRONG, f"state provider: {name}: handed out {missing}, which the listing does not show"
         return
     if left_behind:
         yield from ((WRONG, f"state provider: {said}") for said in left_behind)
+        return
+    if listed is None:
+        yield NOTE, f"state provider: {name}: handed out {ids}; no listing can be read that would show them"
         return
     yield OK, f"state provider: {name}"
     left = _listed(session)

@@ -22,9 +22,10 @@ _REFERENCE = Target(
 )
 
 
-def plan(targets: tuple[str, ...], values: dict[str, Any]) -> int:
+def plan(targets: tuple[str, ...], values: dict[str, Any], workers: str | None = None) -> int:
     """Print the plan for `targets` and return 0. Raises ConfigError."""
     chosen = settings.read(targets, values)
+    settings.look_at_workers(workers)
     waivers.read(chosen.waivers, datetime.now(UTC).date())
     console = Console(highlight=False, soft_wrap=True)
     checks = [check for check in all_checks() if check.requirement in chosen.selected]

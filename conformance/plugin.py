@@ -30,6 +30,7 @@ from conformance.reference import Address
 from conformance.reported import Report
 from conformance.reporting import outline
 from conformance.target import REFERENCE, ConfigError
+from conformance.verdict import Exit
 
 PLUGIN = "conformance"
 pytest_plugins = ["conformance.fixtures"]
@@ -125,6 +126,8 @@ class Plugin:
             session.shouldstop = "interrupted"
         except ConfigError as error:  # certificates that cannot be used
             raise pytest.UsageError(str(error)) from None
+        except OSError as error:  # the reference server does not start
+            pytest.exit(str(error), Exit.INCOMPLETE)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -222,7 +225,9 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:
-        self.process.interrupted = True
+        # xdist ends so what -x has had enough of.
+        enough = getattr(self.config.pluginmanager.get_plugin("dsession"), "shouldstop", False)
+        self.process.interrupted = not enough
         memo = getattr(self.config.pluginmanager.get_plugin("terminalreporter"), "_keyboardinterrupt_memo", None)
         if memo is not None:  # --full-trace prints it
             self._veil(memo)
@@ -233,7 +238,8 @@ class Plugin:
         try:
             return (yield)  # pytest tears down what an interruption left open: orders are given back here
         finally:
-            failed = exitstatus == pytest.ExitCode.INTERNAL_ERROR or session.shouldfail or session.shouldstop
+            ended = exitstatus in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.INTERRUPTED)
+            failed = ended or session.shouldfail or session.shouldstop
             self._take_in_the_late()
             self.process.conclude(cut_short=self.process.interrupted or self.process.crashed or bool(failed))
             if self.process.exit is not None:

@@ -6,6 +6,7 @@ No check runs here. What makes every check pointless is found in seconds and sai
 from __future__ import annotations
 
 from contextlib import suppress
+from urllib.parse import urlsplit, urlunsplit
 
 from conformance.checks import credentials
 from conformance.contract.jsontext import INT64
@@ -33,6 +34,9 @@ LEAP = 1000
 LARGEST_PAGE = 1_000
 #: How a transport says that an answer is none of HTTP, and how it quotes the beginning of an alert of TLS.
 NO_STATUS_LINE, TLS_ALERT = "the answer begins with no status line of HTTP", r"\x15\x03"
+SPEAKS_TLS = "This port speaks TLS: is it https:// in base_url?"
+#: How OpenSSL begins to say why it does not trust a certificate.
+VERIFY_FAILED = "certificate verify failed"
 USED_AGAIN = (
     "the service gives the ids of cancelled orders to new ones: checks are run one at a time, since an order that one "
     "of them has cancelled could be another's by then; while others place orders too, a second cancel of an order may "
@@ -81,6 +85,9 @@ def _pointless(session: Session) -> str | None:
         )
     if answer.exchange.trouble == Trouble.BROKEN and (said := foreign(session)) is not None:
         return said
+    if _is_mute(answer) and _is_mute(api.list(NOBODY)) and all(map(_is_mute, session.elsewhere())):
+        hint = SPEAKS_TLS if speaks(session, "https") else "Check base_url, or whether the service is running."
+        return f"{target.base_url} gives no HTTP answer: {answer.exchange.detail}. {hint}"
     if _is_sign(answer) and answer.status not in GATEWAY:
         return None
     stranger = api.list(NOBODY)
@@ -196,8 +203,23 @@ def foreign(session: Session) -> str | None:
     _, found, begins = detail.partition(NO_STATUS_LINE)
     if not found or begins.lstrip(": '\"").startswith(("HTTP", "[", "{")):
         return None
-    hint = "This port speaks TLS: is it https:// in base_url?" if TLS_ALERT in begins else "Check base_url."
+    hint = SPEAKS_TLS if TLS_ALERT in begins else "Check base_url."
     return f"{session.target.base_url} does not speak HTTP: {detail}. {hint}"
+
+
+def speaks(session: Session, scheme: str) -> bool:
+    """Whether there is an answer where the base URL has this scheme instead of its own. The key is not sent."""
+    if session.endpoint.scheme == scheme:
+        return False
+    parts = urlsplit(session.target.base_url)
+    authority = parts.netloc if parts.port else f"{parts.netloc}:{session.endpoint.port}"
+    answer = session.listing_at(urlunsplit(parts._replace(scheme=scheme, netloc=authority)), NOBODY)
+    return answer.status is not None or VERIFY_FAILED in answer.exchange.detail
+
+
+def _is_mute(answer: Answer) -> bool:
+    """Whether there was a connection, and nothing of HTTP over it."""
+    return answer.exchange.trouble == Trouble.BROKEN and not answer.exchange.http_version
 
 
 def _is_sign(answer: Answer) -> bool:

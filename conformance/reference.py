@@ -33,7 +33,8 @@ class ReferenceServer:
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         """Start it with further command-line `arguments` (`--fault NAME`). Raises OSError where it does not start."""
         key = f"sk_{secrets.token_urlsafe(12)}.{secrets.token_urlsafe(9)}"  # with what there are near misses for
-        command = [sys.executable, "-m", "reference_server", "--port", "0", "--states-port", "0"]
+        # Not with the current folder in its path: a file there may have the name of a module.
+        command = [sys.executable, "-P", "-m", "reference_server", "--port", "0", "--states-port", "0"]
         command += ["--ready-json", "--exit-with-parent", "--api-key-env", "STORE_ORDERS_REFERENCE_KEY", *arguments]
         self._process = subprocess.Popen(
             command,

@@ -28,7 +28,7 @@ from conformance.reporting.run import Run
 from conformance.reporting.text import plural
 from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
-from conformance.target import REFERENCE, ConfigError, Target
+from conformance.target import REFERENCE, Target
 from conformance.terminal import Console
 from conformance.verdict import Exit, Status
 
@@ -44,9 +44,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
-    most = settings.MOST_WORKERS
-    if workers is not None and workers != "auto" and not (workers.isdecimal() and 1 <= int(workers) <= most):
-        raise ConfigError(f"-n {workers}: a number of workers from 1 to {most}, or auto")
+    settings.look_at_workers(workers)
     waivers.read(chosen.waivers, datetime.now(UTC).date())
     folder = Path(values["report_dir"])
     make_folder(folder)

@@ -11,6 +11,7 @@ import gc
 import json
 import multiprocessing
 import random
+import signal
 import string
 import time
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from conformance import embedding, judges, matrix, plugin, progress, settings
 from conformance.check import all_checks
 from conformance.contract import catalogue
 from conformance.direct import DirectSession
+from conformance.ending import ENDING, held_back
 from conformance.files import make_folder, replace
 from conformance.matrix import Case, Judged
 from conformance.process import Process, Shared
@@ -174,6 +176,9 @@ def _begin_work(session: pytest.Session) -> None:
     time was its."""
     global _collected
     _collected = session
+    for number in ENDING:  # the command ends its workers
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     gc.freeze()
     gc.set_threshold(100_000)
 
@@ -191,8 +196,14 @@ def judge_all(chosen: list[Case], seed: int, budget: str, workers: int, done: Ca
         fork = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(workers, mp_context=fork, initializer=_begin_work, initargs=(session,)) as pool:
             try:
-                for judged in as_completed([pool.submit(_work, case, seed, budget) for case in first]):
+                with held_back():
+                    due = [pool.submit(_work, case, seed, budget) for case in first]
+                for judged in as_completed(due):
                     done(judged.result())
+            except BaseException:
+                for worker in multiprocessing.active_children():  # nobody waits for the cases under way
+                    worker.kill()
+                raise
             finally:
                 pool.shutdown(cancel_futures=True)
 

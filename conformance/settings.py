@@ -76,6 +76,12 @@ def name_of(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 
 
+def look_at_workers(told: str | None) -> None:
+    """Raise ConfigError where -n was `told` something that is no number of workers."""
+    if told is not None and told != "auto" and not (told.isdecimal() and 1 <= int(told) <= MOST_WORKERS):
+        raise ConfigError(f"-n {told}: a number of workers from 1 to {MOST_WORKERS}, or auto")
+
+
 def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     """The settings that `values` (by option name, as argparse has them) amount to. Raises ConfigError."""
     everything = frozenset(catalogue.load().requirements)

@@ -171,8 +171,7 @@ def test_an_authority_that_is_not_known(tell: Callable[..., str], server_context
 def test_tls_to_a_port_that_speaks_plain_http(tell: Callable[..., str]) -> None:
     with Running(build(KEY.encode())) as server:
         found = tell(server.base_url.replace("http:", "https:"))
-    assert found.startswith("TLS: ")
-    assert found.endswith("; this port speaks plain HTTP: is it http:// in base_url?")
+    assert found == "TLS: this port speaks plain HTTP: is it http:// in base_url?"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +180,7 @@ def test_tls_to_a_port_that_speaks_plain_http(tell: Callable[..., str]) -> None:
         (b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP: .*SSH-2.0.*Check base_url"),
         (b"-ERR unknown command\r\n", "does not speak HTTP: .*Check base_url"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "This port speaks TLS: is it https:// in base_url"),
-        (b"", "gives no HTTP answer: .*; check base_url"),
+        (b"", "gives no HTTP answer: .*[.] Check base_url"),
     ],
     ids=["ssh", "redis", "TLS", "nothing"],
 )

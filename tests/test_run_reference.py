@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -246,6 +247,25 @@ def test_a_port_that_speaks_no_http(tmp_path: Path, banner: bytes, said: str) ->
     assert ran.status == 3, ran.console
     assert "does not speak HTTP: the answer begins with no status line" in ran.console
     assert said in ran.console
+
+
+def test_a_port_that_hangs_up(tmp_path: Path, server_context: ssl.SSLContext) -> None:
+    """Whatever nothing at all is heard of is no service that breaks its contract; over TLS, perhaps, it is one."""
+    for over_tls in (False, True):
+        with serving(Conversation.hang_up, server_context if over_tls else None) as there:
+            base_url = there.base_url.replace("https:", "http:")
+            words = (*COMMAND, "--base-url", base_url, "--api-key-env", "KEY")
+            ran = run(tmp_path / str(over_tls), words, "target", KEY=KEY)
+        assert ran.status == 3, ran.console
+        assert "gives no HTTP answer: the connection was closed before" in ran.console
+        assert ("This port speaks TLS: is it https:// in base_url?" in ran.console) is over_tls
+
+
+def test_files_that_are_named_like_modules_take_no_part(tmp_path: Path) -> None:
+    for name in ("http", "json", "queue", "reference_server"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('it was loaded')\n", encoding="utf-8")
+    ran = run(tmp_path, (sys.executable, "-P", "-m", "conformance", "run", "--only", "LIST-1"))
+    assert ran.status == 0, ran.console
 
 
 @pytest.fixture

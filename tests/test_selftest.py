@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +111,23 @@ def test_a_real_fault_and_a_real_variant(monkeypatch: pytest.MonkeyPatch) -> Non
     selftest.judge_all(chosen, 1, "quick", workers=2, done=lambda found: judged.update({found.case.name: found}))
     assert judged["cancels-refused-orders"].failed == ("CANCEL-4",)
     assert judged["answers-409-without-body"].good
+
+
+@pytest.mark.parametrize("second", [False, True], ids=["one signal", "two signals"])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_an_interruption_ends_it_at_once_and_its_workers(ending: signal.Signals, second: bool, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "conformance", "selftest", "LIST", "-n", "2", "--report-dir", str(tmp_path)]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as made:
+        assert made.stderr is not None
+        made.stderr.readline()  # the first case is judged: there are workers
+        for _ in range(1 + second):
+            os.killpg(made.pid, ending)
+            time.sleep(0.05)
+        said = made.communicate(timeout=60)[1]
+    assert made.returncode == 130
+    assert said.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in said
+    with pytest.raises(ProcessLookupError):  # nobody of its group is left
+        os.killpg(made.pid, 0)

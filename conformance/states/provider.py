@@ -38,6 +38,13 @@ OUTPUT = 32_000_000
 CANNOT_EXIT, CANNOT_STATUS = 3, 501
 
 
+#: What to look at where an HTTP provider answers so.
+_HINTS = {
+    **dict.fromkeys((401, 403), "; check token_env of its table, the variable that holds its bearer token"),
+    **dict.fromkeys((404, 405), "; check url of its table"),
+}
+
+
 class ProviderError(Exception):
     """The provider failed; the message says how and quotes what it answered. `placed` are orders that it has named all
     the same, and that are to be returned."""
@@ -113,12 +120,13 @@ class HttpProvider:
             ) from None
         except OSError as error:
             raise ProviderError(
-                f"the state provider at {self._shown} gave no answer to {_brief(message)}: {error}"
+                f"the state provider at {self._shown} gave no answer to {_brief(message)}: {error}; is it running?"
             ) from None
         if status == CANNOT_STATUS:
             raise CannotDo(f"the state provider says that it cannot do this (501): {_brief(message)}")
         if not 200 <= status < 300:
-            raise ProviderError(f"the state provider answered {status} to {_brief(message)}: {_quote(body)}")
+            hint = _HINTS.get(status, "")
+            raise ProviderError(f"the state provider answered {status} to {_brief(message)}: {_quote(body)}{hint}")
         return _object(body, message)
 
     def close(self) -> None:
@@ -143,6 +151,7 @@ class CommandProvider:
             except OSError as error:
                 there = isinstance(error, FileNotFoundError) and Path(name).exists()
                 why = "its first line names an interpreter that is not there" if there else error.strerror
+                why = f"{why}; make it executable (chmod +x)" if isinstance(error, PermissionError) else why
                 raise ProviderError(f"the state provider {name} cannot be started: {why}") from None
             try:
                 status = process.wait(TIMEOUT)

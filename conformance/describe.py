@@ -13,7 +13,7 @@ from conformance.contract.catalogue import Requirement
 from conformance.target import ConfigError
 
 
-def requirements(form: str | None = None) -> str:
+def requirements(form: str | None) -> str:
     """All requirements: `form` is None for a list, "json" or "markdown"."""
     rows = catalogue.load()
     if form == "json":
@@ -68,7 +68,7 @@ def explain(requirement: str) -> str:
     return "\n".join(parts)
 
 
-def faults(form: str | None = None) -> str:
+def faults(form: str | None) -> str:
     """The faults and variants of the reference server, which break no requirement: `form` is None for a list, or
     "json"."""
     from conformance.selftest import cases

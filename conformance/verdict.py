@@ -276,7 +276,7 @@ _EXITS = {
 }
 
 
-def exit_status(verdicts: Collection[Verdict], *, interrupted: bool = False) -> Exit:
+def exit_status(verdicts: Collection[Verdict], *, interrupted: bool) -> Exit:
     """The exit status of a run with these verdicts, one for each target, which somebody may have `interrupted`; without
     any it is a usage error, never a success."""
     if interrupted:

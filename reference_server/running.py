@@ -47,14 +47,14 @@ class Running:
         self.service = service
         base = service.base
         control = Control(service, states_token)
-        self._listeners = [Listener(service, host, port, timeouts=timeouts)]
+        self._listeners = [Listener(service, host, port, timeouts)]
         self.base_url = self._listeners[0].origin + base
         """The address that ends with `/v1` (section 1)."""
         self.states_url: str | None = None
         """Where state control takes its messages, if it is on."""
         if states_port is not None:
             try:
-                self._listeners.append(Listener(control, host, states_port, _CONTROL_LIMITS, timeouts))
+                self._listeners.append(Listener(control, host, states_port, timeouts, _CONTROL_LIMITS))
             except OSError:
                 self._listeners[0].server_close()
                 raise

@@ -68,10 +68,10 @@ class Listener(HTTPServer):
     def __init__(
         self,
         application: Application,
-        host: str = "127.0.0.1",
-        port: int = 0,
+        host: str,
+        port: int,
+        timeouts: Timeouts,
         limits: Limits = LIMITS,
-        timeouts: Timeouts = TIMEOUTS,
     ) -> None:
         """Takes what to serve and where (port 0: a free one), and listens at once."""
         self.application = application

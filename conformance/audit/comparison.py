@@ -18,9 +18,7 @@ _TAKEN_AS_STATED = {"verdict", "requirements", "files", "digest", "warnings"}
 _TEXT = 300
 
 
-def disagreements(
-    stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int] = frozenset()
-) -> Iterator[str]:
+def disagreements(stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int]) -> Iterator[str]:
     """Where the result as `stated` is not the one `derived` from the evidence, what matters most first.
 
     `veiled` are the exchanges of whose answers secrets were taken out.
@@ -75,9 +73,7 @@ def _unworded(check: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in worded.items() if value is not None}
 
 
-def exchanges(
-    stated: Iterable[Exchange], derived: Iterable[Exchange], veiled: frozenset[int] = frozenset()
-) -> Iterator[str]:
+def exchanges(stated: Iterable[Exchange], derived: Iterable[Exchange], veiled: frozenset[int]) -> Iterator[str]:
     """Where what is noted of an exchange is not what the judges find in it."""
     for old, new in zip(stated, derived, strict=False):
         for name, value in vars(new).items():

@@ -47,7 +47,7 @@ class Replayed:
     """What came of it: the run that the evidence amounts to, and where it did not answer what the checks asked."""
 
     run: Run
-    problems: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[tuple[str, str]]
 
 
 def replay(stated: Run, made: Circumstances, key: str) -> Replayed:
@@ -198,7 +198,7 @@ class ReplayedSession(Session):
     """A session with the record of one process of a run, which may have seen more than that."""
 
     record: Record = field(kw_only=True)
-    has_seen_more: bool = field(default=False, kw_only=True)
+    has_seen_more: bool = field(kw_only=True)
 
     def api(self, check: str) -> Api:
         api = super().api(check)

@@ -160,9 +160,7 @@ def is_jwt(text: str) -> bool:
     return isinstance(header.value, dict)
 
 
-def bearer(
-    token: str, label: str, shell: str | None = None, *, malformed: bool = False, bulky: bool = False
-) -> Credential:
+def bearer(token: str, label: str, shell: str | None, *, malformed: bool = False, bulky: bool = False) -> Credential:
     """A credential in the one right place: `Authorization: Bearer <token>`."""
     written = f"Bearer {shell}" if shell else None
     return Credential(label, (("Authorization", f"Bearer {token}"),), malformed=malformed, bulky=bulky, shell=written)

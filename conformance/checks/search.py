@@ -158,7 +158,7 @@ class Search:
             self._conclude(walks)
         return None
 
-    def _set_out(self, count: int, *, kept: bool = False) -> list[Walk]:
+    def _set_out(self, count: int, *, kept: bool) -> list[Walk]:
         """`count` walks with fresh orders: the first one, which is the most thorough, has the newest. With `kept` the
         last one has a connection of its own."""
         single = OneConnection(self._api, self._wire) if kept and self._wire else None

@@ -73,7 +73,7 @@ class Walk:
         orders: Orders,
         ids: dict[str, int],
         kinds: set[Kind],
-        connection: OneConnection | None = None,
+        connection: OneConnection | None,
     ) -> None:
         """`ids` are of fresh orders, by name: what earlier walks did cannot have touched them. `kinds` are those of all
         steps of the search so far. With a `connection`, all requests go over that, and the walk ends with it."""

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -64,7 +64,7 @@ class JsonText:
     """A JSON text, read: its value, and the member names that some object held twice."""
 
     value: Any
-    doubled_names: list[str] = field(default_factory=list)
+    doubled_names: list[str]
 
 
 def parse(body: bytes) -> JsonText:

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 from conformance.contract.jsontext import INT64
 from conformance.contract.transitions import State
-from conformance.target import States
+from conformance.target import Secret, States
 from conformance.transport.client import JsonCaller
 
 #: Seconds that a provider may take for one message.
@@ -75,7 +75,7 @@ class Provider(Protocol):
 def connect(states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_default_context) -> Provider:
     """The provider that a target's configuration describes, with these TLS settings; static lists are no provider to
     call."""
-    return Patience(HttpProvider(states, tls) if states.url else CommandProvider(states.command))
+    return Patience(HttpProvider(states.url, states.token, tls) if states.url else CommandProvider(states.command))
 
 
 class Patience:
@@ -105,11 +105,9 @@ class Patience:
 class HttpProvider:
     """Posts each message to a URL."""
 
-    def __init__(self, states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_default_context) -> None:
-        if not states.url:
-            raise ValueError("an HTTP provider has a url")
-        self._shown = states.url.partition("?")[0]  # some keep a key in the query
-        self._caller = JsonCaller(states.url, states.token.reveal() if states.token else None, TIMEOUT, tls)
+    def __init__(self, url: str, token: Secret | None, tls: Callable[[], ssl.SSLContext]) -> None:
+        self._shown = url.partition("?")[0]  # some keep a key in the query
+        self._caller = JsonCaller(url, token.reveal() if token else None, TIMEOUT, tls)
 
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
         try:

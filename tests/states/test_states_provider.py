@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ssl
 import stat
 import sys
 import time
@@ -142,8 +143,8 @@ def test_failures_are_quoted(answering: Maker) -> None:
 def over_http(reply: Reply | bytes, token: str | None = None) -> tuple[list[bytes], str]:
     """What a provider over HTTP was sent, and what was said of its answer."""
     with serving(reply) as service:
-        states = States(url=f"http://127.0.0.1:{service.port}/_states", token=Secret(token) if token else None)
-        made = HttpProvider(states)
+        url = f"http://127.0.0.1:{service.port}/_states"
+        made = HttpProvider(url, Secret(token) if token else None, ssl.create_default_context)
         try:
             setup(made, State.PENDING, {"count": 3})
             said = ""
@@ -196,7 +197,7 @@ def test_statuses(status: str) -> None:
 
 def test_nobody_listens_there() -> None:
     """Some keep a key in the query of the URL, which is not shown."""
-    made = HttpProvider(States(url="http://127.0.0.1:9/_states?code=of-the-provider"))
+    made = HttpProvider("http://127.0.0.1:9/_states?code=of-the-provider", None, ssl.create_default_context)
     with pytest.raises(
         ProviderError, match=r"the state provider at http://127\.0\.0\.1:9/_states gave no answer to .*refused"
     ):

@@ -19,12 +19,11 @@ from .orders import OrderStore
 from .registry import Install
 from .seed import BadOrdersError, initial_orders
 from .server import TIMEOUTS, Listener, Timeouts
-from .wire import Limits
 
 VERSION_SEGMENT = "/v1"
 DEFAULT_KEY_ENV = "STORE_ORDERS_KEY"
 STATES_PATH = "/_states"
-_CONTROL_LIMITS = Limits(body=64 * 1024 * 1024)
+_MOST_CONTROL = 64 * 1024 * 1024  # bytes of a message to state control
 
 
 class UnusableError(Exception):
@@ -54,7 +53,7 @@ class Running:
         """Where state control takes its messages, if it is on."""
         if states_port is not None:
             try:
-                self._listeners.append(Listener(control, host, states_port, timeouts, _CONTROL_LIMITS))
+                self._listeners.append(Listener(control, host, states_port, timeouts, _MOST_CONTROL))
             except OSError:
                 self._listeners[0].server_close()
                 raise

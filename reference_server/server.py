@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import NamedTuple, Protocol
 
 from .messages import Request, Response
-from .wire import LIMITS, DisconnectedError, Limits, RejectedError, Stream, read_request
+from .wire import MOST_BODY, DisconnectedError, RejectedError, Stream, read_request
 
 _RECEIVE = 64 * 1024
 _LINGER_SECONDS = 1.0
@@ -66,16 +66,12 @@ class Listener(HTTPServer):
     request_queue_size = 512
 
     def __init__(
-        self,
-        application: Application,
-        host: str,
-        port: int,
-        timeouts: Timeouts,
-        limits: Limits = LIMITS,
+        self, application: Application, host: str, port: int, timeouts: Timeouts, most_body: int = MOST_BODY
     ) -> None:
-        """Takes what to serve and where (port 0: a free one), and listens at once."""
+        """Takes what to serve and where (port 0: a free one), how long to wait and how many bytes of a body to read,
+        and listens at once."""
         self.application = application
-        self.limits = limits
+        self.most_body = most_body
         self.timeouts = timeouts
         self._open: set[socket.socket] = set()
         self._threads = ThreadPoolExecutor(_MOST_CONNECTIONS, thread_name_prefix="connection")
@@ -148,7 +144,7 @@ class _Connection(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         """Reads a request and answers it; sets `close_connection` when it was the last."""
-        application, limits, timeouts = self.server.application, self.server.limits, self.server.timeouts
+        application, timeouts = self.server.application, self.server.timeouts
         self.close_connection = True
         began = False
         try:
@@ -156,7 +152,7 @@ class _Connection(BaseHTTPRequestHandler):
             self._stream.wait()
             began = True
             self._deadline = time.monotonic() + timeouts.read
-            request = read_request(self._stream, limits, self._number, self.connection.sendall)
+            request = read_request(self._stream, self.server.most_body, self._number, self.connection.sendall)
             began = False
             message, last = _answered(application, request)
             self.connection.settimeout(timeouts.write)
@@ -192,7 +188,7 @@ def answer_at_once(application: Application, sent: bytes) -> bytes:
     pieces = iter((sent,))
     stream = Stream(lambda: next(pieces, b""))
     try:
-        request = read_request(stream, LIMITS, next(_connection_numbers), lambda interim: None)
+        request = read_request(stream, MOST_BODY, next(_connection_numbers), lambda interim: None)
         return _answered(application, request)[0]
     except RejectedError as rejected:
         return _refused(application, rejected.status, rejected.message)

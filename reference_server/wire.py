@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import NamedTuple
 
 from .messages import Request, Response
 
@@ -24,16 +23,11 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Limits(NamedTuple):
-    """How much of a request is read before it is refused. All but the last in bytes."""
-
-    request_line: int = 8 * 1024
-    head: int = 64 * 1024
-    body: int = 1024 * 1024
-    headers: int = 100
-
-
-LIMITS = Limits()
+# How much of a request is read before it is refused: bytes of a line and of the whole head, headers, bytes of the body.
+_MOST_LINE = 8 * 1024
+_MOST_HEAD = 64 * 1024
+_MOST_HEADERS = 100
+MOST_BODY = 1024 * 1024
 
 
 class RejectedError(Exception):
@@ -70,25 +64,25 @@ class Stream:
         while not self._buffer:
             self.fill()
 
-    def head(self, limits: Limits) -> str:
+    def head(self) -> str:
         """The request line and the headers, without the empty line that ends them."""
         self._buffer = self._buffer.lstrip(b"\r\n")
         while not (end := _END_OF_HEAD.search(self._buffer)):
-            self._check_head(self._buffer, limits)
+            self._check_head(self._buffer)
             self.fill()
             if self._buffer[:2] in (b"\r\n", b"\n"):
                 self._buffer = self._buffer.lstrip(b"\r\n")
         head, self._buffer = self._buffer[: end.start()], self._buffer[end.end() :]
-        self._check_head(head, limits)
+        self._check_head(head)
         return head.decode("latin-1")
 
     @staticmethod
-    def _check_head(head: bytes, limits: Limits) -> None:
+    def _check_head(head: bytes) -> None:
         if head and not _TOKEN.match(head[:1].decode("latin-1")):  # TLS, for one, whose client waits for an answer
             raise RejectedError(400, "The request line is malformed.")
-        if len(head) > limits.request_line and head.find(b"\n", 0, limits.request_line + 2) < 0:
+        if len(head) > _MOST_LINE and head.find(b"\n", 0, _MOST_LINE + 2) < 0:
             raise RejectedError(414, "The request line is too long.")
-        if len(head) > limits.head:
+        if len(head) > _MOST_HEAD:
             raise RejectedError(431, "The request headers are too long.")
 
     def line(self, limit: int) -> bytes:
@@ -114,18 +108,18 @@ class Stream:
         return whole[:length]
 
 
-def read_request(stream: Stream, limits: Limits, connection: int, go_on: Callable[[bytes], object]) -> Request:
+def read_request(stream: Stream, most_body: int, connection: int, go_on: Callable[[bytes], object]) -> Request:
     """Reads one request with its body.
 
-    Takes the stream, the limits, the number of the connection, and a function that sends the interim answer
-    for which a client may wait before it sends its body. Raises `RejectedError` for what is no request.
+    Takes the stream, how many bytes its body may have, the number of the connection, and a function that sends the
+    interim answer for which a client may wait before it sends its body. Raises `RejectedError` for what is no request.
     """
-    first, *lines = stream.head(limits).replace("\r\n", "\n").split("\n")
+    first, *lines = stream.head().replace("\r\n", "\n").split("\n")
     method, target, version = _request_line(first)
-    headers = _headers(lines, limits)
+    headers = _headers(lines)
     if version == "1.1" and ("host" not in headers or "," in headers["host"]):
         raise RejectedError(400, "A request needs exactly one Host header.")
-    body = _body(stream, headers, version, limits, go_on) if _has_body(headers) else b""
+    body = _body(stream, headers, version, most_body, go_on) if _has_body(headers) else b""
     if not target.startswith("/"):  # the absolute form, as sent to proxies
         target = "/" + target.partition("://")[2].partition("/")[2] if "://" in target else target
     path, _, query = target.partition("?")
@@ -145,8 +139,8 @@ def _request_line(line: str) -> tuple[str, str, str]:
     raise RejectedError(400, "The request line is malformed.")
 
 
-def _headers(lines: list[str], limits: Limits) -> dict[str, str]:
-    if len(lines) > limits.headers:
+def _headers(lines: list[str]) -> dict[str, str]:
+    if len(lines) > _MOST_HEADERS:
         raise RejectedError(431, "There are too many request headers.")
     headers: dict[str, str] = {}
     for line in lines:
@@ -163,7 +157,7 @@ def _has_body(headers: dict[str, str]) -> bool:
 
 
 def _body(
-    stream: Stream, headers: dict[str, str], version: str, limits: Limits, go_on: Callable[[bytes], object]
+    stream: Stream, headers: dict[str, str], version: str, most_body: int, go_on: Callable[[bytes], object]
 ) -> bytes:
     coding, length = headers.get("transfer-encoding"), headers.get("content-length")
     if coding is not None and (length is not None or version == "1.0"):
@@ -172,26 +166,26 @@ def _body(
         raise RejectedError(501, "This transfer coding is not supported.")
     if length is not None and not (length.isascii() and length.isdigit() and len(length) < 20):
         raise RejectedError(400, "The Content-Length of the request is malformed.")
-    if length is not None and int(length) > limits.body:
+    if length is not None and int(length) > most_body:
         raise RejectedError(413, "The request body is too long.")
     expectation = headers.get("expect", "")
     if expectation and version == "1.1":
         if expectation.lower() != "100-continue":
             raise RejectedError(417, "This expectation cannot be met.")
         go_on(CONTINUE)
-    return stream.exactly(int(length)) if length is not None else _chunks(stream, limits)
+    return stream.exactly(int(length)) if length is not None else _chunks(stream, most_body)
 
 
-def _chunks(stream: Stream, limits: Limits) -> bytes:
+def _chunks(stream: Stream, most_body: int) -> bytes:
     chunks: list[bytes] = []
     total = 0
     while True:
-        size = _CHUNK_SIZE.fullmatch(stream.line(limits.request_line))
+        size = _CHUNK_SIZE.fullmatch(stream.line(_MOST_LINE))
         if not size:
             raise RejectedError(400, "The chunked body is malformed.")
         length = int(size[1], 16)
         total += length
-        if total > limits.body:
+        if total > most_body:
             raise RejectedError(413, "The request body is too long.")
         if length == 0:
             break
@@ -199,9 +193,9 @@ def _chunks(stream: Stream, limits: Limits) -> bytes:
         if stream.line(2):
             raise RejectedError(400, "The chunked body is malformed.")
     trailers = 0
-    while stream.line(limits.request_line):
+    while stream.line(_MOST_LINE):
         trailers += 1
-        if trailers > limits.headers:
+        if trailers > _MOST_HEADERS:
             raise RejectedError(431, "There are too many trailers.")
     return b"".join(chunks)
 

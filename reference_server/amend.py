@@ -19,6 +19,8 @@ from .api import Credentials, JsonObject, Service
 from .messages import Request, Response
 from .orders import Order, Outcome, Status
 
+_MOMENT = 0.2  # seconds
+
 
 def every(n: int) -> Callable[[], bool]:
     """Gives a function that is true each n-th time it is called: for failures that come and go."""
@@ -241,8 +243,8 @@ def when(service: Service, outcome: Outcome, act: Callable[[Order], object]) -> 
     service.cancel = cancel
 
 
-def later(service: Service, seconds: float) -> Callable[[Callable[[], object]], None]:
-    """Gives what puts an act off by so many seconds, to the first request after that."""
+def later(service: Service) -> Callable[[Callable[[], object]], None]:
+    """Gives what puts an act off by a moment, to the first request after that."""
     due: deque[tuple[float, Callable[[], object]]] = deque()
 
     def catch_up(request: Request) -> None:
@@ -251,7 +253,7 @@ def later(service: Service, seconds: float) -> Callable[[Callable[[], object]], 
                 due.popleft()[1]()
 
     before(service, catch_up)
-    return lambda act: due.append((time.monotonic() + seconds, act))
+    return lambda act: due.append((time.monotonic() + _MOMENT, act))
 
 
 def before_cancel(service: Service, decide: Callable[[int, Order | None], Outcome | None]) -> None:

@@ -194,7 +194,7 @@ def cancels_refused_orders(service: Service) -> None:
 @fault("CANCEL-4")
 def cancels_refused_orders_a_moment_later(service: Service) -> None:
     """Answers 409 and a fifth of a second later cancels the shipped order anyway."""
-    later = amend.later(service, 0.2)
+    later = amend.later(service)
     amend.when(service, REFUSED, lambda order: later(lambda: service.store.remove([order.id])))
 
 

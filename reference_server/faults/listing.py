@@ -251,7 +251,7 @@ def ships_what_was_listed_twice(service: Service) -> None:
 @fault("LIST-9")
 def completes_what_was_listed_a_moment_later(service: Service) -> None:
     """Marks orders as complete a fifth of a second after they were listed."""
-    later = amend.later(service, 0.2)
+    later = amend.later(service)
 
     def change(orders: list[Order]) -> None:
         def mark() -> None:

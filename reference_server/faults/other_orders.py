@@ -159,7 +159,7 @@ def cancels_the_tenth_next_order_too(service: Service) -> None:
 @fault("CANCEL-8")
 def cancels_the_next_order_a_moment_later(service: Service) -> None:
     """Cancels the order with the next higher id as well, a fifth of a second later."""
-    later = amend.later(service, 0.2)
+    later = amend.later(service)
     amend.when(service, CANCELLED, lambda order: later(lambda: service.store.cancel(order.id + 1)))
 
 

@@ -53,7 +53,7 @@ def cancels_without_a_key_although_it_answers_401(service: Service) -> None:
 @fault("AUTH-5")
 def cancels_without_a_key_a_moment_later(service: Service) -> None:
     """Answers 401 to a cancel without a key, and a fifth of a second later cancels the order anyway."""
-    later = amend.later(service, 0.2)
+    later = amend.later(service)
     _acts_when(service, lambda order_id: later(lambda: service.store.cancel(order_id)), MISSING)
 
 

@@ -11,6 +11,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from conformance.target import ConfigError
 
+#: Host and port as they stand in a URL, an IPv6 address in brackets; those of which the host is an address or nothing.
+_AUTHORITY = re.compile(r"(?:\[[^\[\]]*\]|[^\[\]:]+)(?::[0-9]*)?")
+_NUMERIC = re.compile(r"\[.*|[0-9]+(?:\.[0-9]+){3}(?::.*)?")
+
 
 def port_of(parts: SplitResult) -> int:
     """The port of a URL, that of its scheme where it names none. Raises ValueError."""
@@ -59,8 +63,11 @@ def http_url(text: str, where: str) -> str:
         raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
     try:
         parts = urlsplit(text)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        (parts.hostname or "").encode("idna")  # as whoever looks it up does, who raises this then
+        host, whole = parts.hostname or "", _AUTHORITY.fullmatch(parts.netloc) is not None
+        valid = parts.scheme in ("http", "https") and whole and parts.port != 0
+        host.encode("idna")  # as whoever looks it up does, who raises this then
+        if _NUMERIC.fullmatch(parts.netloc):
+            ip_address(host)  # as httpx does, which takes neither 10.0.0.256 nor 10.0.0.07
     except ValueError:
         valid = False
     if not valid:

@@ -110,6 +110,100 @@ def test_a_provider_that_can_do_little(folder: Path, service: Service) -> None:
     assert "cannot do this: pending orders, chosen id; checks that need chosen ids would be excluded" in done.said
 
 
+def fails(*given: object) -> None:
+    raise RuntimeError
+
+
+def lets_anyone_list(service: Service) -> None:
+    amend.accept(service, lambda request: request.method == "GET")
+
+
+def fails_to_list(service: Service) -> None:
+    service.list_orders = lambda request: service.error(500, "Not now.")
+
+
+def hides_shipped_orders(service: Service) -> None:
+    amend.leave_out(service, amend.shipped)
+
+
+def keeps_returned_orders(service: Service) -> None:
+    service.store.remove = lambda ids: None
+
+
+def takes_nothing_back(service: Service) -> None:
+    service.store.remove = fails
+
+
+def stays_full(service: Service) -> None:
+    service.store.clear = lambda: None
+
+
+def fails_to_empty(service: Service) -> None:
+    service.store.clear = fails
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "said"),
+    [
+        (lets_anyone_list, 0, "note  key: a listing without it answers 200 OK; a run will say more"),
+        (fails_to_list, 0, "note  key: the listing answers 500 Internal Server Error; a run will say more"),
+        (
+            hides_shipped_orders,
+            2,
+            r"wrong state provider: shipped orders, any ids: handed out \[.*\], which the listing",
+        ),
+        (
+            keeps_returned_orders,
+            0,
+            r"note  state provider: pending orders, any ids: \[.*\] are still listed after tear",
+        ),
+        (takes_nothing_back, 2, r"wrong state provider: orders left behind \(pending orders\): .* answered 500"),
+        (stays_full, 0, r"note  state provider: no orders: \d+ orders listed afterwards; LIST-7 would prove nothing"),
+        (fails_to_empty, 2, "wrong state provider: no orders: .* answered 500"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_is_amiss_with_service_and_provider(
+    folder: Path, service: Service, change: Callable[[Service], None], status: int, said: str
+) -> None:
+    change(service)
+    done = command(folder, "doctor", "staging")
+    assert done.status == status, done.said
+    assert re.search(said, done.out), done.said
+
+
+def test_static_lists_are_looked_up_in_the_listing(folder: Path, service: Service) -> None:
+    pending, shipped = (
+        [order.id for order in service.store.all() if of(order)] for of in (amend.pending, amend.shipped)
+    )
+    text = (folder / "targets.toml").read_text(encoding="utf-8")
+    for listed, status, said in (
+        (pending, 0, f"ok    state provider: {len(pending)} static pending orders\n"),
+        ([*pending, 99], 2, "wrong state provider: pending orders [99] are not in the listing; take them out of the"),
+    ):
+        lists = f"states = {{ pending = {listed}, shipped = {shipped} }}"
+        (folder / "targets.toml").write_text(re.sub("states = .*", lists, text), encoding="utf-8")
+        done = command(folder, "doctor", "staging")
+        assert done.status == status, done.said
+        assert said in done.out
+        assert f"ok    state provider: {len(shipped)} static shipped orders\n" in done.out
+
+
+def test_another_key_and_another_path(folder: Path) -> None:
+    text = (folder / "targets.toml").read_text(encoding="utf-8")
+    (folder / "targets.toml").write_text(re.sub(r"(:\d+)/v1", r"\1/shop/v1", text), encoding="utf-8")
+    done = command(folder, "doctor", "staging")
+    assert done.status == 2, done.said
+    assert "wrong key: the listing answers 404 Not Found; check the path of base_url\n" in done.out
+    (folder / "targets.toml").write_text(text, encoding="utf-8")
+    (folder / "key").write_text("another-key", encoding="utf-8")
+    done = command(folder, "doctor", "staging")
+    assert done.status == 2, done.said
+    assert re.search(r"wrong http://\S+ refuses the API key \(401 .* in key\)\. Check that the key", done.out), (
+        done.said
+    )
+
+
 def test_what_cannot_be_checked_is_no_success(folder: Path) -> None:
     words = ("run", "production", "--mode", "observe", "--only", "CANCEL-1")
     done = command(folder, *words)
@@ -198,6 +292,11 @@ def test_nobody_is_sent_the_key_in_the_clear(tell: Callable[..., str]) -> None:
     with serving(answer("401 Unauthorized", b"{}")) as there:
         tell(there.base_url.replace("http:", "https:"))
         assert KEY.encode() not in b"".join(there.requests)
+
+
+def test_a_name_without_an_address(tell: Callable[..., str]) -> None:
+    found = tell("http://nowhere.invalid/v1")
+    assert re.fullmatch(r"DNS: nowhere\.invalid has no address \(.*\); check base_url", found), found
 
 
 def test_a_proxy_that_cannot_be_reached(tell: Callable[..., str]) -> None:

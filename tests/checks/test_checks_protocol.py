@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from commands import command
 
 from conformance.urls import is_loopback
+from reference_server.running import Running, build
+
+KEY = "sk-Protocol.Key_1742"
 
 
 @pytest.mark.parametrize(
@@ -30,3 +36,14 @@ def test_this_machine(host: str) -> None:
 )
 def test_another_machine(host: str) -> None:
     assert not is_loopback(host)
+
+
+def test_the_key_in_the_clear_is_a_failure_that_no_exchange_shows(tmp_path: Path) -> None:
+    with Running(build(KEY.encode())) as server:
+        proxy = server.base_url.removesuffix("/v1")  # the reference takes requests for any host
+        words = ("--base-url", "http://orders.example/v1", "--proxy", proxy, "--api-key-env", "K")
+        done = command(tmp_path, "run", *words, "--strict", "--only", "BASE-2", K=KEY)
+    assert done.status == 1, done.said
+    assert "received http://orders.example/v1\n" in done.out
+    assert "curl" not in done.out
+    assert command(tmp_path, "audit", "reports/target").status == 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A state provider that hands every message on to $STATES, but for the one numbered $TURN: then it fails, or interrupts
-or kills the process that asks ($DOES)."""
+"""A state provider that hands every message on to $STATES, but for the one numbered $TURN: then it fails, or says that
+it cannot do this, or interrupts or kills the process that asks ($DOES)."""
 
 import json
 import os
@@ -17,6 +17,8 @@ if len(count.read_text().splitlines()) == int(os.environ["TURN"]):
     match os.environ["DOES"]:
         case "fail":
             sys.exit("out of orders")
+        case "cannot":
+            sys.exit(3)
         case "interrupt":
             os.kill(os.getppid(), signal.SIGINT)
         case "kill":

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import pytest
 from commands import command
 
 from conformance.cli import main
+from reference_server import amend
 from reference_server.running import Running, build
 
 PROVIDER = Path(__file__).parent / "provider.py"
@@ -52,7 +55,9 @@ CASES = {
     "observe": Case("--mode observe --skip LIST-6,AUTH-4", states="none"),
     "guarded": Case("--mode guarded --only AUTH-2,CANCEL,LIST-3", states="none"),
     "static lists": Case(f"--only {PART},LIST-5,CANCEL-1", states="lists"),
+    "waivers": Case("--only LIST-1,CANCEL-3 --waivers waivers.toml", faults=("lists-as-html",)),
     "a provider that fails once": Case("--only CANCEL-2,CANCEL-10", 3, states="command", provider=(7, "fail")),
+    "a provider that cannot choose an id": Case("--only CANCEL-9", states="command", provider=(4, "cannot")),
     "interrupted": Case("-n 1 --only CANCEL-2,CANCEL-9", 130, states="command", provider=(10, "interrupt")),
     "interrupted in the look": Case("-n 1 --only CANCEL-9", 130, states="command", provider=(3, "interrupt")),
     "interrupted at a chosen id": Case("-n 1 --only CANCEL-9", 130, states="command", provider=(4, "interrupt")),
@@ -70,6 +75,10 @@ CASES = {
     "a key of eight characters": Case("--only AUTH-3", key="secret78"),
     "a key that is a pattern": Case("--only AUTH-4", key="*"),
 }
+#: One that covers a failure, and one that is not needed.
+WAIVERS = "".join(
+    f'[[waiver]]\nrequirement = "{row}"\nreason = "Known."\nexpires = 9999-12-31\n' for row in ("LIST-1", "CANCEL-3")
+)
 VERDICTS = {0: "conformant", 1: "non-conformant", 3: "incomplete", 130: "incomplete"}
 
 
@@ -87,6 +96,7 @@ def configured(case: Case, folder: Path) -> Iterator[dict[str, str]]:
                 pending, shipped = (placed(server, state) for state in ("pending orders", "shipped orders"))
                 lines += ["[targets.service.states]", f"pending = {pending}", f"shipped = {shipped}"]
         (folder / "targets.toml").write_text("\n".join(lines), encoding="utf-8")
+        (folder / "waivers.toml").write_text(WAIVERS, encoding="utf-8")
         turn, does = case.provider
         told = {"COUNT": str(folder / "count"), "TURN": str(turn), "DOES": does}
         yield {"KEY": case.key, "STATES": str(server.states_url), **told}
@@ -121,6 +131,21 @@ def test_an_honest_run_is_accepted(
     assert stated["verdict"] == VERDICTS[status]
     assert main(["audit", str(folder)]) == 0, capsys.readouterr().out
     assert "Borne out" in capsys.readouterr().out
+
+
+def test_a_service_that_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not asked any more is no gap in the evidence."""
+    service = build(KEY.encode())
+    answered = count(1)
+    amend.before(service, lambda request: time.sleep(1) if next(answered) > 60 else None)
+    monkeypatch.setenv("KEY", KEY)
+    with Running(service, states_port=0) as server:
+        where = ["--base-url", server.base_url, "--states-url", str(server.states_url), "--api-key-env", "KEY"]
+        words = ["--timeout", "0.3", "--budget", "quick", "--report-dir", str(tmp_path)]
+        assert main(["run", *where, *words]) == 3
+    har = (tmp_path / "target" / "evidence.har").read_text(encoding="utf-8")
+    assert 4 <= har.count('"_trouble":"timeout"') < 100
+    assert main(["audit", str(tmp_path / "target")]) == 0
 
 
 def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -310,6 +310,44 @@ def test_the_evidence_of_another_run_is_none(passing: Path, written: Written) ->
     assert main(["audit", str(written.folder)]) == 1
 
 
+def a_body_and_not_its_digest(written: Written) -> None:
+    content = written.of("authentication.listing_without_key")[0]["response"]["content"]
+    content["text"] = content["text"].replace("401", "403")
+
+
+def only_the_beginning_of_a_body(written: Written) -> None:
+    written.of("authentication.listing_without_key")[0]["_body_cut"] = True
+
+
+def a_moment(written: Written) -> None:
+    written.of("authentication.listing_without_key")[0]["_started"] -= 3600
+
+
+def a_check_in_two_processes(written: Written) -> None:
+    order = written.results["circumstances"]["order"]
+    order.append(order[0][:1])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (a_body_and_not_its_digest, r"the body of exchange \d+ is not the one that came"),
+        (only_the_beginning_of_a_body, r"the evidence has only the beginning of 1 answer \(exchanges \d+…\)"),
+        (a_moment, r"exchange \d+ is of .*, which is not within the run"),
+        (a_check_in_two_processes, "a check ran in more than one process"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_record_that_cannot_be_one(
+    change: Tampering, words: str, written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(written)
+    written.write_sealed()
+    assert main(["audit", str(written.folder)]) == 1
+    assert re.search(words, said := capsys.readouterr().out), said
+    assert "suite itself failed" not in said
+
+
 def test_a_waiver_that_had_expired_is_none(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
     waiver = {"reason": "known", "expires": "2020-01-01"}
     written.results["circumstances"]["waivers"] = [{"requirement": "CANCEL-4", **waiver}]

@@ -30,6 +30,8 @@ from reference_server.faults import FAULTS
 ROWS = catalogue.load().requirements
 KEY = "sk-Harness.Key_42"
 COMMAND = (sys.executable, "-m", "conformance", "run")
+#: Plain pytest on the checks, before its further options.
+PLAIN = (sys.executable, "-m", "pytest", "-q", "-p", "conformance.plugin", "--pyargs", "conformance.checks")
 #: The smallest configuration that names a served reference as a target with static lists.
 LISTS = """\
 [targets.lists]
@@ -161,34 +163,56 @@ def test_observations_are_of_the_catalogue(standard: Ran) -> None:
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_plain_pytest(standard: Ran, tmp_path: Path, workers: tuple[str, ...]) -> None:
-    words = (
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "conformance.plugin",
-        "--pyargs",
-        "conformance.checks",
-        "--target",
-        "reference",
-    )
-    ran = run(
-        tmp_path,
-        (
-            sys.executable,
-            *words,
-            *workers,
-            "--conformance-report-dir",
-            "reports",
-            "--conformance-seed",
-            "7",
-        ),
-    )
+    told = ("--target", "reference", "--conformance-report-dir", "reports", "--conformance-seed", "7")
+    ran = run(tmp_path, (*PLAIN, *workers, *told))
     assert ran.status == 0, ran.console
     assert ran.statuses == standard.statuses
     assert f"{len(all_checks())} passed" in ran.console
     assert "\nreference: conformant, 31 of 31 required exercised" in ran.console
     assert "warning" not in ran.console
+
+
+def test_plain_pytest_runs_the_tests_of_a_project_beside_the_checks(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text("def test_own():\n    assert True\n", encoding="utf-8")
+    only = ("--target", "reference", "--conformance-only", "PET-1", "--conformance-report-dir", "reports")
+    ran = run(tmp_path, (*PLAIN, "test_own.py", *only))
+    assert ran.status == 0, ran.console
+    passed = sum(check.requirement == "PET-1" for check in all_checks())
+    assert f"{passed + 1} passed" in ran.console
+    assert not any(name.endswith("own") for name in ran.statuses)
+
+
+def test_plain_pytest_says_what_is_wrong_with_its_options(tmp_path: Path) -> None:
+    ran = run(tmp_path, (*PLAIN, "--target", "nowhere"))
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: unknown target 'nowhere'" in ran.console
+    assert "Traceback" not in ran.console
+
+
+#: For plain pytest with workers: the second is killed as soon as it has orders.
+WORKER_DIES = """
+import os, signal
+from conformance.states.leases import Leases
+inner = Leases.take
+def take(*told):
+    ids = inner(*told)
+    if ids and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ids
+Leases.take = take
+"""
+
+
+def test_plain_pytest_loses_a_worker(tmp_path: Path) -> None:
+    (tmp_path / "dies.py").write_text(WORKER_DIES, encoding="utf-8")
+    only = ("--target", "reference", "--conformance-only", "CANCEL-3", "--conformance-report-dir", "reports")
+    ran = run(tmp_path, (*PLAIN, "-p", "dies", "-n", "2", *only))
+    assert ran.status == 3, ran.console
+    assert ran.results["verdict"] == "incomplete"
+    assert ran.results["run"]["process_lost"]
+    lost = [name for name, status in ran.statuses.items() if status == "inconclusive"]
+    assert len(lost) == 1
+    assert any(lost[0].partition(" ")[2] in warning for warning in ran.results["warnings"])
 
 
 @pytest.mark.parametrize(

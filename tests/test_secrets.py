@@ -138,6 +138,26 @@ def test_a_key_in_the_query_of_the_state_providers_url(tmp_path: Path, reference
     assert f"--states-url {address.states_url}?<query>" in told["run"]["command"]
 
 
+@pytest.mark.parametrize("before", [0, 280], ids=["whole", "where the quotation is cut"])
+def test_a_provider_that_repeats_its_token(tmp_path: Path, reference: ReferenceServer, before: int) -> None:
+    token = "Kennwort.des.Anbieters-4711"
+
+    def reply(conversation: Conversation) -> None:
+        assert f"Bearer {token}\r\n".encode() in conversation.request
+        conversation.send(answer("403 Forbidden", f"{'x' * before} Bearer {token} may not do this".encode()))
+        conversation.hang_up()
+
+    with serving(reply) as provider:
+        lines = ["[targets.one]", f'base_url = "{reference.address.base_url}"', 'api_key_env = "KEY"']
+        lines += ["[targets.one.states]", f'url = "{provider.base_url}"', 'token_env = "TOKEN"']
+        (tmp_path / "targets.toml").write_text("\n".join(lines), encoding="utf-8")
+        environment = {"KEY": reference.address.key, "TOKEN": token}
+        said = run(tmp_path, "doctor", "one", **environment)
+        said += run(tmp_path, "run", "one", "--only", "CANCEL-1", "--budget", "quick", **environment)
+    assert "answered 403" in said
+    assert_nowhere(token, said, tmp_path)
+
+
 @pytest.mark.parametrize("told", ["geheimKEY77wort", "mein-KEY77wort"])
 def test_a_key_in_the_base_url(told: str, tmp_path: Path) -> None:
     """A deployment for one client has it there; whoever goes by its address has the key."""

@@ -27,6 +27,7 @@ from conformance.contract.jsontext import INT64
 from conformance.contract.transitions import State
 from conformance.target import Secret, States
 from conformance.transport.client import JsonCaller
+from conformance.transport.redaction import ELLIPSIS
 
 #: Seconds that a provider may take for one message.
 TIMEOUT = 60.0
@@ -279,8 +280,10 @@ def _object(body: bytes, message: dict[str, Any]) -> dict[str, Any]:
 
 def _brief(value: object) -> str:
     text = json.dumps(value)
-    return text if len(text) <= 200 else text[:200] + "…"
+    return text if len(text) <= 200 else text[:200] + ELLIPSIS
 
 
 def _quote(body: bytes) -> str:
-    return repr(body[:300].decode("utf-8", "replace").strip()) if body.strip() else "(nothing)"
+    # The ellipsis tells whoever takes secrets out that one may be there in part.
+    text = body[:300].decode("utf-8", "replace") + ELLIPSIS * (len(body) > 300)
+    return repr(text.strip()) if body.strip() else "(nothing)"

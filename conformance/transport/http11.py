@@ -38,7 +38,7 @@ class Incoming:
     def take(self, data: bytes) -> bool:
         """Add what was received, no bytes once the connection has ended; returns whether the response is complete.
 
-        Raises Unreadable, Miscoded, OSError and h11.RemoteProtocolError.
+        Raises Unreadable, Miscoded and h11.RemoteProtocolError, which is also what a connection that ended early gives.
         """
         if len(self.begins) < MOST_BEFORE:
             self.begins += data[: MOST_BEFORE - len(self.begins)]
@@ -57,8 +57,6 @@ class Incoming:
             elif isinstance(event, h11.EndOfMessage) and self._taken is not None:
                 self.body = self._taken.whole()
                 return True
-            elif isinstance(event, h11.ConnectionClosed):
-                raise ConnectionResetError("the connection was closed without an answer")
         return False
 
     @property

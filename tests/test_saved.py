@@ -122,6 +122,19 @@ def test_compare_of_three_is_a_matrix(folder: Path, tmp_path: Path, capsys: pyte
     assert capsys.readouterr().out.count("CANCEL-3") == 1
 
 
+def test_one_result_is_no_comparison(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(folder)]) == 2
+    assert "compare needs two results or more" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_to(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    where = ("--report-dir", str(tmp_path / "file" / "below"))
+    for words in (("compare", str(folder), str(folder)), ("report", str(folder))):
+        assert main([*words, *where]) == 2
+        assert f"{tmp_path / 'file' / 'below'}: cannot be written to (" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [None, "no JSON", "{}", '{"schema": "another/1"}'])
 def test_unreadable_results_are_usage_errors(
     content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -12,7 +12,7 @@ from built import LIST, answered, cancel
 from conformance import verify
 from conformance.api import FORM
 from conformance.transport.answer import Answer
-from conformance.transport.request import NOBODY, Credential, Request
+from conformance.transport.request import NOBODY, Credential, Headers, Request
 
 Order = dict[str, Any]
 
@@ -82,3 +82,19 @@ def test_a_refusal_that_was_due_is_missed_with_what_the_request_had() -> None:
         verify.refused([right, wrong], since="the key is missing")
     with pytest.raises(verify.Failed, match="2 of 3 requests were answered"):
         verify.refused([right, wrong, wrong], since="the key is missing")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ((), "answered 429, again and again; --rate-limit and -n 1"),
+        (
+            (("Retry-After", "90"),),
+            "answered 429, and to wait 90 s more is too long, for one request or in all; --rate",
+        ),
+    ],
+)
+def test_a_limit_that_is_never_lifted_decides_nothing(fields: Headers, said: str) -> None:
+    with pytest.raises(verify.Inconclusive, match=said) as raised:
+        verify.settled(answered(LIST, 429, b"", *fields))
+    assert raised.value.owners == ("HTTP-1",)

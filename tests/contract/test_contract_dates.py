@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conformance.contract.dates import MINUS, all_rfc3339, instant, is_iso8601, is_rfc3339
+from conformance.contract.dates import MINUS, all_rfc3339, close, instant, is_iso8601, is_rfc3339
 
 BOTH = (
     "2026-11-21T07:00:00Z",
@@ -265,3 +265,21 @@ def test_a_year_that_python_does_not_know_is_taken_as_it_is_written() -> None:
     assert instant("0000-01-01T00:00:00Z") == "0000-01-01T00:00:00Z"
     assert instant("+012026-11-25T10:00:00Z") == "+012026-11-25T10:00:00Z"
     assert instant("2026-366T00:00Z") == "2026-366T00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "near"),
+    [
+        ("2026-05-06T10:30:00Z", "2026-05-06T12:31:00+02:00", True),
+        ("2026-05-06T10:30:00Z", "2026-05-06T10:31:01Z", False),
+        ("2026-05-06T10:30:00", "2026-05-06T10:30:30", True),
+        ("2026-05-06T10:30:00", "2026-05-06T10:30:30Z", False),  # a local time may be any
+        ("soon", "soon", True),
+        ("soon", "later", False),
+        ("soon", "2026-05-06T10:30:00Z", False),
+        (None, None, True),
+        (5, "2026-05-06T10:30:00Z", False),
+    ],
+)
+def test_moments_that_are_close(one: object, other: object, near: bool) -> None:
+    assert close(one, other) is close(other, one) is near

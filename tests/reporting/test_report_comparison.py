@@ -57,6 +57,7 @@ def test_what_counts_as_what(before: Status, after: Status, kind: str | None, re
 def test_a_recommendation_regresses_only_a_strict_run() -> None:
     a, b = ending("AUTH-7", P), ending("AUTH-7", F)
     assert not comparison.compare(a, b).regressed
+    assert comparison.compare(a, b).verdict.startswith("no regression that counts; what got worse is recommended only")
     assert comparison.compare(a, replace(b, strict=True)).regressed
 
 

@@ -98,6 +98,12 @@ def test_a_failure_shows_clause_evidence_and_curl() -> None:
         assert word in article
 
 
+def test_the_body_of_a_request_is_shown() -> None:
+    sent = exchange(0, "DELETE", "/store/orders/1", status=401, request_body="access_token=<key>")
+    failed = CheckResult("c", "AUTH-4", Status.FAILED, "no", 1, (0,), Failure("401", "204", 0))
+    assert "\n\naccess_token=&lt;key&gt;</pre>" in html.render(run([failed], (sent,)))
+
+
 def test_curl_lines_name_the_key_of_the_target_where_nothing_failed() -> None:
     checks = [CheckResult("c", "LIST-1", Status.INCONCLUSIVE, "503", 1, (0,))]
     assert f"Bearer ${{{KEY}}}" in html.render(run(checks, (exchange(0, status=503),)))

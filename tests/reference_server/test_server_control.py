@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from typing import Any
 
 import httpx
 import pytest
-from patience import within
+from patience import PATIENCE, within
 from served import KEY
 
 from reference_server.running import Running, build
@@ -104,6 +106,15 @@ def test_the_log_shows_what_was_received(running: Running) -> None:
     assert httpx.get(log).json() == []
     assert httpx.put(log).status_code == 405
     assert httpx.get(running.states_url).status_code == 405
+
+
+def test_what_is_no_request_is_refused_in_json(running: Running) -> None:
+    url = httpx.URL(running.states_url or "")
+    with socket.create_connection((url.host, url.port or 0), PATIENCE) as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        head, _, body = b"".join(iter(lambda: connection.recv(4096), b"")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body) == {"error": "The request line is malformed."}
 
 
 def test_the_service_itself_has_no_state_control(running: Running) -> None:

@@ -15,6 +15,8 @@ import pytest
 from patience import PATIENCE
 from served import AUTHORIZED, KEY
 
+from reference_server.running import UnusableError, build
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "reference_server"]
 
@@ -143,6 +145,17 @@ def test_a_key_that_no_header_can_carry_is_refused(key: str) -> None:
     assert errors.startswith("cannot serve: the API key must be")
 
 
+def test_state_control_takes_the_token_of_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "tok")
+    process = start("--states-port", "0", "--states-token-env", "TOKEN")
+    announced = lines_until(process, "Stop with")
+    (url,) = [line.split()[-1] for line in announced if line.startswith("State control at ")]
+    for headers, status in (({}, 401), ({"Authorization": "Bearer tok"}, 200)):
+        assert httpx.post(url, json={"state": "no orders"}, headers=headers).status_code == status
+    process.terminate()
+    process.communicate(timeout=PATIENCE)
+
+
 def test_orders_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "orders.json"
     file.write_text('[{"id": 7, "status": "shipped", "petId": 1, "complete": true}, {"id": -3}]')
@@ -163,6 +176,28 @@ def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     process = start("--orders", str(file))
     _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (2, f"cannot serve: {file} is not JSON, or nested too deeply\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", " must hold a list of orders"),
+        ('[{"id": 1}, {"id": 1}]', " has an id twice"),
+        ("[{}, 1]", ", order 1: id must be an int64 integer"),
+        ('[{"id": 1}, 1]', ", order 2: must be an object"),
+        ('[{"id": 1, "colour": "red"}]', ", order 1: unknown field colour"),
+        ('[{"id": 1, "status": "lost"}]', ", order 1: status must be pending or shipped"),
+        ('[{"id": 1, "complete": "yes"}]', ", order 1: shipDate must be a string and complete a boolean"),
+        ('[{"id": 1, "quantity": true}]', ", order 1: quantity must be an int64 integer"),
+        ('[{"id": 9223372036854775808}]', ", order 1: id must be an int64 integer"),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_orders_is_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "orders.json"
+    file.write_text(text)
+    with pytest.raises(UnusableError) as raised:
+        build(KEY.encode(), orders=str(file))
+    assert str(raised.value) == f"{file}{said}"
 
 
 def test_the_packaged_seed_is_the_fixture() -> None:

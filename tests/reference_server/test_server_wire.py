@@ -63,6 +63,7 @@ def test_head_has_the_length_and_no_body(raw: Raw) -> None:
         (b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (b"G[T / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (b"GET / HTTP/9.1\r\nHost: x\r\n\r\n", 505),
+        (b"GET / HTTP/x\r\nHost: x\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost : x\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\x00c\r\n\r\n", 400),
@@ -80,6 +81,8 @@ def test_head_has_the_length_and_no_body(raw: Raw) -> None:
         (LIST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
         (LIST + b"Transfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n", 400),
         (LIST + b"Transfer-Encoding: chunked\r\n\r\nfffffff\r\n", 413),
+        (LIST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1" * 9000, 400),
+        (LIST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"A: b\r\n" * 101 + b"\r\n", 431),
         (LIST + b"Expect: miracles\r\nContent-Length: 1\r\n\r\nx", 417),
     ],
 )

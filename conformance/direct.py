@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from conformance.session import Session
-from conformance.states.provider import CannotDo, Provider, ProviderError
+from conformance.states.provider import CannotDo, Provider
 from conformance.target import States
 from conformance.transport.answer import Answer, Observer
 from conformance.transport.body import Unreadable
@@ -26,7 +26,7 @@ from conformance.transport.plain_words import in_plain_words
 from conformance.transport.request import Request
 from conformance.transport.retries import ended_early
 from reference_server.api import Service
-from reference_server.control import Control, MalformedError, UnsupportedError
+from reference_server.control import Control, UnsupportedError
 from reference_server.server import answer_at_once
 
 
@@ -94,8 +94,6 @@ class DirectProvider:
             return self._control.change(json.dumps(message).encode())
         except UnsupportedError as problem:
             raise CannotDo(str(problem)) from None
-        except MalformedError as problem:
-            raise ProviderError(str(problem)) from None
 
     def close(self) -> None:
         pass

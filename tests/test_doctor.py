@@ -197,11 +197,10 @@ def test_another_key_and_another_path(folder: Path) -> None:
     assert "wrong key: the listing answers 404 Not Found; check the path of base_url\n" in done.out
     (folder / "targets.toml").write_text(text, encoding="utf-8")
     (folder / "key").write_text("another-key", encoding="utf-8")
-    done = command(folder, "doctor", "staging")
-    assert done.status == 2, done.said
-    assert re.search(r"wrong http://\S+ refuses the API key \(401 .* in key\)\. Check that the key", done.out), (
-        done.said
-    )
+    for target in ("staging", "production"):  # with cancels, to see whether those take the key, and without
+        done = command(folder, "doctor", target)
+        assert done.status == 2, done.said
+        assert re.search(r"wrong http://\S+ refuses the API key \(401 .* in key\)\. Check that", done.out), done.said
 
 
 def test_what_cannot_be_checked_is_no_success(folder: Path) -> None:

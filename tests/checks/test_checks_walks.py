@@ -576,6 +576,19 @@ def test_static_lists_are_enough_for_a_walk() -> None:
     assert shared.search.judged >= set(OWNERS) - {"AUTH-5"}
 
 
+def test_a_static_list_that_is_wrong_is_no_fault_of_the_service() -> None:
+    class Misled(Service):
+        by_hand = True
+
+        def take(self, pending: int = 0, shipped: int = 0) -> Taken:
+            taken = super().take(pending, shipped)
+            self.states |= dict.fromkeys(taken.pending, "shipped")
+            return taken
+
+    with pytest.raises(verify.Inconclusive, match="is the list right"):
+        walks(Misled(), Shared()).decide("CANCEL-1")
+
+
 def test_nothing_is_written(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     search(Service())

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import pty
 import re
 import shlex
 import socket
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import inherited
+from patience import PATIENCE
 
 from conformance import __version__, cli, process, selftest, settings
 from conformance.check import all_checks
@@ -466,3 +469,19 @@ def test_selftest_says_what_seed_it_has(command: Command) -> None:
     assert "repeats the random choices of another run (default: 1)" in " ".join(
         command("selftest", "--help").out.split()
     )
+
+
+def test_a_terminal_is_shown_a_bar(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "conformance", "run", "--only", "BASE", "--budget", "quick"]
+    environment = {**inherited(), "TERM": "xterm"}
+    process = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # nobody writes to it any more
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    assert process.wait(PATIENCE) == 0
+    assert b"looking" in shown
+    assert b"2 passed" not in shown  # lines are for logs

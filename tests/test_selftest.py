@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import command
 
 from conformance import matrix, selftest
 from conformance.contract import catalogue
@@ -26,6 +27,24 @@ def test_a_fault_is_caught_only_if_its_own_requirement_failed() -> None:
     assert Judged(FAULT, failed=("CANCEL-3",)).good
     assert not Judged(FAULT, failed=("CANCEL-4",)).good
     assert not Judged(FAULT, inconclusive=("CANCEL-3",)).good
+
+
+def test_a_fault_that_was_missed_is_told_with_what_the_checks_said() -> None:
+    missed = Judged(FAULT, failed=("CANCEL-4",), messages={"CANCEL-3": "met by 9 exchanges"})
+    said = "MISSED cancels-anything: CANCEL-3 did not fail, CANCEL-4 did. met by 9 exchanges"
+    assert matrix.complaint(missed) == said
+    assert said in matrix.text(Matrix([missed], 1.0, complete=False))
+    assert "**(missed)**" in matrix.markdown(Matrix([missed], 1.0))
+    assert '<td class="miss">missed</td>' in matrix.as_html(Matrix([missed], 1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "faults", "variants"),
+    [("cancels-anything", 1, 0), ("CANCEL-3", 1, 0), ("cancel", 1, 0), ("variants", 0, 2), ("CANCEL-4", 0, 0)],
+)
+def test_cases_are_chosen_by_name_requirement_and_family(name: str, faults: int, variants: int) -> None:
+    assert FAULT.matches((name,)) is bool(faults)
+    assert sum(case.matches((name,)) for case in (VARIANT, LEAVING)) == variants
 
 
 def test_what_failed_beside_it_counts_if_it_is_required() -> None:
@@ -131,3 +150,18 @@ def test_an_interruption_ends_it_at_once_and_its_workers(ending: signal.Signals,
     assert "Traceback" not in said
     with pytest.raises(ProcessLookupError):  # nobody of its group is left
         os.killpg(made.pid, 0)
+
+
+def test_the_command_judges_and_writes(tmp_path: Path) -> None:
+    done = command(tmp_path, "selftest", "lists-as-html", "-n", "1", "--report-dir", "out")
+    assert done.status == 0, done.said
+    assert "1 of 1 faults caught, 0 of 0 correct variants left alone" in done.out
+    assert done.err == "1 of 1\n"
+    assert {path.name for path in (tmp_path / "out").iterdir()} == matrix.WRITERS.keys()
+    for words, said in (
+        (("no-such-fault",), "'no-such-fault' is not a fault, variant, requirement or family"),
+        (("CANCEL-3", "-n", "0"), "-n 0: a number of workers from 1 to 64"),
+    ):
+        done = command(tmp_path, "selftest", *words)
+        assert done.status == 2
+        assert said in done.err

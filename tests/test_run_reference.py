@@ -107,9 +107,7 @@ def test_what_another_check_has_seen_met_is_not_asked_again(standard: Ran) -> No
     seen = {
         "listing.only_order_is_listed",
         "listing.no_order_is_hidden_while_others_are_cancelled",
-        "listing.query_parameters_do_not_shrink",
         "listing.query_parameters_do_not_shrink_among_many",
-        "schema.generated_queries_do_not_shrink",
         "cancelling.only_order_is_cancelled",
         "cancelling.absent_order_of_an_empty_store_is_not_found",
         "cancelling.pending_orders_are_cancelled_among_many",

@@ -35,7 +35,7 @@ def test_a_fault_that_was_missed_is_told_with_what_the_checks_said() -> None:
     assert matrix.complaint(missed) == said
     assert said in matrix.text(Matrix([missed], 1.0, complete=False))
     assert "**(missed)**" in matrix.markdown(Matrix([missed], 1.0))
-    assert '<td class="miss">missed</td>' in matrix.as_html(Matrix([missed], 1.0))
+    assert '<td class="missed">missed</td>' in matrix.as_html(Matrix([missed], 1.0))
 
 
 @pytest.mark.parametrize(

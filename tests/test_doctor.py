@@ -146,7 +146,11 @@ def fails_to_empty(service: Service) -> None:
     ("change", "status", "said"),
     [
         (lets_anyone_list, 0, "note  key: a listing without it answers 200 OK; a run will say more"),
-        (fails_to_list, 2, "wrong key: the listing answers 500 Internal Server Error; check base_url and the key; where"),
+        (
+            fails_to_list,
+            2,
+            "wrong key: the listing answers 500 Internal Server Error; check base_url and the key; where",
+        ),
         (
             hides_shipped_orders,
             2,

@@ -65,6 +65,7 @@ NEAR_MISSES = (
     NearMiss("the key and one character more", lambda key: key + "x", "${KEY}x"),
     NearMiss("one character and the key", lambda key: "X" + key, "X${KEY}"),
     NearMiss("the key and an equals sign", lambda key: key + "=", "${KEY}="),
+    NearMiss("the key and a dot", lambda key: key + ".", "${KEY}."),
     NearMiss("the key, a dot and a character", lambda key: key + ".x", "${KEY}.x"),
     NearMiss("a character, a dot and the key", lambda key: "x." + key, "x.${KEY}"),
     NearMiss("the key, a hyphen and a character", lambda key: key + "-x", "${KEY}-x"),
@@ -368,6 +369,10 @@ def malformed(key: str) -> list[Credential]:
         wrong("the key right behind the scheme", "Bearer{key}"),
         Credential("the key with a character percent-encoded", (("Authorization", encoded),), malformed=True),
         wrong("the key in quotes", 'Bearer "{key}"'),
+        wrong("the key in angle brackets", "Bearer <{key}>"),
+        wrong("the key and a comma", "Bearer {key},"),
+        wrong("the key and a semicolon", "Bearer {key};"),
+        *([_with_blank(key)] if len(key) > 1 else []),
         wrong("an empty credential", ""),
         wrong("the key and another word, with a comma", "Bearer {key},x"),
         wrong("the key and another word, with a semicolon", "Bearer {key};x"),
@@ -377,6 +382,12 @@ def malformed(key: str) -> list[Credential]:
         wrong("another word and the key, with a comma", "Bearer x,{key}"),
         *patterns(key),
     ]
+
+
+def _with_blank(key: str) -> Credential:
+    half = len(key) // 2
+    field = ("Authorization", f"Bearer {key[:half]} {key[half:]}")
+    return Credential("the key with a blank in its middle", (field,), malformed=True)
 
 
 def patterns(key: str) -> list[Credential]:

@@ -31,8 +31,14 @@ def near_the_ends(rng: Random) -> list[int]:
 
 
 def similar(base: int) -> list[int]:
-    """`base`, and ids next to it, that begin or end with the same digits, or agree in their low bits."""
-    return [base - 1, base, base + 1, base * 10 + 7, base // 10, base + 10**12, base + 2**32, base + 2**33]
+    """`base`, and ids next to it, of the other sign, that begin or end with the same digits, or agree in their low
+    bits."""
+    return [base - 1, base, base + 1, -base, base * 10 + 7, base // 10, base + 10**12, base + 2**32, base + 2**33]
+
+
+def similar_besides(base: int) -> list[int]:
+    """More of them."""
+    return [base * 10 + 3, base + 3 * 10**12, base + 3 * 2**32, -base - 2**32]
 
 
 def aliases(order: int) -> list[int]:

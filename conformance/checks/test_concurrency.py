@@ -24,9 +24,9 @@ from conformance.transport.request import NOBODY, Allowed, Operation, Request
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import OPENED, Connection, Wire
 
-ROUNDS = 6
+ROUNDS = 8
 #: How many cancels are sent at once, and how many instead where a service lets in no two of those.
-AT_ONCE, FEWER_AT_ONCE = 6, (3, 2)
+AT_ONCE, FEWER_AT_ONCE = 8, (4, 2)
 #: Seconds after which an order is looked for once more, each time after the one before: a part of a service may be
 #: slower than others to have it leave the listing.
 MOMENTS = (0.3, 1.0, 2.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
@@ -196,6 +197,29 @@ def cancels_refused_orders_a_moment_later(service: Service) -> None:
     """Answers 409 and a fifth of a second later cancels the shipped order anyway."""
     later = amend.later(service)
     amend.when(service, REFUSED, lambda order: later(lambda: service.store.remove([order.id])))
+
+
+@fault("CANCEL-4")
+def loses_orders_that_were_refused_four_times(service: Service) -> None:
+    """Removes a shipped order when it is refused for the fourth time."""
+    refused: Counter[int] = Counter()
+
+    def act(order: Order) -> None:
+        refused[order.id] += 1
+        if refused[order.id] == 4:
+            service.store.remove([order.id])
+
+    amend.when(service, REFUSED, act)
+
+
+@fault("CANCEL-4")
+def rounds_up_small_quantities_of_refused_orders(service: Service) -> None:
+    """Answers 409 and sets the quantity of the shipped order to 2, if that is below."""
+
+    def act(order: Order) -> None:
+        service.store.change(order.id, quantity=max(order.quantity, 2))
+
+    amend.when(service, REFUSED, act)
 
 
 @fault("CANCEL-4")

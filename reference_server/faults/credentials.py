@@ -286,6 +286,12 @@ def trusts_the_address_that_a_client_forwards(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def lets_strangers_in_who_name_json(service: Service) -> None:
+    """Asks for no key of requests that name the media type application/json for the body that they have not."""
+    amend.accept(service, lambda request: request.headers.get("content-type") == "application/json")
+
+
+@fault("AUTH-2")
 def lets_strangers_in_who_debug(service: Service) -> None:
     """Asks for no key where the query has debug=true."""
     amend.accept(service, lambda request: "debug=true" in request.query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections.abc import Callable
 from hashlib import md5, sha1, sha256
 
 from .. import amend
@@ -217,6 +218,12 @@ def takes_a_wrong_key_the_second_time(service: Service) -> None:
     amend.accept_keys(service, also)
 
 
+@fault("AUTH-3")
+def takes_off_a_dot_behind_the_key(service: Service) -> None:
+    """Takes off dots behind the token."""
+    amend.accept_keys(service, lambda given, key: given.rstrip(b".") == key)
+
+
 # --- AUTH-4: the key in another place ---
 
 
@@ -247,6 +254,34 @@ def finds_bearer_anywhere(service: Service) -> None:
         service,
         lambda request: amend.authorization(request).partition("Bearer ")[2].encode("latin-1") == service.key,
     )
+
+
+def _cleans_up(service: Service, clean: Callable[[bytes], bytes]) -> None:
+    """Takes the key where it is what remains of a bearer token once that was cleaned up."""
+
+    def also(request: Request) -> bool:
+        scheme, _, token = amend.authorization(request).partition(" ")
+        return scheme.lower() == "bearer" and clean(token.encode("latin-1")) == service.key
+
+    amend.accept(service, also)
+
+
+@fault("AUTH-4")
+def takes_the_key_in_angle_brackets(service: Service) -> None:
+    """Takes off angle brackets from around the token, as the documentation writes it."""
+    _cleans_up(service, lambda token: token.strip(b"<>"))
+
+
+@fault("AUTH-4")
+def takes_off_what_ends_a_clause(service: Service) -> None:
+    """Takes off commas and semicolons behind the token."""
+    _cleans_up(service, lambda token: token.rstrip(b",;"))
+
+
+@fault("AUTH-4")
+def takes_blanks_out_of_the_key(service: Service) -> None:
+    """Takes all blanks out of the token, those inside it, too."""
+    _cleans_up(service, lambda token: token.replace(b" ", b""))
 
 
 @fault("AUTH-4")

@@ -151,6 +151,24 @@ def cancels_the_previous_order_too(service: Service) -> None:
 
 
 @fault("CANCEL-8")
+def cancels_the_order_of_the_other_sign_too(service: Service) -> None:
+    """Cancels the order with the same id but for its sign as well, if pending."""
+    _takes_along(service, lambda order, other: other.id == -order.id and amend.pending(other))
+
+
+@fault("CANCEL-8")
+def removes_shipped_orders_with_the_same_low_bits(service: Service) -> None:
+    """Removes shipped orders as well whose ids equal that of the cancelled one modulo 2^32."""
+    _takes_along(service, lambda order, other: (other.id - order.id) % 2**32 == 0 and amend.shipped(other))
+
+
+@fault("CANCEL-8")
+def removes_shipped_orders_that_begin_with_the_same_digits(service: Service) -> None:
+    """Removes shipped orders as well whose ids begin with that of the cancelled one."""
+    _takes_along(service, lambda order, other: str(other.id).startswith(str(order.id)) and amend.shipped(other))
+
+
+@fault("CANCEL-8")
 def cancels_the_tenth_next_order_too(service: Service) -> None:
     """Cancels the order whose id is ten higher as well, if pending."""
     _takes_along(service, lambda order, other: other.id == order.id + 10 and amend.pending(other))

@@ -98,6 +98,7 @@ def who_asks(talk: Talk) -> Iterator[Said]:
     near = [
         KEY + "x",
         KEY + ".x",
+        KEY + ".",
         KEY[:-1],
         KEY[:-1] + "#",
         "#" + KEY[1:],
@@ -138,6 +139,9 @@ def who_asks(talk: Talk) -> Iterator[Said]:
         f"Bearer {KEY} x",
         f"bearer {KEY}",
         f"BEARER {KEY}",
+        f"Bearer <{KEY}>",
+        f"Bearer {KEY},",
+        f"Bearer {KEY[:9]} {KEY[9:]}",
     ):
         yield talk.say("GET", LIST, other)
     for headers in (
@@ -286,6 +290,7 @@ def disguises(talk: Talk) -> Iterator[Said]:
     yield talk.cancel(999, None, x_forwarded_for="127.0.0.1")
     yield talk.cancel(999, None, query="debug=true")
     yield talk.cancel("999.css", None)
+    yield talk.say("GET", LIST, None, content_type="application/json")
     yield talk.say("GET", LIST, None, forwarded="for=127.0.0.1")
     yield talk.say("GET", LIST, None, x_original_uri="/")
     yield talk.say("GET", LIST, None, query="from=/health")
@@ -325,6 +330,11 @@ def small_differences(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", "/v1/pets/1", None, query=f"api_key={KEY}")
     yield from [talk.say("GET", LIST, f"Bearer {word}") for word in ("".join(sorted(KEY)), "constructor", "API_KEY")]
     yield talk.cancel("constructor")
+    talk.store.place_ids([61, -61], Status.PENDING)
+    talk.store.place_ids([62, 61 + 2**32], Status.SHIPPED)
+    yield talk.cancel(61)
+    yield talk.say("GET", LIST)
+    yield from [talk.cancel(62) for _ in range(6)]
 
 
 def conditional(talk: Talk) -> Iterator[Said]:

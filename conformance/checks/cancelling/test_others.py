@@ -153,11 +153,16 @@ def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, order
 @requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)
 @pytest.mark.lengthy
 def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None:
-    """Cancels an order among others whose ids are next to its own, begin or end with the same digits, or agree in their
-    low bits: none of them is touched."""
+    """Cancels an order among others, pending and shipped ones, whose ids are next to its own, have the other sign,
+    begin or end with the same digits, or agree in their low bits: none of them is touched."""
     (base, *_) = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
-    placed = orders.place_listed(api.unmistakable(ids.similar(base)))
-    untouched(api, orders, [base], [order for order in placed.pending if order != base], [], placed.listing)
+    pending, further = (api.unmistakable(near) for near in (ids.similar(base), ids.similar_besides(base)))
+    shipped: list[int] = []
+    with suppress(verify.Excluded):
+        shipped = orders.place(further, shipped=True).shipped
+    placed = orders.place_listed(pending)
+    others = [order for order in placed.pending if order != base]
+    untouched(api, orders, [base], others, shipped, placed.listing)
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)

@@ -122,8 +122,11 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: targets.{name} is not a table; write [targets.{name}]")
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
-            raise ConfigError(f"{path}: targets.{name}: a name holds letters, digits, '-', '_' and '.' only")
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", name):
+            raise ConfigError(
+                f"{path}: targets.{name}: a name is of ASCII letters, digits, '-', '_' and '.', begins with a "
+                "letter or digit, and has 100 characters at most"
+            )
     return tables, path
 
 
@@ -249,7 +252,8 @@ def _from_environment(where: str, variable: str, environment: Mapping[str, str])
     variable: whoever puts a key where the name of its variable belongs has it in a log otherwise."""
     value = environment.get(variable, "").strip()
     if not value and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):
-        raise ConfigError(f"{where}: there is no environment variable of the given name. {KEY_ITSELF}")
+        advice = 'If it is the URL itself, write base_url = "…"' if "://" in variable else KEY_ITSELF
+        raise ConfigError(f"{where}: there is no environment variable of the given name. {advice}")
     if not value:
         what = "is blank" if variable in environment else "is not set"
         raise ConfigError(f"{where}: the environment variable {variable} {what}; export {variable}=…")

@@ -39,13 +39,7 @@ def explain(requirement: str) -> str:
     rows = catalogue.load().requirements
     row = rows.get(requirement.upper())
     if row is None:
-        family = [id_ for id_ in rows if id_.startswith(requirement.upper().split("-")[0])]
-        hint = (
-            f"did you mean one of {', '.join(family)}?"
-            if family
-            else "`store-orders-conformance requirements` lists them"
-        )
-        raise ConfigError(f"{requirement!r} is not a requirement; {hint}")
+        raise ConfigError(f"{requirement!r} is not a requirement; {catalogue.load().hint(requirement)}")
     parts = [
         f"{row.id} ({row.level.value}; specification, section {row.section})",
         f"{row.sentence[0].upper()}{row.sentence[1:]}.",

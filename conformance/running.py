@@ -68,7 +68,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     try:
         _conclude(runs, folder, chosen.seed, watch.unwritten)
     except OSError as error:  # what could be written is written: whoever does not read this has it there
-        _complain(f"the summary could not be printed: {error}")
+        _complain(f"the summary could not be written: {error}")
     return _exit_status(status, runs)
 
 

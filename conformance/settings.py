@@ -139,5 +139,5 @@ def _ids(flag: str, texts: Sequence[str] | None) -> frozenset[str]:
         families = ", ".join(catalogue.load().families)
         raise ConfigError(
             f"{flag}: {error.args[0]!r} is no requirement and no family ({families}); "
-            "`store-orders-conformance requirements` lists them"
+            f"{catalogue.load().hint(error.args[0])}"
         ) from None

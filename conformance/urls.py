@@ -89,6 +89,6 @@ def base_url_of(text: str, where: str) -> str:
     if not parts.path.endswith("/v1"):
         raise ConfigError(
             f"{where}: {text!r} does not end with /v1. Each base address of the service ends with its version segment "
-            f"(specification, section 1; requirement BASE-1): did you mean {re.sub('/v[0-9.]+$', '', url)}/v1?"
+            f"(specification, section 1; requirement BASE-1): did you mean {re.sub('/[vV][0-9.]+$', '', url)}/v1?"
         )
     return url

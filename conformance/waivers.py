@@ -21,20 +21,26 @@ def read(path: Path | None, today: date) -> dict[str, Waiver]:
     for number, row in enumerate(document.take_list("waiver", dict), 1):
         requirement = row.get("requirement")
         if not isinstance(requirement, str) or requirement not in catalogue.load().requirements:
-            raise ConfigError(f"{path}: waiver {number}: requirement = {requirement!r} is in no row of the catalogue")
+            hint = catalogue.load().hint(requirement) if isinstance(requirement, str) else "give the id of one"
+            raise ConfigError(
+                f"{path}: waiver {number}: requirement = {requirement!r} is in no row of the catalogue; {hint}"
+            )
         named = f"waiver {number} ({requirement}): "
         table = tables.Table(row, str(path), named)
         table.take("requirement", str)
         reason, expires = table.take("reason", str, default="").strip(), table.take("expires", date)
+        link = table.take("link", str)
+        table.finish()
         if not reason:
             raise table.error("reason", "is missing; say why this failure is accepted")
+        if expires is None:
+            raise table.error("expires", "is missing; say until when, YYYY-MM-DD, a date without quotes")
         if type(expires) is not date:
             raise table.error("expires", "should be YYYY-MM-DD, a date without quotes")
         if expires < today:
             raise ConfigError(f"{path}: {named}expired on {expires}; mend the service, or agree on a new date")
         if requirement in waivers:
             raise table.error("requirement", "there is a waiver for it already")
-        waivers[requirement] = Waiver(requirement, reason, expires.isoformat(), table.take("link", str))
-        table.finish()
+        waivers[requirement] = Waiver(requirement, reason, expires.isoformat(), link)
     document.finish("waivers are written as [[waiver]]")
     return waivers

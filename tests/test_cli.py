@@ -186,7 +186,7 @@ def test_version(command: Command) -> None:
         (("run", "--confirm-cancel", "production"), ("--confirm-cancel production: no target of that name",)),
         (("run", "--base-url", "http://127.0.0.1:9/v2", "--api-key-env", "KEY"), ("does not end with /v1",)),
         (("run", "--base-url", "http://127.0.0.1:9/v1"), ("--api-key-env",)),
-        (("explain", "AUTH-99"), ("'AUTH-99' is not a requirement", "AUTH-1")),
+        (("explain", "AUTH-99"), ("'AUTH-99' is not a requirement", "did you mean AUTH-9?")),
         (("explain", "XYZ"), ("'XYZ' is not a requirement", "requirements")),
         (("explain",), ("ID",)),
         (("requirements", "--json", "--markdown"), ("--markdown", "--json")),

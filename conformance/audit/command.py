@@ -26,6 +26,8 @@ from conformance.terminal import tell
 from conformance.transport.evidence import Exchange
 from conformance.writing import WRITERS
 
+#: What is said of a report.
+_UNLIKE = "does not say what results.json and evidence.har say"
 #: Sentences that are printed; of more there is the number.
 _MOST = 20
 #: By how much the clock may have been set while the run went on.
@@ -65,7 +67,7 @@ def _auditable(saved: Saved) -> Circumstances:
         if made_by != __version__:
             raise ConfigError(
                 f"{file} is of version {made_by} of the suite, and this is {__version__}: "
-                f"audit it with that (pip install store-orders-conformance=={made_by})"
+                f"audit it with store-orders-conformance {made_by}"
             )
     if stated.catalogue != catalogue.load().digest:
         raise ConfigError(f"{saved.file} is of a suite with other requirements: audit it with that suite")
@@ -96,7 +98,8 @@ def _files(saved: Saved) -> Iterator[str]:
         if not saved.is_named(path):
             yield f"{name} is not the file that results.json names: its digest is another"
         if path.read_bytes() != "".join(render(saved.run)).encode():
-            yield f"{name} does not say what results.json and evidence.har say"
+            said = "is written otherwise than a run writes it" if name == "evidence.har" else _UNLIKE
+            yield f"{name} {said}"
 
 
 def _plausible(stated: Run, made: Circumstances) -> Iterator[str]:

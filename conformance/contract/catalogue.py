@@ -6,6 +6,7 @@ or an id that appears twice is an error that names the row.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 import tomllib
@@ -102,6 +103,16 @@ class Catalogue:
     def families(self) -> tuple[str, ...]:
         """The families in the order of the catalogue: AUTH, LIST, CANCEL, …"""
         return tuple(dict.fromkeys(row.family for row in self.requirements.values()))
+
+    def hint(self, word: str) -> str:
+        """What somebody may have meant who wrote `word` for the id of a requirement."""
+        meant = word.strip().upper()
+        close = [meant] if meant in self.requirements else difflib.get_close_matches(meant, self.requirements, 1, 0.8)
+        if close:
+            return f"did you mean {close[0]}?"
+        family = [row.id for row in self.requirements.values() if row.family == meant.partition("-")[0]]
+        listed = "`store-orders-conformance requirements` lists them"
+        return f"did you mean one of {', '.join(family)}?" if family else listed
 
     def select(self, words: tuple[str, ...]) -> frozenset[str]:
         """Requirement ids named by `words`, each an id (`AUTH-3`) or a family (`CANCEL`), in any case.

@@ -398,7 +398,7 @@ def test_another_version_of_the_suite_is_asked_for(written: Written, capsys: pyt
         before, place["version"] = place["version"], value
         written.write()
         assert main(["audit", str(written.folder)]) == 2
-        assert "store-orders-conformance==0.0.9" in capsys.readouterr().err
+        assert "audit it with store-orders-conformance 0.0.9" in capsys.readouterr().err
         place["version"] = before
 
 

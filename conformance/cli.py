@@ -171,7 +171,7 @@ def parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        added.set_defaults(work=work)
+        added.set_defaults(work=work, mistaken=added.error)
         return added
 
     _add_options_of_run(command("run", "judge one or more targets", _run, RUN_HELP))
@@ -259,7 +259,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     early = True
     status = 0
     try:
-        options = parser().parse_args(arguments)
+        options, left = parser().parse_known_args(arguments)
+        if options.work is _run and not any(word.startswith("-") for word in left):
+            options.targets += left  # argparse takes those before the first option only
+        elif left:
+            options.mistaken(f"unrecognized arguments: {' '.join(left)}")
         early = False
         failed = Exit.INCOMPLETE if options.work is _run else Exit.USAGE
         status = options.work(options)

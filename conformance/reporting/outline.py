@@ -222,6 +222,7 @@ def described(number: int, exchange: Exchange | None) -> str:
 
 
 #: Why a `curl` line may be answered otherwise than it was in the run, where that was about orders of its own.
+HIDDEN = "curl shows nothing of what follows a 204; with -v it says that there is something (Excess found)."
 GIVEN_BACK = (
     "The orders that a run is given are returned at its end. Before you paste a line, place orders like those it is "
     "about (mostly pending ones; empty the store first if the check had that done) and put their ids there. Each line "
@@ -240,7 +241,10 @@ def before_pasting(run: Run, lines: Iterable[tuple[CheckResult, str]]) -> str:
         given = check.id in asked or (check.failure is not None and check.failure.exchange in among_orders)
         return bool(line) and (given or (run.mode == "full" and " -X DELETE " in line))
 
-    return GIVEN_BACK.format(seed=run.seed) if any(needs_orders(*shown) for shown in lines) else ""
+    shown = list(lines)
+    known = [GIVEN_BACK.format(seed=run.seed)] if any(needs_orders(*each) for each in shown) else []
+    known += [HIDDEN] if any(line and check.requirement == "CANCEL-2" for check, line in shown) else []
+    return " ".join(known)
 
 
 def shell(run: Run) -> Shell:

@@ -102,6 +102,17 @@ def test_what_to_know_before_a_cancel_is_pasted() -> None:
     assert told not in printed(conformant())
 
 
+def test_what_curl_does_not_show_is_told() -> None:
+    """Whoever pastes the line sees a clean 204 otherwise."""
+    trailing = CheckResult(
+        "every_exchange", "CANCEL-2", Status.FAILED, "x", exchanges=(0,), failure=Failure("a", "b", 0, "curl")
+    )
+    made = run([*passing("CANCEL-2"), trailing], (exchange(0),))
+    for render in (printed, lambda made: summary.render(made).replace("\\", ""), html.render):
+        assert outline.HIDDEN in render(made)
+        assert outline.HIDDEN not in render(failing())
+
+
 @pytest.mark.parametrize(("check", "seen_by"), [("no_order_lost", "no_order_lost"), ("every_exchange", "another")])
 def test_what_to_know_before_a_listing_of_orders_of_the_run_is_pasted(check: str, seen_by: str) -> None:
     """Whoever lists later finds none of them, or others."""

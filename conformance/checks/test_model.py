@@ -100,8 +100,8 @@ class Walks:
 
     def _replayed(self, wrong: Wrong) -> Wrong:
         """The same fault, seen by this check; where it does not show again, as it was seen first."""
-        search = self._search(limit=REPLAYS)
         for _ in range(REPLAYS):
+            search = self._search(limit=1)
             search.play(wrong.steps, kept=wrong.kept)
             if search.wrong is not None and search.wrong.owner == wrong.owner:
                 return search.wrong

@@ -280,7 +280,7 @@ def test_what_no_check_comes_to_is_found_by_the_digest(
 ) -> None:
     part, name = place
     told: Any = written.results[part][name]
-    written.results[part][name] = told.replace("2026", "2025") if name == "started" else told
+    written.results[part][name] = told.replace(told[:4], "2001") if name == "started" else told
     written.results[part] = {**written.results[part], "further": True}
     written.write()
     assert main(["audit", str(written.folder)]) == 1

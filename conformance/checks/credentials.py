@@ -371,7 +371,6 @@ def malformed(key: str) -> list[Credential]:
         wrong("the key in quotes", 'Bearer "{key}"'),
         wrong("the key in angle brackets", "Bearer <{key}>"),
         wrong("the key and a comma", "Bearer {key},"),
-        wrong("the key and a semicolon", "Bearer {key};"),
         *([_with_blank(key)] if len(key) > 1 else []),
         wrong("an empty credential", ""),
         wrong("the key and another word, with a comma", "Bearer {key},x"),
@@ -387,7 +386,8 @@ def malformed(key: str) -> list[Credential]:
 def _with_blank(key: str) -> Credential:
     half = len(key) // 2
     field = ("Authorization", f"Bearer {key[:half]} {key[half:]}")
-    return Credential("the key with a blank in its middle", (field,), malformed=True)
+    shell = "Bearer ${KEY:0:${#KEY}/2} ${KEY:${#KEY}/2}"
+    return Credential("the key with a blank in its middle", (field,), malformed=True, shell=shell)
 
 
 def patterns(key: str) -> list[Credential]:

@@ -551,7 +551,7 @@ def test_curl_lines_send_what_was_sent(key: str, where: str, tmp_path: Path) -> 
         assert not any(secret in line for secret in (key, *credentials.secrets(key)) if len(secret) > 6)
         words = words_of(line, MY_KEY=key, KEY="another")
         url = f"http://h/store/orders?{'&'.join(filter(None, ('a=$b', credential.query)))}"
-        if "<" in line:
+        if re.search("<[a-z]", line):
             labelled.append(credential.label)
         else:
             assert fields_of(words) == {f"{name}: {value}" for name, value in credential.headers}, credential.label

@@ -278,9 +278,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failed
     except KeyboardInterrupt as interruption:
         if early or isinstance(interruption, Early):
-            _complain(
-                "interrupted\n" if not early and options.work is _selftest else "interrupted before the first request\n"
-            )
+            requests = early or options.work is _run
+            _complain(f"interrupted{' before the first request' if requests else ''}\n")
         return Exit.INTERRUPTED
     except Exception as error:  # Python would end with 1, which is a verdict
         where = "".join(traceback.format_tb(error.__traceback__))  # and no words of it, which may hold anything

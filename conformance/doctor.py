@@ -151,10 +151,7 @@ def _trouble(session: Session, answer: Answer) -> str | None:
         return f"connection: {detail}; check base_url{' and' if target.proxy else ', network and'} proxy"
     if answer.status is not None:
         return None
-    tls = preflight.speaks(session, "https")
-    hint = preflight.SPEAKS_TLS if tls else "Check base_url, or whether the service is running."
-    silent = f"{session.endpoint.authority} gives no HTTP answer: {detail}. {hint}"
-    return f"connection: {preflight.foreign(session) or silent}"
+    return f"connection: {preflight.foreign(session) or preflight.unheard(session, answer)}"
 
 
 def _connect(url: str, timeout: float) -> socket.socket:

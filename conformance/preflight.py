@@ -86,8 +86,7 @@ def _pointless(session: Session) -> str | None:
     if answer.exchange.trouble == Trouble.BROKEN and (said := foreign(session)) is not None:
         return said
     if _is_mute(answer) and _is_mute(api.list(NOBODY)) and all(map(_is_mute, session.elsewhere())):
-        hint = SPEAKS_TLS if speaks(session, "https") else "Check base_url, or whether the service is running."
-        return f"{target.base_url} gives no HTTP answer: {answer.exchange.detail}. {hint}"
+        return unheard(session, answer)
     if _is_sign(answer) and answer.status not in GATEWAY:
         return None
     stranger = api.list(NOBODY)
@@ -205,6 +204,12 @@ def foreign(session: Session) -> str | None:
         return None
     hint = SPEAKS_TLS if TLS_ALERT in begins else "Check base_url."
     return f"{session.target.base_url} does not speak HTTP: {detail}. {hint}"
+
+
+def unheard(session: Session, answer: Answer) -> str:
+    """What to say of a target of which nothing of HTTP is heard, as in this answer."""
+    hint = SPEAKS_TLS if speaks(session, "https") else "Check base_url, or whether the service is running."
+    return f"{session.target.base_url} gives no HTTP answer: {answer.exchange.detail}. {hint}"
 
 
 def speaks(session: Session, scheme: str) -> bool:

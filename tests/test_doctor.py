@@ -70,6 +70,8 @@ def test_a_protected_target_is_never_emptied(folder: Path, service: Service, tar
     done = command(folder, "doctor", target)
     assert done.status == 0, done.said
     assert "never that of a protected target" in done.said
+    with_it = " with --confirm-cancel confirmed" if target == "confirmed" else ""
+    assert done.out.endswith(f"ready for a run{with_it}\n")
     confirmed = ("--confirm-cancel", target) if target == "confirmed" else ("--mode", "observe")
     done = command(folder, "run", target, *confirmed, "--only", "LIST", "--budget", "quick")
     assert done.status == 0, done.said
@@ -122,6 +124,10 @@ def fails_to_list(service: Service) -> None:
     service.list_orders = lambda request: service.error(500, "Not now.")
 
 
+def lists_an_object(service: Service) -> None:
+    service.list_orders = lambda request: service.json(200, {"orders": []})
+
+
 def hides_shipped_orders(service: Service) -> None:
     amend.leave_out(service, amend.shipped)
 
@@ -150,6 +156,11 @@ def fails_to_empty(service: Service) -> None:
             fails_to_list,
             2,
             "wrong key: the listing answers 500 Internal Server Error; check base_url and the key; where",
+        ),
+        (
+            lists_an_object,
+            0,
+            r"note  state provider: pending orders, any ids: handed out \[.*\]; no listing can be read",
         ),
         (
             hides_shipped_orders,

@@ -290,6 +290,14 @@ def test_files_that_are_named_like_modules_take_no_part(tmp_path: Path) -> None:
     assert ran.status == 0, ran.console
 
 
+def test_a_reference_that_does_not_start(tmp_path: Path) -> None:
+    code = "import sys; sys.executable = '/bin/false'; from conformance.cli import main; sys.exit(main(['run']))"
+    ran = run(tmp_path, (sys.executable, "-c", code))
+    assert ran.status == 3, ran.console
+    assert "the reference server did not start" in ran.console
+    assert "Traceback" not in ran.console
+
+
 @pytest.fixture
 def served() -> Iterator[Callable[..., ReferenceServer]]:
     """Starts reference servers, and stops them in the end."""
@@ -302,6 +310,19 @@ def served() -> Iterator[Callable[..., ReferenceServer]]:
     yield start
     for server in started:
         server.stop()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_plain_pytest_has_enough_of_a_failure(
+    tmp_path: Path, served: Callable[..., ReferenceServer], workers: tuple[str, ...]
+) -> None:
+    """Nobody has interrupted it: the status is that of what was found."""
+    address = served("--fault", "cancels-shipped-orders").address
+    told = ("--conformance-base-url", address.base_url, "--conformance-api-key-env", "KEY")
+    told += ("--conformance-states-url", address.states_url, "--conformance-report-dir", "reports")
+    ran = run(tmp_path, (*PLAIN, "-x", *workers, "-k", "shipped", *told), "target", KEY=address.key)
+    assert ran.status == 1, ran.console
+    assert not ran.results["run"]["complete"]
 
 
 def test_a_target_with_workers(standard: Ran, tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:

@@ -26,8 +26,6 @@ from conformance.terminal import tell
 from conformance.transport.evidence import Exchange
 from conformance.writing import WRITERS
 
-#: What is said of a report.
-_UNLIKE = "does not say what results.json and evidence.har say"
 #: Sentences that are printed; of more there is the number.
 _MOST = 20
 #: By how much the clock may have been set while the run went on.
@@ -98,8 +96,8 @@ def _files(saved: Saved) -> Iterator[str]:
         if not saved.is_named(path):
             yield f"{name} is not the file that results.json names: its digest is another"
         if path.read_bytes() != "".join(render(saved.run)).encode():
-            said = "is written otherwise than a run writes it" if name == "evidence.har" else _UNLIKE
-            yield f"{name} {said}"
+            own = name == "evidence.har"  # which says what it says
+            yield f"{name} {'is not written as a run writes it' if own else 'does not say what results.json says'}"
 
 
 def _plausible(stated: Run, made: Circumstances) -> Iterator[str]:

@@ -84,6 +84,11 @@ def test_the_action_fails_as_the_command_does(runner: Runner) -> None:
     assert (runner.folder / "out put" / "staging" / "results.json").exists()
 
 
+def test_the_action_judges_nothing_where_it_only_plans(runner: Runner) -> None:
+    assert runner.run("Run", options="--strict --plan") == 0
+    assert runner.outputs["verdict"] == "none"
+
+
 @pytest.mark.parametrize("targets", ["nowhere", "$(touch owned)", "reference; touch owned", "--only"])
 def test_what_the_action_is_given_is_data(targets: str, runner: Runner) -> None:
     assert runner.run("Run", targets=targets) == 2

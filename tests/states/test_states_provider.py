@@ -269,6 +269,13 @@ def test_commands_that_fail(words: tuple[str, ...], said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_a_command_that_may_not_be_executed(tmp_path: Path) -> None:
+    script = tmp_path / "provider"
+    script.write_text("#!/bin/sh\n", encoding="ascii")
+    with pytest.raises(ProviderError, match=r"cannot be started: .*; make it executable \(chmod \+x\)"):
+        CommandProvider((str(script),)).call({"state": "no orders", "action": "setup", "params": {}})
+
+
 def test_a_command_whose_interpreter_is_missing(tmp_path: Path) -> None:
     script = tmp_path / "provider"
     script.write_text("#!/no/such/interpreter\n", encoding="ascii")

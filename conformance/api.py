@@ -240,6 +240,7 @@ class Orders:
         if listing is None:
             return taken
         if missing := listing.left_out([*taken.pending, *taken.shipped]):
+            self._api.list()  # should it be there now, that shows that it was before
             raise not_shown(f"order {missing[0]}, {self._leases.source} is not in the listing", listing)
         return replace(taken, listing=listing)
 

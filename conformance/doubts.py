@@ -3,14 +3,15 @@ out.
 
 A check fails for what it is about and leaves the rest of an answer alone. Another requirement can be broken in it all
 the same, for once, while its own checks met nothing wrong: then that requirement is not failed, since the cause may lie
-elsewhere, but it is not passed either; it does fail where a stranger was let in, and nothing else failed. Only what the
-contract leaves no doubt about counts: the answer to a well-formed request with a status that its operation lists (any
-other is HTTP-1's), about orders to which nothing was done before.
+elsewhere, but it is not passed either. It does fail where nothing else did and an answer shows the breach by itself
+(`PROVABLE`). Only what the contract leaves no doubt about counts: the answer to a well-formed request with a status
+that its operation lists (any other is HTTP-1's), about orders to which nothing was done before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from conformance.contract.transitions import CANCELLING
 from conformance.transport.answer import Answer
@@ -27,8 +28,9 @@ ROWS = {
     "CANCEL-3": "this run was given the order as shipped, and had done nothing to it",
     "CANCEL-5": "no such order exists",
 }
-#: Those that a success breaks by itself: where nothing else failed, it is no consequence of anything.
-LET_IN = frozenset({"AUTH-2", "AUTH-3"})
+#: Those that some answers show to be broken, whatever else is: a stranger was let in, a shipped order was cancelled, an
+#: order was there that a listing lacked. Each with what should have been.
+PROVABLE = {"AUTH-2": "401", "AUTH-3": "401", "LIST-3": "each order in the listing", "CANCEL-3": "409"}
 #: What may be wrong instead: where one of these failed, the doubt is likely to be its consequence.
 CAUSES = {
     "AUTH-1": ("AUTH-6",),
@@ -42,8 +44,16 @@ CAUSES = {
 }
 
 
-def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
-    """Requirement and reason for each requirement that must not pass after this answer."""
+class Doubt(NamedTuple):
+    """A requirement that must not pass, why, and whether the answer shows by itself that it is broken."""
+
+    requirement: str
+    reason: str
+    proven: bool = False
+
+
+def doubts(answer: Answer, missed: Collection[int] = ()) -> Iterator[Doubt]:
+    """What speaks against a pass in this answer; `missed` are orders that a listing before has lacked."""
     listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
     # What is no key is none, whatever else is open about the request; and no other cancel makes the key invalid.
@@ -56,9 +66,23 @@ def doubts(answer: Answer) -> Iterator[tuple[str, str]]:
         due = CANCELLING[answer.before] if answer.before else None
         row = due.owner if due is not None and answer.status not in due.statuses else None
     if row is not None:
-        yield row, f"{answer.exchange.line} answered {answer.exchange.received}, although {ROWS[row]}"
-    if answer.lacking and credential.valid:  # what strangers are shown is for AUTH to judge
-        yield "LIST-3", f"order {answer.lacking[0]} is not in the listing, although {ROWS['LIST-3']}"
+        reason = f"{answer.exchange.line} answered {answer.exchange.received}, although {ROWS[row]}"
+        yield Doubt(row, reason, proven=row in PROVABLE and answer.succeeded)
+    if not credential.valid:  # what strangers are shown is for AUTH to judge
+        return
+    there = [order for order in missed if _shows(answer, order)]
+    if there:
+        reason = f"order {there[0]} is there, and was not in a listing before, although {ROWS['LIST-3']}"
+        yield Doubt("LIST-3", reason, proven=True)
+    elif answer.lacking:
+        yield Doubt("LIST-3", f"order {answer.lacking[0]} is not in the listing, although {ROWS['LIST-3']}")
+
+
+def _shows(answer: Answer, order: int) -> bool:
+    """Whether this order was there: it is listed, or has been cancelled or refused just now."""
+    if answer.listing is not None:
+        return order in answer.listing.by_id
+    return answer.request.order_id == str(order) and answer.status in (204, 409)
 
 
 def _credentials(answer: Answer) -> str | None:

@@ -311,6 +311,8 @@ class Judge:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Finding] = {}
+        self._check = ""
+        self._missed: set[int] = set()  # orders that a listing lacked in this check, though it should have shown them
 
     def __call__(self, answer: Answer) -> None:
         exchange = answer.exchange
@@ -332,4 +334,15 @@ class Judge:
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
         if _never_answered(answer):
             exchange.undecided["HTTP-1"] = f"{exchange.line} got no answer: {exchange.detail}"
-        exchange.undecided |= dict(doubts(answer))
+        self._doubt(answer)
+
+    def _doubt(self, answer: Answer) -> None:
+        exchange = answer.exchange
+        if exchange.check != self._check:  # an audit plays checks again one by one
+            self._check, self._missed = exchange.check, set()
+        for doubt in doubts(answer, self._missed):
+            exchange.undecided[doubt.requirement] = doubt.reason
+            if doubt.proven:
+                exchange.proven.append(doubt.requirement)
+        if "LIST-3" in exchange.undecided:
+            self._missed.update(answer.lacking)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.doubts import CAUSES, LET_IN, ROWS
+from conformance.doubts import CAUSES, PROVABLE, ROWS
 from conformance.transport.evidence import Exchange
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 from conformance.verify import with_fields
@@ -33,16 +33,18 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
             failure=Failure(expected, counted, first.number),
         )
     if undecided:
-        let_in = [exchange for exchange in undecided if requirement in LET_IN and exchange.status in range(200, 300)]
-        first = (let_in or undecided)[0]
+        proof = [exchange for exchange in undecided if requirement in exchange.proven]
+        first = (proof or undecided)[0]
         message = first.undecided[requirement]
+        shown = undecided[:10] if proof else [first]
+        due = f"{PROVABLE.get(requirement)}, since {ROWS.get(requirement)}"
         return CheckResult(
             EVERY_EXCHANGE,
             requirement,
             Status.INCONCLUSIVE,
             message,
-            exchanges=(first.number,),
-            failure=Failure(f"401, since {ROWS[requirement]}", message, first.number) if let_in else None,
+            exchanges=tuple(exchange.number for exchange in shown),
+            failure=Failure(due, message, first.number) if proof else None,
             owners=CAUSES.get(requirement, ()),
         )
     return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {len(judged)} exchanges")

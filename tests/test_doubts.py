@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from built import KEY, LIST, VALID, answered, cancel
 from conformance import universal
 from conformance.checks import credentials
 from conformance.contract.transitions import State
-from conformance.doubts import ROWS, doubts
+from conformance.doubts import ROWS, Doubt, doubts
 from conformance.judges import Judge
 from conformance.target import Mode
 from conformance.transport.answer import Answer
@@ -27,11 +28,24 @@ SMALL = credentials.schemes(KEY)[0]
 
 
 def said(answer: Answer) -> list[str]:
-    return [row for row, _ in doubts(answer)]
+    return [doubt.requirement for doubt in doubts(answer)]
 
 
 def listing(who: Credential, allowed: Allowed = Allowed.LISTED) -> Request:
     return Request("GET", "/store/orders", who, allowed=allowed)
+
+
+def held(answer: Answer, before: State) -> Answer:
+    """The answer to a cancel of an order that was in this state."""
+    answer.before = before
+    return answer
+
+
+def without(*orders: int) -> Answer:
+    """A listing that lacks these orders of the suite's."""
+    answer = answered(LIST, 200, b"[]")
+    answer.lacking = orders
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -98,7 +112,7 @@ def test_the_key_is_valid_for_an_order_to_which_nothing_was_done_though_others_w
 def test_an_order_that_a_listing_lacks() -> None:
     answer = answered(LIST, 200, b"[]")
     answer.lacking = (7,)
-    assert list(doubts(answer)) == [("LIST-3", f"order 7 is not in the listing, although {ROWS['LIST-3']}")]
+    assert list(doubts(answer)) == [Doubt("LIST-3", f"order 7 is not in the listing, although {ROWS['LIST-3']}")]
     stranger = answered(replace(LIST, credential=NOBODY), 200, b"[]")
     stranger.lacking = (7,)
     assert said(stranger) == ["AUTH-2"]
@@ -133,12 +147,58 @@ def test_a_doubt_withholds_a_pass_and_fails_nothing() -> None:
         ("AUTH-3", answered(cancel(5, WRONG), 204), True),
         ("AUTH-3", answered(cancel(5, WRONG), 404, b"{}"), False),
         ("AUTH-1", answered(listing(VALID), 401, b"{}"), False),
+        ("CANCEL-3", held(answered(cancel(5), 204), State.SHIPPED), True),
+        ("CANCEL-3", held(answered(cancel(5), 404, b"{}"), State.SHIPPED), False),
+        ("CANCEL-1", held(answered(cancel(5), 409), State.PENDING), False),
+        ("LIST-3", without(5), False),
     ],
 )
-def test_who_was_let_in_is_evidence_by_itself(row: str, answer: Answer, proven: bool) -> None:
+def test_some_answers_show_a_breach_by_themselves(row: str, answer: Answer, proven: bool) -> None:
     """Should nothing else have failed: see `verdict.fold`."""
     answer.exchange.number = 7
+    Judge()(answer)
     folded = universal.fold(row, "", [answer.exchange])
     assert folded is not None
     assert folded.status is Status.INCONCLUSIVE
     assert (folded.failure is not None and folded.failure.exchange == 7) is proven
+
+
+def listed(*orders: int) -> Answer:
+    """A listing of these orders."""
+    return answered(LIST, 200, json.dumps([{"id": order} for order in orders]).encode())
+
+
+@pytest.mark.parametrize(
+    ("later", "proven"),
+    [
+        (answered(cancel(5), 204), True),
+        (answered(cancel(5), 409), True),
+        (answered(cancel(5), 404, b"{}"), False),
+        (answered(cancel(7), 204), False),
+        (listed(5), True),
+        (listed(7), False),
+    ],
+)
+def test_an_order_that_a_listing_lacks_and_that_is_there_later_was_there(later: Answer, proven: bool) -> None:
+    answers = [without(5, 6), later]
+    for number, answer in enumerate(answers):
+        answer.exchange.number = number
+    judge = Judge()
+    for answer in answers:
+        judge(answer)
+    folded = universal.fold("LIST-3", "", [answer.exchange for answer in answers])
+    assert folded is not None
+    assert folded.status is Status.INCONCLUSIVE
+    assert (folded.failure is not None) is proven
+    assert folded.exchanges == ((0, 1) if proven else (0,))
+    assert folded.message.startswith("order 5 is there" if proven else "order 5 is not in the listing")
+
+
+def test_what_one_check_missed_is_no_matter_for_the_next() -> None:
+    """An audit plays them one by one, whatever processes they ran in."""
+    missing, shown = without(5), listed(5)
+    missing.exchange.check, shown.exchange.check = "one", "another"
+    judge = Judge()
+    judge(missing)
+    judge(shown)
+    assert "LIST-3" not in shown.exchange.undecided

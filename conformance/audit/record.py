@@ -66,7 +66,7 @@ class Record:
         left = self._exchanges.get(asked.check)
         if not left or not _same(left[0], asked):
             return None
-        return replace(left.popleft(), findings={}, undecided={})
+        return replace(left.popleft(), findings={}, undecided={}, proven=[])
 
     def names(self, check: str, order: str) -> bool:
         """Whether what is left of a check sends this path segment for an order, or has one placed with this id."""

@@ -45,7 +45,7 @@ _OWN = (
     "body_cut",
 )
 #: Likewise, and written only where there is something to say.
-_SPARE = ("shell_user", "key_plain", "undecided", "extra", "kept_open", "waited", "crowded")
+_SPARE = ("shell_user", "key_plain", "undecided", "proven", "extra", "kept_open", "waited", "crowded")
 _USUAL = {
     own.name: own.default if own.default_factory is MISSING else own.default_factory()
     for own in fields(Exchange)

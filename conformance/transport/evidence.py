@@ -87,6 +87,7 @@ class Exchange:
     number: int = -1
     findings: dict[str, str | None] = field(default_factory=dict)  # requirement -> problem, None where it was met
     undecided: dict[str, str] = field(default_factory=dict)  # requirement -> why this exchange proves neither way
+    proven: list[str] = field(default_factory=list)  # of these, what it does prove, where nothing else is broken
 
     @property
     def received(self) -> str:

@@ -106,6 +106,13 @@ def cancels_shipped_orders_that_are_incomplete(service: Service) -> None:
 
 
 @fault("CANCEL-3")
+def cancels_every_fifteenth_shipped_order(service: Service) -> None:
+    """Cancels a shipped order at every fifteenth cancel of one."""
+    due = amend.every(15)
+    _cancels_shipped(service, lambda order: due())
+
+
+@fault("CANCEL-3")
 def finds_no_shipped_order_every_third_time(service: Service) -> None:
     """Answers 404 to every third cancel of a shipped order."""
     due = amend.every(3)

@@ -112,6 +112,13 @@ def leaves_out_an_order_every_third_time(service: Service) -> None:
 
 
 @fault("LIST-3")
+def leaves_out_an_order_every_fiftieth_time(service: Service) -> None:
+    """Leaves the newest order out of every fiftieth listing."""
+    due = amend.every(50)
+    amend.listing(service, lambda request, orders: orders[:-1] if due() else orders)
+
+
+@fault("LIST-3")
 def leaves_out_an_order_right_after_a_cancel(service: Service) -> None:
     """Leaves the newest order out of the first listing after an order was cancelled."""
     cancelled: list[Order] = []

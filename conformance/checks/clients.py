@@ -1,4 +1,4 @@
-"""Header fields by which clients of different kinds say what they take."""
+"""Header fields by which clients of different kinds say what they take, and send."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ BROWSER = (
 )
 #: What libraries for scripts in browsers accept unless told otherwise.
 SCRIPT = (("Accept", "application/json, text/plain, */*"),)
+#: Says that JSON is sent, as many clients do with or without a body.
+SENDS_JSON = (("Content-Type", "application/json"),)
 #: Takes nothing compressed.
 PLAIN = (("Accept-Encoding", "identity"),)
 #: Accepts JSON, though something else rather, and only if it is named behind a blank (RFC 9110 section 12.5.1).

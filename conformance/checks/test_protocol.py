@@ -12,7 +12,7 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials
-from conformance.checks.clients import FRENCH
+from conformance.checks.clients import FRENCH, SENDS_JSON
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
@@ -103,10 +103,12 @@ def test_conflict_is_framed(api: Api, orders: Orders, wire: Wire) -> None:
 
 @requirement("HTTP-2", mode=Mode.GUARDED)
 def test_answers_on_one_connection_are_framed(api: Api, wire: Wire) -> None:
-    """Sends all kinds of request down one connection for as long as the service keeps it open: each answer is whole,
-    and the next begins where it ends."""
+    """Sends all kinds of request down one connection for as long as the service keeps it open, in the end one with a
+    body, which it may refuse but not take for the next request (RFC 9112 section 9.3): each answer is whole, and the
+    next begins where it ends."""
     (order,) = api.absent()
     asked = [api.ask_list(), api.ask_cancel(order), api.ask_list(NOBODY), api.ask_cancel(order, NOBODY), api.ask_list()]
+    asked += [api.ask_cancel(order, NOBODY, allowed=Allowed.OPEN, headers=SENDS_JSON, body=b"{}"), api.ask_list()]
     answers = []
     with wire.connect() as connection:
         for request in asked:

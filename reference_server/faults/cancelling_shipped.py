@@ -88,6 +88,20 @@ def cancels_shipped_orders_by_force(service: Service) -> None:
 
 
 @fault("CANCEL-3")
+def cancels_shipped_orders_for_a_reason(service: Service) -> None:
+    """Cancels a shipped order where a body gives a reason for it."""
+
+    def answer(request: Request) -> Response | None:
+        order = amend.order_to_cancel(service, request)
+        if not amend.shipped(order) or b'"reason"' not in request.body:
+            return None
+        service.store.remove([order.id])
+        return Response(204)
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-3")
 def cancels_shipped_orders_with_far_ids(service: Service) -> None:
     """Cancels a shipped order whose id a double cannot hold, since it finds no status for what it rounds it to."""
     _cancels_shipped(service, lambda order: order.id > 2**53)
@@ -204,6 +218,14 @@ def cancels_refused_orders_a_moment_later(service: Service) -> None:
     """Answers 409 and a fifth of a second later cancels the shipped order anyway."""
     later = amend.later(service)
     amend.when(service, REFUSED, lambda order: later(lambda: service.store.remove([order.id])))
+
+
+@fault("CANCEL-4")
+def moves_refused_orders_to_another_pet_a_moment_later(service: Service) -> None:
+    """Answers 409 and a fifth of a second later gives the shipped order to the next pet."""
+    later = amend.later(service)
+    change = service.store.change
+    amend.when(service, REFUSED, lambda order: later(lambda: change(order.id, pet_id=order.pet_id + 1)))
 
 
 @fault("CANCEL-4")

@@ -171,6 +171,17 @@ def prefers_the_id_in_the_query(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def prefers_the_id_in_the_body(service: Service) -> None:
+    """Cancels the order that the body names, whatever the path says."""
+
+    def read(request: Request) -> str:
+        named = re.search(rb'"id": *(-?[0-9]+)', request.body)
+        return f"{service.collection}/{int(named[1])}" if named and amend.is_cancel(request) else request.path
+
+    amend.paths(service, read)
+
+
+@fault("CANCEL-9")
 def ignores_the_fraction_of_an_id(service: Service) -> None:
     """Cancels the order 123 when asked for 123.5."""
     amend.read_ids(

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable
+from urllib.parse import unquote
 
 from .. import amend
 from ..api import Service
@@ -218,6 +219,17 @@ def turns_pages(service: Service) -> None:
 def obeys_an_offset(service: Service) -> None:
     """Leaves out as many orders as offset, skip or start says."""
     _filters(service, ("offset", "skip", "start"), lambda value, orders: orders[_number(value, 0) :])
+
+
+@fault("LIST-6")
+def filters_by_what_q_says(service: Service) -> None:
+    """Lists only orders with the status that q says, as in q=status:shipped."""
+
+    def keep(value: str, orders: list[Order]) -> Iterable[Order]:
+        field, _, wanted = unquote(value).partition(":")
+        return [order for order in orders if order.status.value == wanted] if field == "status" else orders
+
+    _filters(service, ("q",), keep)
 
 
 @fault("LIST-6")

@@ -255,6 +255,17 @@ def sends_bytes_past_the_end_after_a_query(service: Service) -> None:
     )
 
 
+@fault("HTTP-2")
+def takes_a_body_for_the_next_request(service: Service) -> None:
+    """Takes the body of a refused request for the next request on its connection, and refuses that with 400."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        unread = request.body and response.status == 401
+        return data + b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n" if unread else data
+
+    amend.wire(service, change)
+
+
 def _line_after(service: Service, status: int) -> None:
     amend.wire(service, lambda _, response, data: data + LINE if response.status == status else data)
 

@@ -265,6 +265,18 @@ def adds_fields_to_errors(service: Service) -> None:
 
 
 @variant()
+def repeats_the_id_in_errors(service: Service) -> None:
+    """Adds the id of the order that was asked for to every Error, as a field `id`."""
+
+    def change(request: Request, response: Response) -> None:
+        number = amend.id_of(service, request)
+        if response.status in (401, 404, 409) and number is not None:
+            response.body = b'{"id":%d,' % number + response.body[1:]
+
+    amend.responses(service, change)
+
+
+@variant()
 def words_errors_in_greek(service: Service) -> None:
     """Words every message in Greek, with characters beyond the basic plane."""
     amend.errors(service, lambda fields: {**fields, "message": "Κάτι δεν πήγε καλά 🐾"}, 401, 404, 409)

@@ -299,15 +299,19 @@ def disguises(talk: Talk) -> Iterator[Said]:
 def edges(talk: Talk) -> Iterator[Said]:
     """The id 0 and both ends of int64, and queries of cancels."""
     talk.store.place_ids([0, 52], Status.PENDING)
-    talk.store.place_ids([51], Status.SHIPPED)
+    talk.store.place_ids([50, 51], Status.SHIPPED)
     yield talk.cancel(0, None)
     yield talk.cancel(0)
     talk.store.place_ids([0, -(2**63), 2**31, 2**63 - 1], Status.SHIPPED)
     yield talk.say("GET", LIST)
     yield from [talk.cancel(order_id) for order_id in (0, -(2**63), 2**31, 2**63 - 1)]
     yield talk.cancel(51, query="force=true")
+    yield talk.cancel(50, body='{"reason": "mistake"}')
+    yield talk.cancel(53, None, body="{}")
     yield talk.cancel(53, query="orderId=52")
     yield talk.say("GET", LIST)
+    yield talk.say("GET", LIST, query="q=status%3Anone")
+    yield talk.cancel(53, body='{"id": 50}')
 
 
 def small_differences(talk: Talk) -> Iterator[Said]:

@@ -116,9 +116,11 @@ def disguise(answer: Answer) -> str:
 
 
 def shown_ids(answer: Answer) -> frozenset[int]:
-    """The ids of the orders in an answer: a listing, or an object."""
+    """The ids of the orders in an answer: a listing, or an object; in the object of a refusal, `id` is no order's."""
     if answer.listing is not None:
         return answer.listing.ids
+    if not answer.succeeded:
+        return frozenset()
     try:
         value = answer.json.value
     except NotJson:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from urllib.parse import urlencode
+
 import pytest
 
 from conformance import verify
@@ -9,18 +12,19 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
 from conformance.checks.cancelling.steps import NO_ORDER_ZERO, cancel_aliases, nothing_is_like_zero, spelled
+from conformance.checks.clients import SENDS_JSON
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
 from conformance.transport.answer import Answer
-from conformance.transport.request import Allowed
+from conformance.transport.request import Allowed, Request
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
 @pytest.mark.lengthy
 def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
     """Cancels ids that equal a pending order's only modulo 2^32, 2^64 or 10^9, without its sign, up to odd characters,
-    as one of two, read as octal, or that name none, and an absent id with the order's in the query: the order is still
-    pending afterwards, as another is that was placed only then."""
+    as one of two, read as octal, or that name none, and an absent id with the order's in the query, or in a body: the
+    order is still pending afterwards, as another is that was placed only then."""
     first, second = orders.take_listed(pending=2).pending
     # With large ids one order's neighbour may be the other order of this check, or the next one to be placed.
     step = 1 if second > first else -1
@@ -32,11 +36,22 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
         *cancel_aliases(api, [order for order in whole if order in INT64], Allowed.LISTED),
         *cancel_aliases(api, [order for order in whole if order not in INT64], Allowed.OPEN),
         *cancel_aliases(api, [octal for octal in ids.octals(first) if int(octal) not in taken], Allowed.OPEN),
-        api.send(api.ask_cancel(api.absent()[0], query=f"id={first}&orderId={first}&order_id={first}")),
+        *api.send_all(elsewhere(api, first)),
     ]
     no_success(malformed)
     (control,) = orders.take_listed(pending=1).pending  # only now, so that no try can have hit it
     exact(api, [first, second], control, [aliases, malformed])
+
+
+def elsewhere(api: Api, order: int) -> list[Request]:
+    """Cancels of an absent id, with that of this order in the query, and in a body."""
+    (absent,) = api.absent()
+    named = dict.fromkeys(("id", "orderId", "order_id"), order)
+    body = json.dumps(named).encode()
+    return [
+        api.ask_cancel(absent, query=urlencode(named)),
+        api.ask_cancel(absent, headers=SENDS_JSON, body=body, allowed=Allowed.OPEN),
+    ]
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)

@@ -19,16 +19,13 @@ from conformance.checks.cancelling.steps import (
     not_made_up,
     nothing_is_like_zero,
 )
-from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT
+from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT, SENDS_JSON
 from conformance.contract.listing import Listing, alike
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import Allowed, Headers
 from conformance.transport.wire import Wire
-
-JSON = (("Content-Type", "application/json"),)
-
 
 # --- CANCEL-1: a pending order is cancelled
 
@@ -260,7 +257,7 @@ def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
     body: bytes | None = None
     full = api.send(api.ask_cancel(second))
     if full.status != 204:
-        headers, body = JSON, b"{}"
+        headers, body = SENDS_JSON, b"{}"
         full = api.send(api.ask_cancel(third, headers=headers, body=body))
     again = bare(fourth)
     # What is wrong with some orders only is as wrong with the fourth however it is cancelled.

@@ -39,7 +39,7 @@ QUERIES = (
     "length=1", "last=1", "pageNo=2", "page_no=2", "page_number=2", "page-size=1", "maxItems=1", "batch_size=1",
     "resultsPerPage=1", "show=1", "lastId=9223372036854775807", "max_id=-1", "shipDateFrom=2999-01-01",
     "ship_date=1900-01-01", "minQuantity=999999999", "pet=-1", "petIds=-1", "isShipped=true", "statuses=none",
-    "keyword=none", "complete=True",
+    "keyword=none", "complete=True", "q=status%3Anone",
     # Of JSON Server, JSON:API, LoopBack, Feathers, API Platform and the like.
     "_limit=1", "_page=2", "_start=1", "_end=1", "%24limit=1", "page%5Blimit%5D=1", "page%5Boffset%5D=1",
     "filter%5Blimit%5D=1", "filter%5BpetId%5D=-1", "status%5B%5D=none", "shipDate%5Bgte%5D=2999-01-01",

@@ -29,8 +29,14 @@ ROWS = {
     "CANCEL-5": "no such order exists",
 }
 #: Those that some answers show to be broken, whatever else is: a stranger was let in, a shipped order was cancelled, an
-#: order was there that a listing lacked. Each with what should have been.
-PROVABLE = {"AUTH-2": "401", "AUTH-3": "401", "LIST-3": "each order in the listing", "CANCEL-3": "409"}
+#: order was there that a listing lacked, or pending when its cancel was refused. Each with what should have been.
+PROVABLE = {
+    "AUTH-2": "401",
+    "AUTH-3": "401",
+    "LIST-3": "each order in the listing",
+    "CANCEL-1": "204",
+    "CANCEL-3": "409",
+}
 #: What may be wrong instead: where one of these failed, the doubt is likely to be its consequence.
 CAUSES = {
     "AUTH-1": ("AUTH-6",),
@@ -52,8 +58,9 @@ class Doubt(NamedTuple):
     proven: bool = False
 
 
-def doubts(answer: Answer, missed: Collection[int] = ()) -> Iterator[Doubt]:
-    """What speaks against a pass in this answer; `missed` are orders that a listing before has lacked."""
+def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str | None] = ()) -> Iterator[Doubt]:
+    """What speaks against a pass in this answer; `missed` are orders that a listing before has lacked, and `denied`
+    pending ones whose cancel was refused before."""
     listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
     # What is no key is none, whatever else is open about the request; and no other cancel makes the key invalid.
@@ -70,6 +77,9 @@ def doubts(answer: Answer, missed: Collection[int] = ()) -> Iterator[Doubt]:
         yield Doubt(row, reason, proven=row in PROVABLE and answer.succeeded)
     if not credential.valid:  # what strangers are shown is for AUTH to judge
         return
+    if answer.status == 204 and answer.request.order_id in denied:
+        reason = f"order {answer.request.order_id} was cancelled only when it was asked for again, although"
+        yield Doubt("CANCEL-1", f"{reason} {ROWS['CANCEL-1']}", proven=True)
     there = [order for order in missed if _shows(answer, order)]
     if there:
         reason = f"order {there[0]} is there, and was not in a listing before, although {ROWS['LIST-3']}"

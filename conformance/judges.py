@@ -313,6 +313,7 @@ class Judge:
         self._known: dict[tuple[str, str], Finding] = {}
         self._check = ""
         self._missed: set[int] = set()  # orders that a listing lacked in this check, though it should have shown them
+        self._denied: set[str] = set()  # pending ones whose cancel was refused in this check
 
     def __call__(self, answer: Answer) -> None:
         exchange = answer.exchange
@@ -339,10 +340,12 @@ class Judge:
     def _doubt(self, answer: Answer) -> None:
         exchange = answer.exchange
         if exchange.check != self._check:  # an audit plays checks again one by one
-            self._check, self._missed = exchange.check, set()
-        for doubt in doubts(answer, self._missed):
+            self._check, self._missed, self._denied = exchange.check, set(), set()
+        for doubt in doubts(answer, self._missed, self._denied):
             exchange.undecided[doubt.requirement] = doubt.reason
             if doubt.proven:
                 exchange.proven.append(doubt.requirement)
         if "LIST-3" in exchange.undecided:
             self._missed.update(answer.lacking)
+        if "CANCEL-1" in exchange.undecided and answer.request.order_id is not None:
+            self._denied.add(answer.request.order_id)

@@ -21,7 +21,7 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
         return None
     if wrong:
         first = wrong[0]
-        asked = _asked_with(first, _met(requirement, judged))
+        asked = _asked_with(first, [each for each in _met(requirement, judged) if each.operation == first.operation])
         problem = f"{first.method} {first.url}: {first.findings[requirement]}{asked}"
         counted = f"{problem} ({_how_often(requirement, wrong, judged)})"
         return CheckResult(

@@ -202,3 +202,20 @@ def test_what_one_check_missed_is_no_matter_for_the_next() -> None:
     judge(missing)
     judge(shown)
     assert "LIST-3" not in shown.exchange.undecided
+
+
+@pytest.mark.parametrize(("order", "status", "proven"), [(5, 204, True), (5, 404, False), (6, 204, False)])
+def test_a_pending_order_that_is_cancelled_only_the_second_time_was_pending(
+    order: int, status: int, proven: bool
+) -> None:
+    first = held(answered(cancel(5), 404, b"{}"), State.PENDING)
+    again = answered(cancel(order), status, b"" if status == 204 else b"{}")
+    judge = Judge()
+    for number, answer in enumerate((first, again)):
+        answer.exchange.number = number
+        judge(answer)
+    folded = universal.fold("CANCEL-1", "", [first.exchange, again.exchange])
+    assert folded is not None
+    assert folded.status is Status.INCONCLUSIVE
+    assert (folded.failure is not None) is proven
+    assert ("only when it was asked for again" in folded.message) is proven

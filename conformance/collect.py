@@ -17,14 +17,29 @@ from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.settings import Settings
 from conformance.target import Target
 from conformance.transport.curl import curl
-from conformance.transport.evidence import Exchange
-from conformance.verdict import OTHER_EXCHANGES, CheckResult, Failure, Status, Waiver, fold, unneeded_waivers, verdict
+from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
+from conformance.verdict import (
+    OTHER_EXCHANGES,
+    CheckResult,
+    Failure,
+    Status,
+    Verdict,
+    Waiver,
+    fold,
+    unneeded_waivers,
+    verdict,
+)
 
 #: Said of the checks that the command's own process ran after others had run them.
 RUN_AGAIN = (
     "the store gave the id of an order that was cancelled to a new one, so that two checks worked on the same order; "
     "those in which anything went wrong were run again, while no other was, and what they sent before that is not in "
     "the results (-n 1 runs all of them so): {}"
+)
+#: Said of requests whose answer nobody can be blamed for.
+UNANSWERED = (
+    "{} of {} requests got no answer in time while others were under way, the first of them {}; no requirement fails "
+    "for that, since a limit may be the reason, and limits are not shown"
 )
 #: Said of requirements that every exchange is judged by, where not all requirements are selected.
 NOT_EXCHANGED = "judged on what the checks of the selected requirements send: those of the others send more"
@@ -99,12 +114,14 @@ def build(
     for topic, (value, numbers) in facts.observed(exchanges).items():
         observed.append(Observed(topic, value, tuple(numbers)))
     requirements = fold(catalogue.load().requirements.values(), results, waivers)
+    drawn = verdict(requirements, strict=settings.strict, complete=complete)
+    passed = exchanges if drawn is Verdict.CONFORMANT else []  # else the reasons for the verdict tell of them
     started = collection.started
     return Run(
         target=collection.target.name,
         base_url=collection.clean(collection.target.base_url),
         mode=str(collection.target.mode),
-        verdict=verdict(requirements, strict=settings.strict, complete=complete),
+        verdict=drawn,
         requirements=tuple(requirements),
         suite_version=__version__,
         catalogue=catalogue.load().digest,
@@ -119,23 +136,33 @@ def build(
         requests=len(exchanges),
         command=collection.clean(command),
         observations=_by_topic(observed, collection.clean),
-        warnings=tuple(dict.fromkeys(_warnings(collection, reports, unneeded_waivers(requirements, waivers)))),
+        warnings=tuple(dict.fromkeys(_warnings(collection, reports, passed, unneeded_waivers(requirements, waivers)))),
         circumstances=_circumstances(collection, settings, waivers),
         exchanges=tuple(exchanges),
         messages=(*collection.messages, *(message for report in reports for message in report.messages)),
     )
 
 
-def _warnings(collection: Collection, reports: Iterable[Report], unneeded: Iterable[str]) -> Iterator[str]:
-    """What the run has to say of itself; `unneeded` are the requirements whose waiver covers no failure."""
+def _warnings(
+    collection: Collection, reports: Iterable[Report], passed: Sequence[Exchange], unneeded: Iterable[str]
+) -> Iterator[str]:
+    """What the run has to say of itself; `passed` are the exchanges of one that is conformant, `unneeded` the
+    requirements whose waiver covers no failure."""
     yield from collection.warnings
     for report in reports:
         yield from report.warnings
     again, *side_by_side = collection.order
     if again and side_by_side:
         yield RUN_AGAIN.format(", ".join(again))
+    if late := [each for each in passed if _left_waiting(each)]:
+        yield UNANSWERED.format(len(late), len(passed), f"{late[0].line} (exchange {late[0].number})")
     for requirement in unneeded:
         yield f"the waiver for {requirement} is no longer needed: it passed"
+
+
+def _left_waiting(exchange: Exchange) -> bool:
+    """Whether a request was never answered, and that is held against no requirement."""
+    return exchange.trouble == Trouble.TIMEOUT and exchange.crowded and exchange.check != PREFLIGHT
 
 
 def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> Iterator[CheckResult]:

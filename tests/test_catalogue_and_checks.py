@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from built import target
+from built import LIST, answered, target
 
 from conformance import check as checks_of
 from conformance import checks as checks_package
@@ -21,6 +22,7 @@ from conformance.contract import catalogue
 from conformance.contract.catalogue import Level
 from conformance.reported import Report
 from conformance.target import Mode, States
+from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.verdict import Status
 
 CHECKS = all_checks()
@@ -145,6 +147,27 @@ def test_what_did_not_run_says_why(process_lost: bool, why: str) -> None:
     )
     (result,) = [result for result in run.requirements if result.requirement.id == "LIST-3"]
     assert {check.message for check in result.checks} == {f"not run: {why}"}
+
+
+@pytest.mark.parametrize(
+    ("check", "crowded", "trouble", "passed", "said"),
+    [
+        ("a", True, Trouble.TIMEOUT, True, True),
+        ("a", True, Trouble.TIMEOUT, False, False),  # the reason for the verdict says so
+        ("a", False, Trouble.TIMEOUT, True, False),  # held against HTTP-1
+        ("a", True, Trouble.WAITING, True, False),
+        (PREFLIGHT, True, Trouble.TIMEOUT, True, False),  # so is found out how many requests at once are too many
+    ],
+)
+def test_what_was_never_answered_is_told(check: str, crowded: bool, trouble: Trouble, passed: bool, said: bool) -> None:
+    late = replace(answered(LIST, None).exchange, check=check, crowded=crowded, trouble=trouble)
+    now = datetime.now(UTC)
+    status = Status.PASSED if passed else Status.INCONCLUSIVE
+    report = Report(CHECKS[0].id, "staging", status, exchanges=[late])
+    collection = Collection(target(), now, {CHECKS[0].id: report})
+    run = collect.build(collection, CHECKS, settings.read((), {}), {}, finished=now, complete=True, command="run")
+    told = collect.UNANSWERED.format(1, 1, f"{late.line} (exchange 0)")
+    assert (told in run.warnings) is said
 
 
 def test_judges_belong_to_rows_in_order() -> None:

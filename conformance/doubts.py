@@ -58,7 +58,7 @@ class Doubt(NamedTuple):
     proven: bool = False
 
 
-def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str | None] = ()) -> Iterator[Doubt]:
+def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str] = ()) -> Iterator[Doubt]:
     """What speaks against a pass in this answer; `missed` are orders that a listing before has lacked, and `denied`
     pending ones whose cancel was refused before."""
     listed = STATUSES.get(answer.request.operation, frozenset())

@@ -305,26 +305,28 @@ def _several(found: Iterator[tuple[str, str]]) -> list[str]:
     return [*sentences, f"and {more} more of these kinds"] if more else sentences
 
 
-def alike(one: Any, other: Any, *, shipped: bool = False) -> bool:
+def alike(one: Any, other: Any, *, shipped: bool = False, later: bool = False) -> bool:
     """Whether two elements may show the same order in the same state: they agree in each field of section 2 that both
     have, since none is required. The `shipDate` of a `shipped` order is actual, and the same moment however it is
     written; that of a pending one is expected, and may move whatever becomes of others (section 2). What else an
-    element holds, an age or a signed link, may change at any time."""
+    element holds, an age or a signed link, may change at any time. So much `later` that a shipped order may have been
+    fulfilled meanwhile, so may `complete`: what that has to do with the status is not shown (section 3)."""
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return bool(one == other)
-    return not _differing(one, other, shipped)
+    return not _differing(one, other, shipped, later)
 
 
-def changes(now: Any, before: Any, *, shipped: bool = False) -> str:
+def changes(now: Any, before: Any, *, shipped: bool = False, later: bool = False) -> str:
     """How an element differs from what it was, in words: the fields by which it is not `alike`, as JSON."""
     if isinstance(now, dict) and isinstance(before, dict):
-        names = _differing(now, before, shipped)
+        names = _differing(now, before, shipped, later)
         now, before = ({name: element[name] for name in names} for element in (now, before))
     return f"{as_json(now)} where {as_json(before)} was"
 
 
-def _differing(one: dict[str, Any], other: dict[str, Any], shipped: bool) -> list[str]:
-    both = [name for name in FIELDS.values() if name in one and name in other and (shipped or name != "shipDate")]
+def _differing(one: dict[str, Any], other: dict[str, Any], shipped: bool, later: bool) -> list[str]:
+    open_ = {"shipDate": not shipped, "complete": shipped and later}
+    both = [name for name in FIELDS.values() if name in one and name in other and not open_.get(name)]
     same: dict[str, Callable[[Any, Any], bool]] = {"shipDate": dates.same}
     return [name for name in both if not same.get(name, _equal)(one[name], other[name])]
 

@@ -106,6 +106,13 @@ def cancels_at_the_third_attempt(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def finds_no_pending_order_every_sixtieth_time(service: Service) -> None:
+    """Answers 404 to every sixtieth cancel of a pending order."""
+    due = amend.every(60)
+    amend.outcomes(service, Outcome.ABSENT, lambda order: amend.pending(order) and due())
+
+
+@fault("CANCEL-1")
 def refuses_every_third_pending_order(service: Service) -> None:
     """Answers 409 to every third cancel of a pending order."""
     due = amend.every(3)

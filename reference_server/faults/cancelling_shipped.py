@@ -73,32 +73,27 @@ def cancels_shipped_orders(service: Service) -> None:
     _cancels_shipped(service, lambda order: True)
 
 
-@fault("CANCEL-3")
-def cancels_shipped_orders_by_force(service: Service) -> None:
-    """Cancels a shipped order where the query says force=true."""
-
+def _cancels_shipped_if_told(service: Service, told: Callable[[Request], bool]) -> None:
     def answer(request: Request) -> Response | None:
         order = amend.order_to_cancel(service, request)
-        if not amend.shipped(order) or "force=true" not in request.query:
+        if not amend.shipped(order) or not told(request):
             return None
         service.store.remove([order.id])
         return Response(204)
 
     amend.instead(service, answer)
+
+
+@fault("CANCEL-3")
+def cancels_shipped_orders_by_force(service: Service) -> None:
+    """Cancels a shipped order where the query says force=true."""
+    _cancels_shipped_if_told(service, lambda request: "force=true" in request.query)
 
 
 @fault("CANCEL-3")
 def cancels_shipped_orders_for_a_reason(service: Service) -> None:
     """Cancels a shipped order where a body gives a reason for it."""
-
-    def answer(request: Request) -> Response | None:
-        order = amend.order_to_cancel(service, request)
-        if not amend.shipped(order) or b'"reason"' not in request.body:
-            return None
-        service.store.remove([order.id])
-        return Response(204)
-
-    amend.instead(service, answer)
+    _cancels_shipped_if_told(service, lambda request: b'"reason"' in request.body)
 
 
 @fault("CANCEL-3")

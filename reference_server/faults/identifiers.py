@@ -159,26 +159,26 @@ def reads_an_id_up_to_a_null_character(service: Service) -> None:
     amend.read_ids(service, lambda text: int(text.split("\0")[0]) if re.fullmatch(r"\d{1,18}\0.*", text) else None)
 
 
+def _prefers(service: Service, named: Callable[[Request], str | bytes | None]) -> None:
+    """Cancels the order with the id that this finds in a request, whatever the path says."""
+
+    def read(request: Request) -> str:
+        found = named(request) if amend.is_cancel(request) else None
+        return request.path if found is None else f"{service.collection}/{int(found)}"
+
+    amend.paths(service, read)
+
+
 @fault("CANCEL-9")
 def prefers_the_id_in_the_query(service: Service) -> None:
     """Cancels the order that the query names, whatever the path says."""
-
-    def read(request: Request) -> str:
-        named = re.search(r"\borderId=(-?[0-9]+)", request.query)
-        return f"{service.collection}/{named[1]}" if named and amend.is_cancel(request) else request.path
-
-    amend.paths(service, read)
+    _prefers(service, lambda request: (found := re.search(r"\borderId=(-?[0-9]+)", request.query)) and found[1])
 
 
 @fault("CANCEL-9")
 def prefers_the_id_in_the_body(service: Service) -> None:
     """Cancels the order that the body names, whatever the path says."""
-
-    def read(request: Request) -> str:
-        named = re.search(rb'"id": *(-?[0-9]+)', request.body)
-        return f"{service.collection}/{int(named[1])}" if named and amend.is_cancel(request) else request.path
-
-    amend.paths(service, read)
+    _prefers(service, lambda request: (found := re.search(rb'"id": *(-?[0-9]+)', request.body)) and found[1])
 
 
 @fault("CANCEL-9")

@@ -198,6 +198,10 @@ def test_a_large_listing_is_judged_in_good_time() -> None:
 def test_alike_is_what_agrees_in_the_fields_of_the_contract() -> None:
     order = {"id": 1, "petId": 2, "quantity": 3, "shipDate": "2026-03-01T12:00:00Z", "complete": False}
     assert alike(order, {**order, "shipDate": "2026-03-01T13:00:00+01:00", "age": 4}, shipped=True)
+    other = {**order, "complete": not order["complete"]}
+    assert alike(order, other, shipped=True, later=True)  # fulfilled meanwhile
+    assert not alike(order, other, shipped=True)
+    assert not alike(order, other, later=True)
     assert alike(order, {**order, "shipDate": "2026-03-02T12:00:00Z"})  # expected, and reckoned from others
     for changed in (
         {"petId": 3},

@@ -312,6 +312,9 @@ def edges(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST)
     yield talk.say("GET", LIST, query="q=status%3Anone")
     yield talk.cancel(53, body='{"id": 50}')
+    many = range(60_000, 60_060)
+    talk.store.place_ids([*many], Status.PENDING)
+    yield from [talk.cancel(order_id) for order_id in many]
 
 
 def small_differences(talk: Talk) -> Iterator[Said]:

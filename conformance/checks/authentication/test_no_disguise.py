@@ -116,7 +116,7 @@ def disguise(answer: Answer) -> str:
 
 
 def shown_ids(answer: Answer) -> frozenset[int]:
-    """The ids of the orders in an answer: a listing, or an object; in the object of a refusal, `id` is no order's."""
+    """The ids of the orders in an answer: a listing, or an object, but for that of a refusal."""
     if answer.listing is not None:
         return answer.listing.ids
     if not answer.succeeded:

@@ -150,9 +150,9 @@ def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=2 * KINDS, placing=True)
 def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders) -> None:
-    """Cancels half of many shipped orders: they are listed as before. Where one is not, that may be another
-    one's doing: so others are cancelled one by one, until one shows it by itself. Where none does, and none was touched
-    that was not cancelled, it was its own."""
+    """Cancels half of many shipped orders: they are listed as before. Where one is not, another may have done that: so
+    others are cancelled one by one, until one shows it by itself. Where none does, and none was touched that was not
+    cancelled, it was its own."""
     taken = orders.take_listed(shipped=2 * KINDS)
     if taken.listing is None:
         raise verify.Inconclusive("there is no readable listing", "LIST-1")

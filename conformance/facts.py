@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
+
+import msgspec
 
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS
 from conformance.transport.evidence import Exchange, Trouble
@@ -66,7 +67,7 @@ def _bodies(answered: Iterable[Exchange]) -> Iterator[tuple[int, Any]]:
     )
     for status, body in different:
         try:
-            read = json.loads(body)
+            read = msgspec.json.decode(body)
         except (ValueError, RecursionError):
             continue
         yield status, read

@@ -108,19 +108,19 @@ def api(recorded: Report, session: Session) -> Api:
     return session.api(recorded.check)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def wire(session: Session) -> Wire:
     """Raw connections."""
     return session.wire
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def key(session: Session) -> str:
     """The valid key itself, to make credentials from."""
     return session.key
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def target(session: Session) -> Target:
     """The target's configuration."""
     return session.target
@@ -160,7 +160,7 @@ def kept_orders(recorded: Report, session: Session, api: Api) -> Orders:
     return session.orders(recorded.check, api, kept=True)[1]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def give_back(session: Session) -> Callable[[], None]:
     """Returns all orders that were kept."""
     return session.give_back
@@ -172,7 +172,7 @@ def ids_come_again(session: Session) -> bool:
     return session.ids_used_again
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def due(session: Session) -> frozenset[str]:
     """The ids of the checks that a run against the target decides."""
     return session.due

@@ -8,9 +8,10 @@ over.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from functools import cache
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -304,6 +305,26 @@ JUDGES: dict[str, Callable[[Answer], Finding]] = {
 }
 #: Judges that look at the whole of a body: the same bytes are judged once.
 _BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")
+#: The statuses that matter to a judge, which says NOT_ABOUT of all others and is not asked. To those that are not here
+#: any may.
+_STATUSES: dict[str, Container[int | None]] = {
+    **dict.fromkeys(("LIST-1", *_BY_BODY), (200,)),
+    **dict.fromkeys(("CANCEL-2", "CANCEL-12"), (204,)),
+    **dict.fromkeys(("ERR-1", "ERR-2", "ERR-3"), ERRORS),
+    "AUTH-7": (401,),
+    "ERR-4": range(400, 1000),
+    "ERR-5": (409,),
+}
+
+
+@cache
+def _asked(status: int | None) -> tuple[tuple[str, Callable[[Answer], Finding]], ...]:
+    """The judges to whom an answer with this status matters, by their requirements."""
+    return tuple(
+        (requirement, judge)
+        for requirement, judge in JUDGES.items()
+        if requirement not in _STATUSES or status in _STATUSES[requirement]
+    )
 
 
 class Judge:
@@ -317,7 +338,7 @@ class Judge:
 
     def __call__(self, answer: Answer) -> None:
         exchange = answer.exchange
-        for requirement, judge in JUDGES.items():
+        for requirement, judge in _asked(answer.status):
             try:
                 if requirement in _BY_BODY and _is_listing(answer):
                     key = (requirement, exchange.body_sha256)

@@ -42,6 +42,10 @@ from reference_server.running import Running, build
 from reference_server.variants import VARIANTS
 
 
+#: The part of a selftest in which the variants are judged.
+EARLIER = 0.9
+
+
 def cases() -> list[Case]:
     """Every fault and every variant of the reference server."""
     order = list(catalogue.load().requirements)
@@ -187,17 +191,25 @@ def _work(case: Case, seed: int, budget: str) -> Judged:
     return judge(_collected, case, seed, budget)
 
 
+def spread(chosen: list[Case]) -> list[Case]:
+    """`chosen`, the variants among the faults and before the last of these: some take their time and no processor, and
+    whoever comes last has everyone wait."""
+    variants, faults = ([case for case in chosen if (case.requirement is None) is kind] for kind in (True, False))
+    places = {case: number / len(kind) for kind in (variants, faults) for number, case in enumerate(kind)}
+    return sorted(chosen, key=lambda case: places[case] * (1.0 if case.requirement else EARLIER))
+
+
 def judge_all(chosen: list[Case], seed: int, budget: str, workers: int, done: Callable[[Judged], None]) -> None:
     """Judge `chosen` in parallel, and tell `done` of each. The workers are forked when everything is imported and the
-    checks are collected. The variants come first: some are slow, and at the end everyone would wait for them."""
-    first = sorted(chosen, key=lambda case: case.requirement is not None)
+    checks are collected."""
+    ordered = spread(chosen)
 
     def share(session: pytest.Session) -> None:
         fork = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(workers, mp_context=fork, initializer=_begin_work, initargs=(session,)) as pool:
             try:
                 with held_back():
-                    due = [pool.submit(_work, case, seed, budget) for case in first]
+                    due = [pool.submit(_work, case, seed, budget) for case in ordered]
                 for judged in as_completed(due):
                     done(judged.result())
             except BaseException:

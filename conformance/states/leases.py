@@ -136,10 +136,10 @@ def undisturbed() -> Iterator[None]:
         yield
         return
     arrived: list[int] = []
-    before = {number: signal.getsignal(number) for number in ENDING}
-    for number in before:
-        signal.signal(number, lambda number, frame: arrived.append(number))
+    before = {}
     try:
+        for number in ENDING:
+            before[number] = signal.signal(number, lambda number, frame: arrived.append(number))
         yield
     finally:
         for number, handler in before.items():

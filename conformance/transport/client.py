@@ -55,7 +55,8 @@ class Client:
         self._turn = Lock()  # of whoever sends a request again that was one of too many at once
         # Both keep their threads: to start one takes as long as a service near by takes to answer.
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
-        self._overlapping = ThreadPoolExecutor(sys.maxsize, thread_name_prefix="send")  # as many as are ever needed
+        #: For what has to overlap: as many as are ever needed.
+        self.overlapping = ThreadPoolExecutor(sys.maxsize, thread_name_prefix="send")
 
     def send(self, request: Request) -> Answer:
         """Send one request and return its answer, after waiting out what the service asked for (429, 503), or its
@@ -79,7 +80,7 @@ class Client:
                 attempts.append(self._again(self._attempts(rest[0])))  # other processes may send some, too
             elif at_once:
                 self.endpoint.pace.wait(len(rest))
-                attempts += self._overlapping.map(partial(self._attempts, crowded=True, paced=True), rest)
+                attempts += self.overlapping.map(partial(self._attempts, crowded=True, paced=True), rest)
             else:
                 tried = self._threads.map(partial(self._attempts, crowded=True), rest[: self.concurrency.at_most])
                 together = list(tried)  # all of them, before any is sent again alone
@@ -150,7 +151,7 @@ class Client:
 
     def close(self) -> None:
         """Close what is open."""
-        for threads in (self._threads, self._overlapping):
+        for threads in (self._threads, self.overlapping):
             threads.shutdown(wait=False, cancel_futures=True)
         self._http.close()
 

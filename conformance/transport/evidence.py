@@ -140,7 +140,9 @@ class Recorder:
         self.messages: list[dict[str, Any]] = []
         self.check = ""
         self._left = RECORDED_IN_ALL
-        self._bodies: dict[str, tuple[str, bool, bool]] = {}  # by digest, what was recorded of them
+        # What was recorded of bodies, by their digest, and of header fields: the same few come again and again.
+        self._bodies: dict[str, tuple[str, bool, bool]] = {}
+        self._headers: dict[Headers, tuple[Headers, bool]] = {}
 
     def begin(self, request: Request, url: str, headers: Headers, via: str) -> Exchange:
         """A new exchange for `request`, with the clock started; `headers` are all that will be sent."""
@@ -170,13 +172,20 @@ class Recorder:
     def answer(self, exchange: Exchange, headers: Headers, body: bytes, extra: bytes = b"") -> None:
         """Write header fields, body, and what followed it into `exchange`, cleaned and cut."""
         exchange.body_size, exchange.body_sha256 = len(body), hashlib.sha256(body).hexdigest()
-        if exchange.body_sha256 not in self._bodies:  # most services give the same few answers again and again
+        if exchange.body_sha256 not in self._bodies:
             self._bodies[exchange.body_sha256] = self._recorded(body)
         exchange.body, exchange.body_cut, revealed = self._bodies[exchange.body_sha256]
-        clean, reveals = self.redactor.clean, self.redactor.reveals
-        exchange.revealed_key = revealed or any(clean(value) != value and reveals(value) for _, value in headers)
-        exchange.headers = [(clean(name), clean(value)) for name, value in headers]
+        if headers not in self._headers:
+            self._headers[headers] = self._recorded_headers(headers)
+        cleaned, reveals = self._headers[headers]
+        exchange.headers, exchange.revealed_key = list(cleaned), revealed or reveals
         exchange.extra = self._withheld(extra) or self.redactor.clean(extra.decode("latin-1"))
+
+    def _recorded_headers(self, headers: Headers) -> tuple[Headers, bool]:
+        """What is kept of header fields, and whether they reveal the key."""
+        clean, reveals = self.redactor.clean, self.redactor.reveals
+        cleaned = tuple((clean(name), clean(value)) for name, value in headers)
+        return cleaned, any(clean(value) != value and reveals(value) for _, value in headers)
 
     def _recorded(self, body: bytes) -> tuple[str, bool, bool]:
         """What is kept of a body, no more than there is room for; whether that is less than all of it; and whether the

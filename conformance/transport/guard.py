@@ -31,6 +31,8 @@ from conformance.target import Mode
 
 SAFE_METHODS = frozenset({"HEAD", "OPTIONS"})
 ORDERS = "/store/orders/"
+#: The one plain way to spell an id, and what a decoded path segment must not have, which may address more than one.
+_CANONICAL, _SEVERAL = re.compile(r"0|-?[1-9][0-9]{0,18}"), re.compile(r"[/\\*?#;]|^\.+$")
 #: The path of one order, as it is written or in a spelling that a service may take for that.
 ORDER = re.compile(r"/store//?(?:o|%6F)rders/([^/]+?)(?:;x)?/?", re.IGNORECASE)
 #: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
@@ -160,7 +162,7 @@ class Guard:
         segment = order[1] if order else ""
         if len(segment) > LONGEST:
             raise Refused(f"DELETE with a path segment of {len(segment)} characters")
-        if not segment or re.search(r"[/\\*?#;]|^\.+$", unquote(segment)):
+        if not segment or _SEVERAL.search(unquote(segment)):
             raise Refused(f"DELETE {path} does not address exactly one order")
         if self.mode is Mode.FULL and _canonical(segment) in self.handed_out:
             return
@@ -235,4 +237,4 @@ def _equal(
 
 def _canonical(segment: str) -> int | None:
     """The id that `segment` spells in the one plain way, or None."""
-    return int(segment) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", segment) else None
+    return int(segment) if _CANONICAL.fullmatch(segment) else None

@@ -9,7 +9,9 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import NoReturn
@@ -57,6 +59,24 @@ class Wire:
     def connect(self) -> Connection:
         """A new connection; use it in a `with` block."""
         return Connection(self._client)
+
+    @contextmanager
+    def receiving(self, connections: Sequence[Connection]) -> Iterator[list[Answer]]:
+        """Receive what is due on each of `connections` while something else is done, side by side, since a service may
+        wait for one of them to be read before it goes on. Gives a list that holds the answers in the end, in the order
+        of the connections and not on record yet."""
+        answers: list[Answer] = []
+        due = [self._client.overlapping.submit(connection.receive, keep=False) for connection in connections]
+        try:
+            yield answers
+        finally:
+            try:
+                answers += [each.result() for each in due]
+            except BaseException:  # an interruption; nobody closes a connection that is being read
+                for connection in connections:
+                    connection.hang_up()
+                futures.wait(due)
+                raise
 
     def keep(self, answer: Answer) -> None:
         """Record an answer that was received with `keep=False`, from the one thread that may."""
@@ -134,6 +154,13 @@ class Connection:
         if self._socket is not None:
             self._socket.close()
             self._socket, self._ahead = None, b""
+
+    def hang_up(self) -> None:
+        """End the connection for whoever reads from it in another thread; to close it is for `close`."""
+        connected = self._socket
+        if connected is not None:
+            with suppress(OSError):  # it has ended
+                socket.socket.shutdown(connected, socket.SHUT_RDWR)  # not that of TLS, whose state is its reader's
 
     def exchange(self, request: Request, *, last: bool = False, minimal: bool = False) -> Answer:
         """Send `request` and read its answer; `last` asks the service to close the connection after it.

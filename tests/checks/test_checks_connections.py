@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import http.server
+import signal
+import ssl
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -176,21 +177,34 @@ def test_a_server_that_takes_one_connection_at_a_time_is_left_alone(tmp_path: Pa
     assert done.status == 0, done.said
 
 
-def test_an_interruption_while_requests_are_set_off_is_not_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those at the barrier wait for no others, which will not come: the time for that is a minute."""
+@pytest.mark.parametrize("secure", [False, True])
+def test_an_interruption_does_not_wait_for_answers(
+    secure: bool, server_context: ssl.SSLContext, certificate: Path
+) -> None:
+    """The connections end for the threads that read from them before they are closed: what is opened next might get
+    the number of one that somebody still reads from."""
+    context, settings = (server_context, {"ca_bundle": str(certificate)}) if secure else (None, {})
 
-    class Interrupted(ThreadPoolExecutor):
-        def submit(self, *arguments: Any, **further: Any) -> Future[Any]:
-            if self._work_queue.qsize() + len(self._threads) >= 3:
-                raise KeyboardInterrupt
-            return super().submit(*arguments, **further)
+    def silent(talk: Conversation) -> None:
+        if talk.number == 2:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        talk.ended.wait(60)
 
-    monkeypatch.setattr(test_concurrency, "ThreadPoolExecutor", Interrupted)
-    with serving(NOT_FOUND) as service, session(service.base_url) as opened:
-        opened.guard.saw_listing([])
-        with pytest.raises(KeyboardInterrupt):
-            cancel_at_once(opened.api("harness"), opened.wire, [ABSENT] * AT_ONCE)
-        assert service.requests == []
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupted)
+    try:
+        with serving(silent, context) as service, session(service.base_url, timeout=50.0, **settings) as opened:
+            opened.guard.saw_listing([])
+            opened.wire.takes_several = True
+            started = time.monotonic()
+            with pytest.raises(KeyboardInterrupt):
+                cancel_at_once(opened.api("harness"), opened.wire, [ABSENT] * 3)
+            opened.client.overlapping.shutdown()  # waits for those that read
+            assert time.monotonic() - started < 30
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.mark.parametrize(("statuses", "decided"), [((429,) * 6, False), ((204, *(429,) * 5), True)])

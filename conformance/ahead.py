@@ -105,9 +105,9 @@ def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     with suppress(Exception):  # the run has ended; or it meets the same error when it makes this up, and reports it
         gc.disable()  # to look for garbage among what is loaded for good takes a sixth of the time
-        from conformance.checks import generation
+        from conformance.checks import generation, secluded
 
-        generation.load()
+        secluded.load()
         if budget.schemathesis:
             import_module("schemathesis.openapi")
         gc.freeze()

@@ -41,7 +41,6 @@ from reference_server.faults import FAULTS
 from reference_server.running import Running, build
 from reference_server.variants import VARIANTS
 
-
 #: The part of a selftest in which the variants are judged.
 EARLIER = 0.9
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from conformance.api import Api, Orders
 from conformance.check import Check, Needs, Shares, all_checks, exclusions, shares
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.contract import catalogue
 from conformance.judges import Judge
 from conformance.states import leases
@@ -114,7 +114,7 @@ class Session:
     @property
     def wrong_keys(self) -> tuple[str, ...]:
         """The kinds of invalid keys that can be made from the key."""
-        return credentials.kinds_of_invalid_keys(self.key)
+        return invalid_keys.kinds(self.key)
 
     @cached_property
     def exclusions(self) -> dict[str, str]:
@@ -172,7 +172,7 @@ def redactor_of(target: Target) -> Redactor:
 
 @cache  # it takes long to make, and remembers what it has cleaned
 def _redactor(key: str, token: str | None) -> Redactor:
-    secrets = credentials.secrets(key)
+    secrets = invalid_keys.secrets(key)
     if token is not None:
         secrets.setdefault(token, "<the provider's token>")
     return Redactor(key, secrets)

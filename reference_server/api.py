@@ -28,7 +28,6 @@ JOURNAL_LENGTH = 10_000
 
 _ID = re.compile(r"0|-?[1-9][0-9]*")
 _LONGEST_ID = len(str(INT64_MIN))
-_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 CODES = {
     400: "BAD_REQUEST",
@@ -264,4 +263,4 @@ def error_fields(status: int, message: str) -> JsonObject:
 
 def encode(value: object) -> bytes:
     """Takes a value, gives it as one JSON text in UTF-8 (section 1)."""
-    return _ENCODER.encode(value).encode()
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.judges import Judge
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target
@@ -42,7 +42,7 @@ def session(base_url: str, mode: Mode = Mode.GUARDED, **further: Any) -> Iterato
 
 def recorder(key: str = KEY) -> Recorder:
     """A recorder that knows the key and its near misses, as a session has it."""
-    return Recorder(Redactor(key, credentials.secrets(key)))
+    return Recorder(Redactor(key, invalid_keys.secrets(key)))
 
 
 def answered(

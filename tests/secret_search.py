@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from conformance.checks import credentials
+from conformance.checks import invalid_keys
 
 #: So many characters of the key are too many.
 PART = 8
@@ -75,7 +75,7 @@ def _found(key: str, text: str) -> str | None:
             return (
                 f"a part of the key, in {text[max(0, lowered.find(key[start : start + PART].lower()) - 60) :][:120]!r}"
             )
-    for near, label in credentials.secrets(key).items():
+    for near, label in invalid_keys.secrets(key).items():
         if len(near) >= PART and near in text:
             return f"{label}, in {text[max(0, text.find(near) - 60) :][:120]!r}"
     return None

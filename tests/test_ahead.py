@@ -13,7 +13,7 @@ import pytest
 from conformance import ahead
 from conformance.budgets import BUDGETS
 from conformance.check import Check, all_checks
-from conformance.checks import generation, test_schema
+from conformance.checks import generated_requests, generation, test_schema
 
 CHECKS = all_checks()
 QUICK = BUDGETS["quick"]
@@ -93,4 +93,4 @@ def test_only_what_will_run_is_made_up() -> None:
 
 def test_the_table_of_kinds_is_about_checks_and_kinds_that_exist() -> None:
     assert set(test_schema.MADE_UP) <= {check.id for check in CHECKS}
-    assert {kind for kinds in test_schema.MADE_UP.values() for kind in kinds} == set(generation.KINDS)
+    assert {kind for kinds in test_schema.MADE_UP.values() for kind in kinds} == set(generated_requests.KINDS)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.transport.request import Credential
 
 KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=100)
@@ -36,7 +36,7 @@ ODD = [
 
 def invalid(key: str) -> list[Credential]:
     """Everything that must be refused as an invalid key."""
-    return credentials.invalid_keys(key, random.Random(1))
+    return invalid_keys.battery(key, random.Random(1))
 
 
 def everything(key: str) -> list[Credential]:
@@ -84,7 +84,7 @@ def test_a_query_that_is_too_long_is_no_fitting_one() -> None:
 @pytest.mark.parametrize("key", ODD)
 def test_odd_keys_have_near_misses_too(key: str) -> None:
     """Keys without letters, of one letter, palindromes: fewer near misses, and none of them the key."""
-    tokens = [token(credential) for credential in credentials.near_misses(key)]
+    tokens = [token(credential) for credential in invalid_keys.near_misses(key)]
     assert key not in tokens
     assert len(set(tokens)) == len(tokens) >= 4
     assert len(invalid(key)) > 10
@@ -92,7 +92,7 @@ def test_odd_keys_have_near_misses_too(key: str) -> None:
 
 @given(LONG)
 def test_near_misses_differ_from_each_other(key: str) -> None:
-    misses = credentials.near_misses(key)
+    misses = invalid_keys.near_misses(key)
     assert len({token(credential) for credential in misses}) == len(misses)
     assert len(misses) >= 10
 
@@ -152,22 +152,22 @@ def test_malformed_credentials_do_not_hold_the_key_alone(key: str) -> None:
 
 @given(KEYS)
 def test_the_few_telling_ones_are_of_the_battery(key: str) -> None:
-    telling = credentials.telling_invalid_keys(key)
+    telling = invalid_keys.telling(key)
     assert {credential.label for credential in telling} <= {
-        credential.label for credential in credentials.near_misses(key)
+        credential.label for credential in invalid_keys.near_misses(key)
     }
 
 
 def test_there_is_always_a_telling_one() -> None:
     for key in ODD:
-        assert credentials.telling_invalid_keys(key), key
+        assert invalid_keys.telling(key), key
 
 
 @given(LONG)
 def test_secrets_are_what_is_made_of_the_key(key: str) -> None:
     """Every near miss that is sent is known to the redactor, under a label in angle brackets."""
-    secrets = credentials.secrets(key)
-    assert {token(credential) for credential in credentials.near_misses(key)} <= secrets.keys()
+    secrets = invalid_keys.secrets(key)
+    assert {token(credential) for credential in invalid_keys.near_misses(key)} <= secrets.keys()
     assert key not in secrets
     assert all(re.fullmatch(r"<.+>", label) for label in secrets.values())
 
@@ -192,7 +192,7 @@ def test_what_decodes_to_the_same_signature_is_no_near_miss(beginning: str, leng
         whole = letters[: len(letters) - (len(letters) % 4 == 1)]
         return head, base64.urlsafe_b64decode(whole + "=" * (-len(whole) % 4))
 
-    tokens = [token(wrong) for wrong in (*credentials.near_misses(key), *credentials.beyond_ascii(key))]
+    tokens = [token(wrong) for wrong in (*invalid_keys.near_misses(key), *credentials.beyond_ascii(key))]
     assert len(tokens) > 20
     assert signature(key) not in map(signature, tokens)
 
@@ -210,7 +210,7 @@ def test_what_decodes_to_the_same_signature_is_no_near_miss(beginning: str, leng
     ids=["two parts", "no JSON", "a JSON array", "no base64url", "one part", "no base64"],
 )
 def test_a_key_that_is_no_json_web_token_is_compared_as_it_is(key: str) -> None:
-    tokens = [token(wrong) for wrong in (*credentials.near_misses(key), *credentials.beyond_ascii(key))]
+    tokens = [token(wrong) for wrong in (*invalid_keys.near_misses(key), *credentials.beyond_ascii(key))]
     assert {f"{key}=", f"{key}é".encode().decode("latin-1")} <= set(tokens)
 
 
@@ -241,7 +241,7 @@ def test_near_misses_catch_what_they_are_for() -> None:
         "as a pattern": lambda told: told != key and re.fullmatch(key, told) is not None,
         "anything": lambda told: True,
     }
-    tokens = [token(credential) for credential in credentials.near_misses(key)]
+    tokens = [token(credential) for credential in invalid_keys.near_misses(key)]
     assert [name for name, passes in careless.items() if not any(map(passes, tokens))] == []
     for first in (4, 8, 16, 32, 72):
         assert any(told[:first] == key[:first] and told[first : first + 1] != key[first] for told in tokens)
@@ -251,10 +251,10 @@ def test_near_misses_catch_what_they_are_for() -> None:
 def test_what_is_no_token_may_be_answered_with_400(key: str) -> None:
     """Padding ends a token (RFC 6750 section 2.1): with more behind it, as in a key twice, there is none. Nor does one
     hold a colon."""
-    for credential in credentials.invalid_keys(key, random.Random(1)):
+    for credential in invalid_keys.battery(key, random.Random(1)):
         inside = re.search(r"=[^=]|:", token(credential)) is not None
         assert credential.malformed is inside, credential.label
-    telling = credentials.telling_invalid_keys(key)
+    telling = invalid_keys.telling(key)
     assert len(telling) >= 2
     assert not any(credential.malformed for credential in telling)
 
@@ -262,12 +262,12 @@ def test_what_is_no_token_may_be_answered_with_400(key: str) -> None:
 @given(KEYS)
 def test_there_is_a_well_formed_near_miss_of_every_key(key: str) -> None:
     """Much is judged on the answers to these, and what malformed credentials get is open in part."""
-    assert len(key) == 1 or not credentials.near_misses(key)[0].malformed
+    assert len(key) == 1 or not invalid_keys.near_misses(key)[0].malformed
     if not credentials.is_token(key):  # a service that takes this one minds no form
-        assert not any(credential.malformed for credential in credentials.near_misses(key))
+        assert not any(credential.malformed for credential in invalid_keys.near_misses(key))
 
 
 def test_a_random_key_depends_on_the_seed() -> None:
-    batteries = [credentials.invalid_keys("abcdefgh", random.Random(seed)) for seed in (1, 2)]
+    batteries = [invalid_keys.battery("abcdefgh", random.Random(seed)) for seed in (1, 2)]
     one, other = (next(wrong for wrong in battery if wrong.label == "a random key") for battery in batteries)
     assert one.headers != other.headers

@@ -9,7 +9,7 @@ import pytest
 from built import KEY, LIST, VALID, answered, cancel
 
 from conformance import universal
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.contract.transitions import State
 from conformance.doubts import ROWS, Doubt, doubts
 from conformance.judges import Judge
@@ -19,7 +19,7 @@ from conformance.transport.guard import Guard
 from conformance.transport.request import NOBODY, Allowed, Credential, Request
 from conformance.verdict import Status
 
-WRONG = credentials.near_misses(KEY)[0]
+WRONG = invalid_keys.near_misses(KEY)[0]
 BARE = credentials.misplaced(KEY)[0]
 IN_QUERY = credentials.in_query(KEY)[0]
 IN_FORM = credentials.in_form(KEY)[0]

@@ -11,7 +11,7 @@ import random
 import string
 from collections.abc import Iterator
 
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.transport.redaction import SECRET_PART
 
 #: Two of so few characters differ by chance in what can be made of them.
@@ -43,7 +43,7 @@ def stand_in(wrong_keys: tuple[str, ...], *, short: bool) -> str | None:
     wanted = (wrong_keys, short)
     if wanted not in _tried:
         for key in _untried:
-            found = (credentials.kinds_of_invalid_keys(key), len(key) < SECRET_PART)
+            found = (invalid_keys.kinds(key), len(key) < SECRET_PART)
             _tried.setdefault(found, key)
             if found == wanted:
                 break
@@ -51,7 +51,7 @@ def stand_in(wrong_keys: tuple[str, ...], *, short: bool) -> str | None:
 
 
 def _candidates() -> Iterator[str]:
-    yield from (*credentials.STRANGERS, *credentials.DEFAULTS, *credentials.WILD)
+    yield from (*invalid_keys.STRANGERS, *invalid_keys.DEFAULTS, *credentials.WILD)
     rng = random.Random(0)
     for length in _LENGTHS:
         for alphabet in _ALPHABETS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from itertools import filterfalse
 
 import pytest
@@ -12,27 +11,26 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks import credentials
+from conformance.checks import invalid_keys
 from conformance.checks.cancelling.steps import cancelled_once
 from conformance.checks.listing.steps import listed_meanwhile, none_missing
+from conformance.checks.together import AT_ONCE, FEWER_AT_ONCE, Crowd, cancel_at_once, under_way
 from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.request import NOBODY, Allowed, Operation, Request
+from conformance.transport.request import NOBODY, Operation
 from conformance.transport.retries import turned_away
-from conformance.transport.wire import OPENED, Connection, Wire
+from conformance.transport.wire import Wire
 
 ROUNDS = 8
-#: How many cancels are sent at once, and how many instead where a service lets in no two of those.
-AT_ONCE, FEWER_AT_ONCE = 8, (4, 2)
 #: Seconds after which an order is looked for once more, each time after the one before: a part of a service may be
 #: slower than others to have it leave the listing.
 MOMENTS = (0.3, 1.0, 2.0)
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
 #: Seconds after which an order is placed among listings, round by round: a service takes its time to begin with them,
-#: and not long to be done. And how many of those are under way.
-PLACED, READERS = (0.0, 0.003, 0.01), 2
+#: and not long to be done.
+PLACED = (0.0, 0.003, 0.01)
 #: Where a listing takes that many seconds at least, it is with the service after one of these parts of them: which, is
 #: for the connection to say, which takes a round trip, too, or several. Where it takes longer nobody can hit a moment.
 BRIEF, LONG, ON_THE_WAY = 0.015, 0.12, (0.15, 0.25, 0.4, 0.5, 0.6)
@@ -40,72 +38,10 @@ BRIEF, LONG, ON_THE_WAY = 0.015, 0.12, (0.15, 0.25, 0.4, 0.5, 0.6)
 TRIES = 4
 
 
-def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
-    """Cancel each of `orders` on a connection of its own, all released together. A service that takes no further
-    connection while others wait for the end of their requests is sent whole requests: listings tell, since some
-    services do what a request asks for whose end never comes."""
-    asked = [api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in orders]
-    if wire.takes_several is None:
-        released_together(wire, [api.ask_list()] * len(asked))
-    return released_together(wire, asked) if wire.takes_several else api.send_all(asked, at_once=True)
-
-
-def released_together(wire: Wire, requests: Sequence[Request]) -> list[Answer]:
-    """The answers to requests each of which is sent on a connection of its own, but for its last two bytes, before
-    those of all are sent: so they become complete within microseconds of each other. Where there is no connection for
-    one of them all are given up, and count as turned away."""
-    with ExitStack() as stack:
-        connections: list[Connection] = []
-        for request in requests:
-            connections.append(stack.enter_context(wire.connect()))
-            connections[-1].prepare(request, last=True, within=OPENED)
-            wire.takes_several = not connections[-1].kept_waiting
-            if not wire.takes_several:
-                return [connection.receive() for connection in connections]
-        for connection in connections:  # in 30 µs; threads that meet at a barrier take 400, since one runs at a time
-            connection.release()
-        with wire.receiving(connections) as answers:
-            pass
-    for answer in answers:
-        wire.keep(answer)
-    wire.pass_turns(len(requests))
-    return answers
-
-
-class Crowd:
-    """How many cancels to send at once, round after round: fewer as long as no two of them are let in, since limits on
-    connections are not shown (section 8)."""
-
-    def __init__(self) -> None:
-        self.size = AT_ONCE
-        self.fits = False  # whether two were let in, so that they could meet
-        self._smaller = list(FEWER_AT_ONCE)
-        self._let_in = 0
-        self._last: list[Answer] = []
-
-    def saw(self, answers: list[Answer]) -> list[Answer]:
-        """Learn from the answers to a round. Gives those of cancels that were let in."""
-        let_in = [*filterfalse(turned_away, answers)]
-        self._last = answers
-        self._let_in += len(let_in)
-        self.fits |= len(let_in) > 1
-        if not self.fits and self._smaller:
-            self.size = self._smaller.pop(0)
-        return let_in
-
-    def decides(self) -> None:
-        """See that a cancel was let in. Raises Inconclusive where none was, in the end not one of two."""
-        if self._let_in:
-            return
-        limited = any(answer.status == 429 for answer in self._last)
-        advice = verify.FEWER if limited else "this takes a service that lets in two connections at once"
-        raise verify.Inconclusive(f"each of {len(self._last)} simultaneous cancels was turned away; {advice}", "HTTP-1")
-
-
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=2)
 def test_shipped_order_is_refused_however_many_ask(api: Api, wire: Wire, orders: Orders) -> None:
-    """Cancels a shipped order on several connections at once, released together, after another one twice
-    in turn: no success."""
+    """Cancels a shipped order on several connections at once, released together, after another one twice in turn: no
+    success."""
     order, control = orders.take(shipped=2).shipped
     for owner in ("CANCEL-3", "CANCEL-4"):
         verify.step(api.cancel(control), 409, owner)
@@ -129,9 +65,9 @@ def test_shipped_order_is_refused_however_many_ask(api: Api, wire: Wire, orders:
 def test_one_of_simultaneous_cancels_succeeds(
     api: Api, wire: Wire, orders: Orders, moment: Callable[[float], None]
 ) -> None:
-    """Cancels one pending order on several connections at once, released together, over several rounds:
-    each time exactly one is answered 204. Where an order that is cancelled alone after them is not listed any more,
-    they are not, either."""
+    """Cancels one pending order on several connections at once, released together, over several rounds: each time
+    exactly one is answered 204. Where an order that is cancelled alone after them is not listed any more, they are not,
+    either."""
     twice, spare, *rounds = orders.take_listed(pending=ROUNDS + 2).pending
     cancelled_once(api, twice)
     crowd = Crowd()
@@ -192,9 +128,9 @@ def gone_for_good(api: Api, alone: int, cancelled: Mapping[int, Answer], moment:
 @requirement("CANCEL-1", mode=Mode.FULL, pending=2 * AT_ONCE)
 @pytest.mark.xdist_group("several orders at once")
 def test_several_orders_are_cancelled_at_once(api: Api, wire: Wire, orders: Orders, met: set[str]) -> None:
-    """Cancels several pending orders at once, released together, in two rounds, and each of them again:
-    one that was refused at first, and is cancelled when it is asked for alone, was pending. That none is cancelled
-    twice goes for the check of CANCEL-6, too."""
+    """Cancels several pending orders at once, released together, in two rounds, and each of them again: one that was
+    refused at first, and is cancelled when it is asked for alone, was pending. That none is cancelled twice goes for
+    the check of CANCEL-6, too."""
     again: list[Answer] = []
     for round_ in in_rounds(api, wire, orders):
         for first, second in twice(api, round_):
@@ -216,8 +152,8 @@ def test_several_orders_are_cancelled_at_once(api: Api, wire: Wire, orders: Orde
 @requirement("CANCEL-6", mode=Mode.FULL, pending=2 * AT_ONCE)
 @pytest.mark.xdist_group("several orders at once")
 def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: Orders, already_met: bool) -> None:
-    """Cancels several pending orders at once, released together, in two rounds: none of them can be
-    cancelled again, as it could if one cancel had undone another. The check of CANCEL-1 may have seen that already."""
+    """Cancels several pending orders at once, released together, in two rounds: none of them can be cancelled again, as
+    it could if one cancel had undone another. The check of CANCEL-1 may have seen that already."""
     if already_met:
         return
     for round_ in in_rounds(api, wire, orders):
@@ -261,7 +197,7 @@ def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> Non
     """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings, and unless
     the mode is observe cancels of an order that does not exist. None is answered by the credentials of another: what
     was answered wrongly is as it should be, each time that it is sent again alone."""
-    who = [api.key, NOBODY, credentials.telling_invalid_keys(key)[-1]]
+    who = [api.key, NOBODY, invalid_keys.telling(key)[-1]]
     absent = api.absent() if target.mode > Mode.OBSERVE else []
     decided: list[Answer] = []
     for _ in range(MIXED):
@@ -280,7 +216,7 @@ def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> Non
 def test_cancels_of_one_order_are_not_mixed_up(api: Api, orders: Orders, key: str) -> None:
     """Cancels a pending order with the key, without one and with a wrong one at once, over several rounds: none is
     answered by the credentials of another, as when it is sent again alone."""
-    who = [api.key, NOBODY, credentials.telling_invalid_keys(key)[-1]]
+    who = [api.key, NOBODY, invalid_keys.telling(key)[-1]]
     decided: list[Answer] = []
     for order in orders.take(pending=MIXED).pending:
         who = [*who[1:], who[0]]
@@ -367,23 +303,3 @@ def placed_meanwhile(api: Api, wire: Wire, orders: Orders, target: Target, pause
     if beside.status == 200 and beside.listing is not None:  # there may be no room for it beside the others
         none_missing(api, meanwhile, State.PENDING, beside, target)
     return beside
-
-
-@contextmanager
-def under_way(api: Api, wire: Wire) -> Iterator[list[int]]:
-    """Has listings under way, each on a connection of its own, while something else is done. Gives a list for the
-    orders that are placed meanwhile: a listing may have been read before or after that."""
-    meanwhile: list[int] = []
-    with ExitStack() as stack:
-        connections = [stack.enter_context(wire.connect()) for _ in range(READERS)]
-        for connection in connections:
-            connection.send_among_others(api.ask_list())
-        answers: list[Answer] = []
-        try:
-            with wire.receiving(connections) as answers:
-                yield meanwhile
-        finally:
-            for answer in answers:
-                answer.spared = frozenset(meanwhile)
-                wire.keep(answer)
-            wire.pass_turns(READERS)

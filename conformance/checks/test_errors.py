@@ -8,7 +8,7 @@ from dataclasses import replace
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.checks.clients import BROWSER, NAMES_OTHERS, SCRIPT
 from conformance.contract.jsontext import NotJson, parse
 from conformance.target import Mode
@@ -19,14 +19,14 @@ from conformance.transport.request import NOBODY, Allowed, Request
 def refused_listings(api: Api, key: str) -> list[Answer]:
     """Listings without key, as a browser and its scripts ask, too, and with wrong ones: 401."""
     asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), BROWSER, SCRIPT)]
-    return refusals(api.send_all([*asked, *map(api.ask_list, credentials.telling_invalid_keys(key))]), 401)
+    return refusals(api.send_all([*asked, *map(api.ask_list, invalid_keys.telling(key))]), 401)
 
 
 def refused_cancels(api: Api, key: str) -> list[Answer]:
     """Cancels of absent orders without key and with a wrong one: 401; with the key, as a browser and its scripts ask,
     too: 404."""
     first, second = api.absent(2)
-    wrong = (NOBODY, credentials.telling_invalid_keys(key)[0])
+    wrong = (NOBODY, invalid_keys.telling(key)[0])
     unauthorised = api.send_all(api.ask_cancel(first, who) for who in wrong)
     asked = list(map(api.ask_cancel, (first, second, -first)))
     asked += [api.ask_cancel(first, headers=headers) for headers in (BROWSER, SCRIPT)]
@@ -101,7 +101,7 @@ def test_codes_of_refused_listings(api: Api, key: str) -> None:
     """Has listings refused several times over: `code` is not empty and does not vary."""
     steady(refusals(api.send_all([api.ask_list(NOBODY)] * 3), 401))
     # With a wrong key it is another condition, which may have another code.
-    steady(refusals(api.send_all(map(api.ask_list, credentials.telling_invalid_keys(key))), 401))
+    steady(refusals(api.send_all(map(api.ask_list, invalid_keys.telling(key))), 401))
 
 
 @requirement("ERR-3", mode=Mode.GUARDED)

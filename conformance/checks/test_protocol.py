@@ -11,7 +11,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.checks.clients import FRENCH, SENDS_JSON
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
@@ -171,7 +171,7 @@ def test_pet_lookup_needs_the_key_where_there_are_orders(api: Api, orders: Order
 def no_pet_for_anyone(api: Api, key: str) -> None:
     """Look pets up without the key, and demand no success."""
     elsewhere = (credentials.in_query(key)[0], credentials.misplaced(key)[0])
-    wrong = (NOBODY, credentials.near_misses(key)[0], *elsewhere)
+    wrong = (NOBODY, invalid_keys.near_misses(key)[0], *elsewhere)
     listing = api.list().listing
     known = [integer(listing.by_id[order].get("petId")) for order in islice(listing.by_id, 10)] if listing else []
     pets = [*PETS, *[f"/pets/{pet}" for pet in known if pet is not None][:1]]

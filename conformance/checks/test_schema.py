@@ -21,7 +21,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.budgets import Budget
 from conformance.check import Check, requirement
 from conformance.checks import generation
-from conformance.checks.generation import FAR, SOON, Made, topic_of
+from conformance.checks.generated_requests import FAR, SOON, Made, topic_of
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer

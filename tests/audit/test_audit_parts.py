@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from conformance.audit import comparison
 from conformance.audit.record import Record, alike
 from conformance.audit.standin import stand_in
-from conformance.checks.credentials import kinds_of_invalid_keys
+from conformance.checks import invalid_keys
 from conformance.reporting.run import Run
 from conformance.transport.redaction import SECRET_PART
 
@@ -55,17 +55,17 @@ KEYS = {
 @pytest.mark.parametrize("form", KEYS)
 def test_a_key_of_the_same_form_stands_in(form: str) -> None:
     short = len(KEYS[form]) < SECRET_PART
-    found = stand_in(kinds_of_invalid_keys(KEYS[form]), short=short)
+    found = stand_in(invalid_keys.kinds(KEYS[form]), short=short)
     assert found is not None
     assert (len(found) < SECRET_PART) is short
-    assert kinds_of_invalid_keys(found) == kinds_of_invalid_keys(KEYS[form])
+    assert invalid_keys.kinds(found) == invalid_keys.kinds(KEYS[form])
     assert found != KEYS[form] or form in ("a word that is tried", "a pattern that is tried", "another pattern")
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=100))
 def test_there_is_one_for_any_key_that_somebody_would_use(key: str) -> None:
     if len(set(key)) > 6:
-        assert stand_in(kinds_of_invalid_keys(key), short=False) is not None
+        assert stand_in(invalid_keys.kinds(key), short=False) is not None
 
 
 def test_there_is_none_for_what_no_key_has() -> None:

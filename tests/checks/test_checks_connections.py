@@ -19,8 +19,8 @@ from raw_service import Conversation, answer, head, serving
 
 from conformance.checks import test_concurrency
 from conformance.checks.authentication.test_each_request import PAUSES, in_turn
-from conformance.checks.test_concurrency import AT_ONCE, cancel_at_once
 from conformance.checks.test_protocol import whole
+from conformance.checks.together import AT_ONCE, cancel_at_once
 from conformance.transport import wire
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import Allowed

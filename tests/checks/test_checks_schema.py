@@ -10,7 +10,8 @@ import pytest
 from built import session
 
 from conformance.budgets import BUDGETS
-from conformance.checks.generation import FAR, KINDS, LONGEST, SOON, Made, requests, topic_of
+from conformance.checks.generated_requests import FAR, KINDS, LONGEST, SOON, Made, topic_of
+from conformance.checks.generation import requests
 from conformance.checks.test_schema import out_of_reach
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing

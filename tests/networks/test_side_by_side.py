@@ -19,7 +19,8 @@ from commands import BUSY, DIES, command
 from raw_service import Conversation, answer, serving
 
 from conformance import capacity, preflight
-from conformance.checks.test_concurrency import ON_THE_WAY, PLACED, READERS
+from conformance.checks.test_concurrency import ON_THE_WAY, PLACED
+from conformance.checks.together import READERS
 from conformance.reference import Address
 from conformance.session import Session
 from conformance.target import Mode, Secret, Target

@@ -27,7 +27,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from patience import within
 
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.target import Shell
 from conformance.transport import evidence, redaction
 from conformance.transport.curl import curl, on_one_connection
@@ -80,7 +80,7 @@ def test_no_form_of_the_key_survives(key: str, before: str, after: str, data: st
 @given(KEYS, TEXTS, TEXTS, st.data())
 def test_no_near_miss_survives(key: str, before: str, after: str, data: st.DataObject) -> None:
     redactor = recorder(key).redactor
-    near = data.draw(st.sampled_from(list(credentials.secrets(key))))
+    near = data.draw(st.sampled_from(list(invalid_keys.secrets(key))))
     assume(len(near) >= redaction.SECRET_PART)
     form = data.draw(st.sampled_from(forms(near)))
     text = f"{before} {form} {after}{data.draw(PADDING)}"
@@ -94,7 +94,7 @@ def test_no_long_part_of_the_key_survives_in_any_case(key: str, before: str, aft
     part = data.draw(st.sampled_from([part, part.upper(), part.lower()]))
     cleaned = recorder(key).redactor.clean(f"{before}{part}{after}{data.draw(PADDING)}")
     lowered = cleaned.lower()
-    for label in ("<key>", "<part of the key>", *credentials.secrets(key).values()):
+    for label in ("<key>", "<part of the key>", *invalid_keys.secrets(key).values()):
         lowered = lowered.replace(label.lower(), "\0")
     assert part.lower() not in lowered
 
@@ -249,7 +249,7 @@ def test_a_quotation_of_a_key_in_utf_16() -> None:
 
 @given(KEYS, st.sampled_from([":", " ", "-"]), st.data())
 def test_no_near_miss_survives_in_hex(key: str, separator: str, data: st.DataObject) -> None:
-    near = data.draw(st.sampled_from([secret for secret in credentials.secrets(key) if len(secret) >= 8]))
+    near = data.draw(st.sampled_from([secret for secret in invalid_keys.secrets(key) if len(secret) >= 8]))
     for text in (near.encode().hex(separator), near.encode().hex(separator).upper()):
         assert near.encode().hex() not in re.sub("[: -]", "", recorder(key).redactor.clean(f"{text}!").lower())
 
@@ -293,7 +293,7 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
     kept = recorder(key)
     sent = [
         credentials.valid(key),
-        *credentials.near_misses(key),
+        *invalid_keys.near_misses(key),
         *credentials.misplaced(key),
         *credentials.in_query(key),
         *credentials.in_form(key),
@@ -516,7 +516,7 @@ def fields_of(words: list[str]) -> set[str]:
 
 
 def every_credential(key: str) -> list[Credential]:
-    made = [*credentials.invalid_keys(key, random.Random(1)), *credentials.misplaced(key), *credentials.malformed(key)]
+    made = [*invalid_keys.battery(key, random.Random(1)), *credentials.misplaced(key), *credentials.malformed(key)]
     made += [*credentials.in_query(key), *credentials.in_form(key)]
     return [*made, *credentials.schemes(key), credentials.valid(key)]
 
@@ -548,7 +548,7 @@ def test_curl_lines_send_what_was_sent(key: str, where: str, tmp_path: Path) -> 
     for credential in every_credential(key):
         exchange = asked_with(credential, key)
         line = curl(exchange, Shell(where))
-        assert not any(secret in line for secret in (key, *credentials.secrets(key)) if len(secret) > 6)
+        assert not any(secret in line for secret in (key, *invalid_keys.secrets(key)) if len(secret) > 6)
         words = words_of(line, MY_KEY=key, KEY="another")
         url = f"http://h/store/orders?{'&'.join(filter(None, ('a=$b', credential.query)))}"
         if re.search("<[a-z]", line):
@@ -591,7 +591,7 @@ def test_nothing_else_in_a_url_with_the_key_runs() -> None:
 
 def test_a_curl_line_with_the_key_from_a_file() -> None:
     assert curl_of(VALID, "$(cat /k)") == """curl -sS -i -H "Authorization: Bearer $(cat /k)" 'http://h'"""
-    cut = credentials.near_misses(KEY)[0]
+    cut = invalid_keys.near_misses(KEY)[0]
     assert curl_of(cut, "$(cat /k)") == """KEY=$(cat /k); curl -sS -i -H "Authorization: Bearer ${KEY%?}" 'http://h'"""
     basic = credentials.misplaced(KEY)[1]
     assert curl_of(basic) == """curl -sS -i -u "${MY_KEY}:" 'http://h'"""
@@ -602,7 +602,7 @@ def test_a_curl_line_with_the_key_from_a_file() -> None:
 def test_what_a_key_is_made_of_never_runs(key: str) -> None:
     """A key may hold what a shell acts on; labels stand where it was, and what is left of it is quoted."""
     kept = recorder(key)
-    for credential in [credentials.valid(key), *credentials.near_misses(key), *credentials.misplaced(key)]:
+    for credential in [credentials.valid(key), *invalid_keys.near_misses(key), *credentials.misplaced(key)]:
         exchange = kept.begin(Request("GET", "/", credential), "http://h", credential.headers, "client")
         line = curl(exchange, Shell("MY_KEY"))
         words = words_of(line, MY_KEY="the-key", HOME="/home-sweet-home")

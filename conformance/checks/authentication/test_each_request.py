@@ -11,7 +11,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import accepted
 from conformance.target import Mode
 from conformance.transport.answer import Answer
@@ -36,7 +36,7 @@ LENT = "this request has no valid key, whatever the connection carried before"
 def test_connection_lends_no_key_to_listing(api: Api, wire: Wire, key: str, observe: Observations) -> None:
     """On one kept-alive connection: list with the key, without, with a wrong one, with it again, and in turn several
     times. Only the requests with the key are answered with a listing."""
-    rounds = [NOBODY, *credentials.telling_invalid_keys(key)]
+    rounds = [NOBODY, *invalid_keys.telling(key)]
     asked = [request for wrong in rounds for request in (api.ask_list(), api.ask_list(wrong), api.ask_list())]
     answers, kept = in_turn(wire, asked)
     for first, refusal, again in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
@@ -78,7 +78,7 @@ def test_connection_lends_no_key_to_cancelling(api: Api, wire: Wire, orders: Ord
     """On a kept-alive connection that carried the valid key just before: cancels of pending orders without a key, and
     with a wrong one, are refused."""
     first, second = orders.take_listed(pending=2).pending
-    for order, wrong in ((first, NOBODY), (second, credentials.telling_invalid_keys(key)[0])):
+    for order, wrong in ((first, NOBODY), (second, invalid_keys.telling(key)[0])):
         (before, refusal), _ = in_turn(wire, [api.ask_list(), api.ask_cancel(order, wrong)])
         verify.step(before, 200, "LIST-1")
         if verify.settled(refusal).status != 401:

@@ -10,7 +10,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import accepted, cancel_each
 from conformance.checks.clients import BROWSER, NAMES_JSON
 from conformance.target import Mode, Target
@@ -153,7 +153,7 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
 def test_listing_with_invalid_keys(api: Api, key: str) -> None:
     """Lists with each of a battery of near misses of the key (cut, extended, changed in one place or in case, right in
     the first 4, 8, 16, 32, 72 characters only, without its prefix, hashed) and of strangers: 401 each time."""
-    battery = credentials.invalid_keys(key, api.rng)
+    battery = invalid_keys.battery(key, api.rng)
     again = battery[-1:] * 2  # what was no key is none, whoever remembers it
     verify.refused(api.send_all(api.ask_list(wrong) for wrong in (*battery, *again)), since="the key is invalid")
 
@@ -162,7 +162,7 @@ def test_listing_with_invalid_keys(api: Api, key: str) -> None:
 def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: str, target: Target) -> None:
     """Cancels an order that does not exist with each of the battery: 401, not 404. Where there are pending orders to
     try it on, the most telling will do here."""
-    battery = credentials.telling_invalid_keys(key) if has_orders(target) else credentials.invalid_keys(key, api.rng)
+    battery = invalid_keys.telling(key) if has_orders(target) else invalid_keys.battery(key, api.rng)
     verify.refused(cancel_each(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
 
 
@@ -172,10 +172,10 @@ def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: str) -> Non
     it: 401, neither 204 nor 409 nor 404."""
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
-    verify.refused(cancel_each(api, taken.shipped, credentials.telling_invalid_keys(key)), since=since)
-    verify.refused(cancel_each(api, taken.pending, credentials.invalid_keys(key, api.rng)), since=since)
+    verify.refused(cancel_each(api, taken.shipped, invalid_keys.telling(key)), since=since)
+    verify.refused(cancel_each(api, taken.pending, invalid_keys.battery(key, api.rng)), since=since)
     api.cancel(taken.pending[0])
-    verify.refused(cancel_each(api, taken.pending, credentials.telling_invalid_keys(key)), since=since)
+    verify.refused(cancel_each(api, taken.pending, invalid_keys.telling(key)), since=since)
 
 
 # --- AUTH-4: the key in the wrong place

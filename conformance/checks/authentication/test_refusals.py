@@ -8,7 +8,7 @@ from itertools import compress, zip_longest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks import credentials
+from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import cancel_each
 from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import alike
@@ -32,7 +32,7 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
     proxied = target.proxy is not None
     batteries = (
         [NOBODY],
-        credentials.near_misses(key)[:8],
+        invalid_keys.near_misses(key)[:8],
         [*credentials.misplaced(key, proxied=proxied)[::3], *credentials.in_query(key, fitting=True)[::3]],
         credentials.malformed(key),
     )
@@ -64,7 +64,7 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
     is to which nothing was done."""
     taken = orders.take_listed(shipped=2)
     order, control = taken.shipped
-    answers = cancel_each(api, [order], [NOBODY, *credentials.telling_invalid_keys(key)])
+    answers = cancel_each(api, [order], [NOBODY, *invalid_keys.telling(key)])
     for answer in answers:
         verify.step(answer, 401, "AUTH-2 or AUTH-3")
     if taken.listing is not None:
@@ -87,13 +87,13 @@ def challenged(*answers: Answer) -> None:
 @requirement("AUTH-7")
 def test_refused_listing_carries_a_challenge(api: Api, key: str) -> None:
     """Has listings refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    challenged(api.list(NOBODY), api.list(credentials.near_misses(key)[0]))
+    challenged(api.list(NOBODY), api.list(invalid_keys.near_misses(key)[0]))
 
 
 @requirement("AUTH-7", mode=Mode.GUARDED)
 def test_refused_cancel_carries_a_challenge(api: Api, key: str) -> None:
     """Has cancels refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    challenged(*cancel_each(api, api.absent(), [NOBODY, credentials.near_misses(key)[0]]))
+    challenged(*cancel_each(api, api.absent(), [NOBODY, invalid_keys.near_misses(key)[0]]))
 
 
 def same_as_bearer(answers: list[Answer]) -> None:
@@ -158,7 +158,7 @@ def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders
     taken = orders.take_listed(pending=1, shipped=1)
     absent = api.absent(2)
     ids = {"absent": absent[0], "pending": taken.pending[0], "shipped": taken.shipped[0], "absent too": absent[1]}
-    for wrong in (NOBODY, credentials.near_misses(key)[0]):
+    for wrong in (NOBODY, invalid_keys.near_misses(key)[0]):
         asked = api.send_all(api.ask_cancel(order, wrong) for order in ids.values())
         answers = dict(zip(ids, asked, strict=True))
         words = {state: told(answer) for state, answer in answers.items()}

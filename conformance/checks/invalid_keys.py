@@ -1,0 +1,219 @@
+"""Keys that are not the real one, made from it or with nothing in common (AUTH-3). Each has a label that is safe to
+print."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import random
+import re
+import string
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from conformance.checks.credentials import WILD, bearer, is_jwt, is_token, patterns
+from conformance.transport.request import Credential
+
+#: Key -> something that is not the key.
+Change = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """One way to miss the key, its label, how a curl line writes it in terms of $KEY, where the shell can, and whether
+    it is much longer than the key."""
+
+    label: str
+    change: Change
+    shell: str | None = None
+    bulky: bool = False
+
+
+def _other(char: str) -> str:
+    """Another character of the same class. It differs in the highest bit of its base64 value, so that the last
+    character of an encoded key carries the difference, whatever of it is padding."""
+    alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    if char in alphabet:
+        return alphabet[alphabet.index(char) ^ 0b100000]
+    return "A"
+
+
+def _middle(key: str) -> str:
+    at = len(key) // 2
+    return key[:at] + _other(key[at]) + key[at + 1 :]
+
+
+def _cut(length: int) -> Change:
+    """The first `length` characters right, the rest not: passes where only those are compared."""
+    return lambda key: key[:length] + "".join(map(_other, key[length:]))
+
+
+def _parts(key: str) -> tuple[str, str]:
+    """The prefix that tells what kind of key it is, as `sk` in `sk_…`, and the rest; both empty where there is none."""
+    found = re.fullmatch(r"([A-Za-z]{2,5})([_-].{8,})", key)
+    return (found[1], found[2]) if found else ("", "")
+
+
+#: Comparisons go wrong by prefix, by suffix, by length, by case, past a limit (72 bytes: bcrypt), by containment, at
+#: what separates the parts of a token; with what is stored in place of the key; as a pattern, where any character will
+#: do for a dot.
+NEAR_MISSES = (
+    NearMiss("the key without its last character", lambda key: key[:-1], "${KEY%?}"),
+    NearMiss("the key without its first character", lambda key: key[1:], "${KEY#?}"),
+    NearMiss("the key and one character more", lambda key: key + "x", "${KEY}x"),
+    NearMiss("one character and the key", lambda key: "X" + key, "X${KEY}"),
+    NearMiss("the key and an equals sign", lambda key: key + "=", "${KEY}="),
+    NearMiss("the key and a dot", lambda key: key + ".", "${KEY}."),
+    NearMiss("the key, a dot and a character", lambda key: key + ".x", "${KEY}.x"),
+    NearMiss("a character, a dot and the key", lambda key: "x." + key, "x.${KEY}"),
+    NearMiss("the key, a hyphen and a character", lambda key: key + "-x", "${KEY}-x"),
+    NearMiss("a prefix and the key", lambda key: "test_" + key, "test_${KEY}"),
+    NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
+    NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
+    NearMiss("the key with another character in the middle", _middle),
+    NearMiss("the key in the other case", str.swapcase, '$(printf %s "$KEY" | tr a-zA-Z A-Za-z)'),
+    NearMiss("the key in upper case", str.upper, '$(printf %s "$KEY" | tr a-z A-Z)'),
+    NearMiss("the key in lower case", str.lower, '$(printf %s "$KEY" | tr A-Z a-z)'),
+    NearMiss("the key backwards", lambda key: key[::-1], '$(printf %s "$KEY" | rev)'),
+    NearMiss("the key twice", lambda key: key + key, "${KEY}${KEY}", bulky=True),
+    NearMiss("the first half of the key", lambda key: key[: len(key) // 2], "${KEY:0:${#KEY}/2}"),
+    NearMiss("the second half of the key", lambda key: key[len(key) // 2 :], "${KEY:${#KEY}/2}"),
+    NearMiss(
+        "the key in base64",
+        lambda key: base64.b64encode(key.encode()).decode(),
+        """$(printf %s "$KEY" | base64 | tr -d '\\n')""",
+    ),
+    NearMiss(
+        "the characters of the key in order",
+        lambda key: "".join(sorted(key)),
+        """$(printf %s "$KEY" | fold -w 1 | LC_ALL=C sort | tr -d '\\n')""",
+    ),
+    NearMiss("another key with the first 4 characters of the key", _cut(4)),
+    NearMiss("another key with the first 8 characters of the key", _cut(8)),
+    NearMiss("another key with the first 16 characters of the key", _cut(16)),
+    NearMiss("another key with the first 32 characters of the key", _cut(32)),
+    NearMiss("another key with the first 72 characters of the key", _cut(72)),
+    NearMiss("another key of the same length", _cut(0)),
+    NearMiss("the key without its prefix", lambda key: _parts(key)[1][1:], "${KEY#*[-_]}"),
+    NearMiss("the key with its prefix in the other case", lambda key: _parts(key)[0].swapcase() + _parts(key)[1]),
+    NearMiss(
+        "the key without its hyphens and underscores",
+        lambda key: re.sub("[-_]", "", key),
+        '$(printf %s "$KEY" | tr -d _-)',
+    ),
+    NearMiss(
+        "the key with hyphens and underscores exchanged",
+        lambda key: key.translate(str.maketrans("-_", "_-")),
+        '$(printf %s "$KEY" | tr -- _- -_)',
+    ),
+    NearMiss("the key with another character for each dot", lambda key: key.replace(".", "x"), "${KEY//./x}"),
+    NearMiss("a zero and the key", lambda key: f"0{key}", "0${KEY}"),
+    NearMiss("the key and '.0'", lambda key: f"{key}.0", "${KEY}.0"),
+    NearMiss("a name, a colon and the key", lambda key: "x:" + key, "x:${KEY}"),
+    NearMiss(
+        "the SHA-256 of the key",
+        lambda key: hashlib.sha256(key.encode()).hexdigest(),
+        '$(printf %s "$KEY" | sha256sum | cut -c 1-64)',
+    ),
+    NearMiss(
+        "the SHA-1 of the key",
+        lambda key: hashlib.sha1(key.encode(), usedforsecurity=False).hexdigest(),
+        '$(printf %s "$KEY" | sha1sum | cut -c 1-40)',
+    ),
+    NearMiss(
+        "the MD5 of the key",
+        lambda key: hashlib.md5(key.encode(), usedforsecurity=False).hexdigest(),
+        '$(printf %s "$KEY" | md5sum | cut -c 1-32)',
+    ),
+)
+#: Words that are nobody's key and that a careless service lets pass.
+STRANGERS = (
+    "null", "undefined", "none", "None", "NULL", "nil", "true", "0", "test", "admin", "x", "not-the-key", "false",
+    "constructor",
+)  # fmt: skip
+#: Keys of examples that were never changed.
+DEFAULTS = ("special-key", "YOUR_API_KEY", "changeme", "secret", "12345", "API_KEY")
+UNSIGNED = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9."
+#: HS256 and good until 2100, so that only its signature is wrong.
+FORGED = f"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJhZG1pbiIsImV4cCI6NDEwMjQ0NDgwMH0.{'A' * 43}"
+
+
+def near_misses(key: str) -> list[Credential]:
+    """Invalid keys close to `key`, each different from it and from the others. Malformed are those that are no token,
+    unless the key is none either: its service cannot mind."""
+    return [
+        bearer(token, miss.label, miss.shell, malformed=malformed, bulky=miss.bulky)
+        for token, miss, malformed in _missed(key)
+    ]
+
+
+def _missed(key: str) -> list[tuple[str, NearMiss, bool]]:
+    """The tokens that miss `key` narrowly, each with how, and whether it is malformed. What may be read as the key
+    itself is none of them: base64 with its padding, or with one character left over, where the key is a JSON web
+    token."""
+    same = {"", key}
+    if is_jwt(key):
+        whole = len(key.rpartition(".")[2]) % 4 == 0  # as with RSA of 3072 bits: decoders drop what is too little for 8
+        same |= {f"{key}=", f"{key}x"} if whole else {f"{key}="}
+    formed = is_token(key)
+    return [(token, miss, formed and not is_token(token)) for token, miss in _made(key).items() if token not in same]
+
+
+def battery(key: str, rng: random.Random) -> list[Credential]:
+    """The whole battery of AUTH-3: near misses of `key`, common words, and a random string of its length."""
+    return [*near_misses(key), *_strangers(key, rng)]
+
+
+def _strangers(key: str, rng: random.Random) -> list[Credential]:
+    """Invalid keys that have nothing in common with `key`."""
+    # One draw, so that what is drawn later does not depend on how long the key is.
+    letters = random.Random(rng.getrandbits(64)).choices(string.ascii_letters + string.digits, k=max(16, len(key)))
+    chance = "".join(letters)
+    others = {word: f"the word {word!r}" for word in (*STRANGERS, *DEFAULTS)}
+    others |= {UNSIGNED: "a JSON web token without a signature", FORGED: "a JSON web token with a made-up signature"}
+    others |= {chance: "a random key"}
+    shells = {word: word for word in (*STRANGERS, *DEFAULTS, UNSIGNED, FORGED)}
+    zeros = bearer("0" * 1000, "a thousand zeros", "$(printf %01000d 0)", bulky=True)
+    nobody = f"bearer {'nobody' if key != 'nobody' else 'no-one'}"
+    return [
+        Credential("the word 'nobody' behind the scheme bearer", (("Authorization", nobody),), shell=nobody),
+        *(bearer(word, label, shells.get(word)) for word, label in others.items() if word != key),
+        zeros,
+    ]
+
+
+def kinds(key: str) -> tuple[str, ...]:
+    """The labels of the invalid keys that can be made from `key`, each with whether it is no token: which there are
+    depends on the form of the key."""
+    missed = [_kind(miss.label, malformed) for _, miss, malformed in _missed(key)]
+    return (*missed, *_kinds_beside(key if key in (*STRANGERS, *DEFAULTS, UNSIGNED, FORGED, *WILD) else ""))
+
+
+@cache  # an audit asks for those of thousands of keys, none of which is one of the words
+def _kinds_beside(key: str) -> tuple[str, ...]:
+    wrong_ones = (*_strangers(key, random.Random(0)), *patterns(key))
+    return tuple(_kind(wrong.label, wrong.malformed) for wrong in wrong_ones)
+
+
+def _kind(label: str, malformed: bool) -> str:
+    return f"{label}{' (no token)' if malformed else ''}"
+
+
+def telling(key: str) -> list[Credential]:
+    """A few of the battery, for places where the whole would be too many: none of them malformed."""
+    wanted = {"the key without its last character", "the key and one character more", "another key of the same length"}
+    return [wrong for wrong in near_misses(key) if wrong.label in wanted and not wrong.malformed]
+
+
+def secrets(key: str) -> dict[str, str]:
+    """Everything made from `key` that must show nowhere, with the label that stands for it."""
+    return {value: f"<{miss.label}>" for value, miss in _made(key).items() if value and value != key}
+
+
+def _made(key: str) -> dict[str, NearMiss]:
+    """What the near misses make of `key`, each value once, with the first near miss that makes it."""
+    made: dict[str, NearMiss] = {}
+    for miss in NEAR_MISSES:
+        made.setdefault(miss.change(key), miss)
+    return made

@@ -10,7 +10,6 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent import futures
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
@@ -70,13 +69,7 @@ class Wire:
         try:
             yield answers
         finally:
-            try:
-                answers += [each.result() for each in due]
-            except BaseException:  # an interruption; nobody closes a connection that is being read
-                for connection in connections:
-                    connection.hang_up()
-                futures.wait(due)
-                raise
+            answers += [each.result() for each in due]
 
     def keep(self, answer: Answer) -> None:
         """Record an answer that was received with `keep=False`, from the one thread that may."""
@@ -150,17 +143,13 @@ class Connection:
         return b"" if GIVEN_UP.match(came) else came
 
     def close(self) -> None:
-        """Close the connection."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket, self._ahead = None, b""
-
-    def hang_up(self) -> None:
-        """End the connection for whoever reads from it in another thread; to close it is for `close`."""
-        connected = self._socket
-        if connected is not None:
-            with suppress(OSError):  # it has ended
-                socket.socket.shutdown(connected, socket.SHUT_RDWR)  # not that of TLS, whose state is its reader's
+        """Close the connection. Where an interruption has that done while a thread reads from it, that ends first: else
+        it would wait on, and perhaps read what comes on another connection with the same number."""
+        closing, self._socket, self._ahead = self._socket, None, b""
+        if closing is not None:
+            with suppress(OSError):  # the service was first
+                socket.socket.shutdown(closing, socket.SHUT_RDWR)  # not that of TLS, whose state is the reader's
+            closing.close()
 
     def exchange(self, request: Request, *, last: bool = False, minimal: bool = False) -> Answer:
         """Send `request` and read its answer; `last` asks the service to close the connection after it.

@@ -15,7 +15,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.budgets import Budget
-from conformance.check import requirement
+from conformance.check import Check, requirement
 from conformance.checks import model
 from conformance.checks.search import REPLAYS, Search, seed_for
 from conformance.checks.walks import Wrong
@@ -53,17 +53,18 @@ class Walks:
     target: Target
     budget: Budget
     seed: int
-    check: str
+    check: Check
     shown_in: Callable[[str], None]
     in_step: bool = False
     wire: Wire | None = None
 
-    def decide(self, owner: str) -> None:
-        """Demand that no walk of the search broke the requirement `owner`."""
+    def decide(self) -> None:
+        """Demand that no walk of the search broke the requirement of the check."""
+        owner = self.check.requirement
         own = self.shared.search is None
         search = self.shared.search or self._search()
         if own:
-            self.shared.search, self.shared.maker = search, self.check
+            self.shared.search, self.shared.maker = search, self.check.id
             search.make()
         else:
             self.shown_in(self.shared.maker)
@@ -127,12 +128,12 @@ def walks(
     budget: Budget,
     seed: int,
     crowded: bool,
-    check_id: str,
+    own_check: Check,
     shown_in: Callable[[str], None],
 ) -> Walks:
     """The walks of the run; what Hypothesis makes up derives from the seed and the target alone."""
     own_seed = seed_for(target.name, seed)
-    return Walks(shared, api, orders, target, budget, own_seed, check_id, shown_in, crowded, wire)
+    return Walks(shared, api, orders, target, budget, own_seed, own_check, shown_in, crowded, wire)
 
 
 # --- the checks: one for each requirement that a walk can put the blame on
@@ -141,79 +142,79 @@ def walks(
 @requirement("AUTH-1", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_keep_the_key_valid(walks: Walks) -> None:
     """Sequences of listing and cancelling, made up and shortened: none ends with 401 to the valid key."""
-    walks.decide("AUTH-1")
+    walks.decide()
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_let_nobody_in(walks: Walks) -> None:
     """Sequences of cancels without the key, of orders in every state: 401 to each."""
-    walks.decide("AUTH-2")
+    walks.decide()
 
 
 @requirement("AUTH-5", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_with_refused_keys_leave_orders(walks: Walks) -> None:
     """Sequences with cancels without the key between other steps: no order is another afterwards."""
-    walks.decide("AUTH-5")
+    walks.decide()
 
 
 @requirement("AUTH-6", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_mix_credentials(walks: Walks) -> None:
     """Sequences of requests with and without the key in any order: each is judged by its own credentials."""
-    walks.decide("AUTH-6")
+    walks.decide()
 
 
 @requirement("LIST-3", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_lose_no_order_from_the_listing(walks: Walks) -> None:
     """Sequences of listing and cancelling: an order that can still be cancelled, or is still refused, is in every
     listing."""
-    walks.decide("LIST-3")
+    walks.decide()
 
 
 @requirement("LIST-9", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_of_listings_change_nothing(walks: Walks) -> None:
     """Sequences in which an order changes: never is listing alone enough for that."""
-    walks.decide("LIST-9")
+    walks.decide()
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_cancel_pending_orders(walks: Walks) -> None:
     """Sequences of steps on other orders, and then a cancel of a pending one: 204, and not only when asked again."""
-    walks.decide("CANCEL-1")
+    walks.decide()
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_refuse_shipped_orders(walks: Walks) -> None:
     """Sequences of steps on other orders, and then a cancel of a shipped one: 409, and not only when asked again."""
-    walks.decide("CANCEL-3")
+    walks.decide()
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_leave_refused_orders(walks: Walks) -> None:
     """Sequences in which a shipped order is refused, with other steps before it is looked at or refused again: it stays
     as it was."""
-    walks.decide("CANCEL-4")
+    walks.decide()
 
 
 @requirement("CANCEL-5", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_find_no_absent_order(walks: Walks) -> None:
     """Sequences of cancels of orders that exist and of one that does not: 404 to that one every time."""
-    walks.decide("CANCEL-5")
+    walks.decide()
 
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_cancel_nothing_twice(walks: Walks) -> None:
     """Sequences with any steps between two cancels of one order: the second never succeeds."""
-    walks.decide("CANCEL-6")
+    walks.decide()
 
 
 @requirement("CANCEL-7", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_with_cancels_at_once(walks: Walks) -> None:
     """Sequences in which two cancels of one pending order are sent at once: one of them is answered 204."""
-    walks.decide("CANCEL-7")
+    walks.decide()
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=PENDING, shipped=SHIPPED)
 def test_sequences_touch_no_other_order(walks: Walks) -> None:
     """Sequences of cancels, refused ones among them: no order but the one named is changed, however many others were
     cancelled before."""
-    walks.decide("CANCEL-8")
+    walks.decide()

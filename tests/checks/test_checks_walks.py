@@ -15,6 +15,7 @@ from built import VALID, answered, target
 from conformance import verify
 from conformance.api import Api, Orders, Taken
 from conformance.budgets import BUDGETS, Budget
+from conformance.check import all_checks
 from conformance.checks import model
 from conformance.checks.model import Kind, Step
 from conformance.checks.search import Search
@@ -26,6 +27,9 @@ from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.request import Request
+
+#: The checks that share the walks, by their requirements.
+CHECKS = {check.requirement: check for check in all_checks() if check.id.startswith("model.")}
 
 
 class Service:
@@ -112,10 +116,13 @@ def search(service: Service, budget: Budget = BUDGETS["standard"], seed: int = 1
 
 
 def walks(service: Service, shared: Shared, **further: Any) -> Walks:
-    budget = BUDGETS["standard"]
-    return Walks(
-        shared, api(service), cast(Orders, service), target(mode=Mode.FULL, **further), budget, 1, "model.x", print
-    )
+    judged, budget = target(mode=Mode.FULL, **further), BUDGETS["standard"]
+    return Walks(shared, api(service), cast(Orders, service), judged, budget, 1, CHECKS["AUTH-1"], print)
+
+
+def decide(found: Walks, owner: str) -> None:
+    """What the check of the requirement `owner` does with the walks."""
+    replace(found, check=CHECKS[owner]).decide()
 
 
 class Lines:
@@ -191,8 +198,8 @@ def test_listings_without_ids_decide_nothing() -> None:
 
     found = walks(Nameless(), Shared())
     with pytest.raises(verify.Excluded, match="came to nothing that tests this"):
-        found.decide("LIST-3")
-    found.decide("CANCEL-8")
+        decide(found, "LIST-3")
+    decide(found, "CANCEL-8")
 
 
 def test_the_same_seed_sends_the_same_requests() -> None:
@@ -406,10 +413,10 @@ def test_a_fault_that_shows_once_is_reported_as_it_was_seen(monkeypatch: pytest.
 
     shared = Shared()
     with pytest.raises(verify.Failed, match="which is cancelled"):
-        walks(Once(), shared).decide("CANCEL-6")
+        decide(walks(Once(), shared), "CANCEL-6")
     # Another check whose requirement is to blame plays it again, in vain, and says what was seen.
     with pytest.raises(verify.Failed, match="which is cancelled"):
-        walks(Service(), shared).decide("CANCEL-6")
+        decide(walks(Service(), shared), "CANCEL-6")
 
 
 # --- one walk over one connection
@@ -465,9 +472,9 @@ def test_what_was_set_off_goes_on_record_whatever_the_other_walks_meet(service: 
 def test_the_reader_is_told_of_the_connection() -> None:
     service, shared = ForgetsOnUsedConnections(), Shared()
     made = replace(walks(service, shared), wire=cast(Any, Lines(service)))
-    made.decide("AUTH-1")
+    decide(made, "AUTH-1")
     with pytest.raises(verify.Failed, match="on orders placed for them, all on one connection:"):
-        made.decide("CANCEL-6")
+        decide(made, "CANCEL-6")
 
 
 # --- what the checks make of it
@@ -476,9 +483,9 @@ def test_the_reader_is_told_of_the_connection() -> None:
 def test_only_the_owner_fails_and_shows_steps_and_curl() -> None:
     service, shared = Service(), Shared()
     service.cancel = returns_after_two_others.__get__(service)  # type: ignore[attr-defined,method-assign]
-    walks(service, shared).decide("AUTH-1")
+    decide(walks(service, shared), "AUTH-1")
     with pytest.raises(verify.Failed) as raised:
-        walks(service, shared).decide("CANCEL-6")
+        decide(walks(service, shared), "CANCEL-6")
     lines = raised.value.received.splitlines()
     assert lines[0].endswith("after these steps on orders placed for them:")
     steps = [line for line in lines if re.match(r"  \d+\. ", line)]
@@ -505,7 +512,7 @@ def test_what_a_walk_was_compared_with_is_no_step_of_it() -> None:
 
     service = CancelsWhatItRefuses()
     with pytest.raises(verify.Failed) as raised:
-        walks(service, Shared()).decide("CANCEL-4")
+        decide(walks(service, Shared()), "CANCEL-4")
     assert "placed just now, to compare: 409" in raised.value.received
     answers = raised.value.answers
     sent = [place for answer in answers for place, known in enumerate(service.sent) if known is answer]
@@ -520,7 +527,7 @@ def test_what_a_walk_was_compared_with_is_no_step_of_it() -> None:
 def test_the_search_is_made_once() -> None:
     service, shared = Service(), Shared()
     for owner in OWNERS:
-        walks(service, shared).decide(owner)
+        decide(walks(service, shared), owner)
         if owner == OWNERS[0]:
             sent = len(service.requests)
     assert len(service.requests) == sent
@@ -541,7 +548,7 @@ def test_what_keeps_the_suite_from_going_on_ends_the_checks_as_such(error: BaseE
     service, shared = Stops(), Shared()
     for owner in ("AUTH-1", "CANCEL-8"):
         with pytest.raises(type(error), match=str(error)):
-            walks(service, shared).decide(owner)
+            decide(walks(service, shared), owner)
     assert len(service.requests) == 40
 
 
@@ -551,7 +558,7 @@ def test_statuses_of_no_operation_decide_nothing() -> None:
             return 500 if len(self.cancelled) == 2 else super().cancel(number)
 
     with pytest.raises(verify.Inconclusive, match=r"500.*\(see HTTP-1\)"):
-        walks(Breaks(), Shared()).decide("CANCEL-1")
+        decide(walks(Breaks(), Shared()), "CANCEL-1")
 
 
 def test_an_order_that_nobody_knows_may_be_the_providers_fault() -> None:
@@ -563,14 +570,14 @@ def test_an_order_that_nobody_knows_may_be_the_providers_fault() -> None:
             return taken
 
     with pytest.raises(verify.Inconclusive, match="provider"):
-        walks(Unknown(), Shared()).decide("CANCEL-1")
+        decide(walks(Unknown(), Shared()), "CANCEL-1")
 
 
 def test_static_lists_are_enough_for_a_walk() -> None:
     service, shared = Service(), Shared()
     service.by_hand = True
     service.supply = 4
-    walks(service, shared).decide("CANCEL-8")
+    decide(walks(service, shared), "CANCEL-8")
     assert service.taken == 4
     assert shared.search is not None
     assert shared.search.judged >= set(OWNERS) - {"AUTH-5"}
@@ -586,7 +593,7 @@ def test_a_static_list_that_is_wrong_is_no_fault_of_the_service() -> None:
             return taken
 
     with pytest.raises(verify.Inconclusive, match="is the list right"):
-        walks(Misled(), Shared()).decide("CANCEL-1")
+        decide(walks(Misled(), Shared()), "CANCEL-1")
 
 
 def test_nothing_is_written(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

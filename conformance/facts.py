@@ -40,7 +40,9 @@ def _coding(exchange: Exchange) -> str:
 
 
 def _in_bodies(answered: Iterable[Exchange]) -> dict[str, Any]:
-    """By topic what the bodies of both operations show: codes of errors, and fields that the contract does not know."""
+    """By topic what the bodies of both operations show: how many orders at most, codes of errors, and fields that the
+    contract does not know."""
+    longest = 0
     codes: defaultdict[str, set[str]] = defaultdict(set)
     order_fields: set[str] = set()
     error_fields: set[str] = set()
@@ -49,8 +51,11 @@ def _in_bodies(answered: Iterable[Exchange]) -> dict[str, Any]:
             codes[str(status)].add(str(body.get("code", "without code")))
             error_fields.update(body)
         elif status == 200 and isinstance(body, list):
-            order_fields.update(*(order for order in body if isinstance(order, dict)))
+            orders = [order for order in body if isinstance(order, dict)]
+            longest = max(longest, len(orders))
+            order_fields.update(*orders)
     return {
+        "orders in one listing": longest,
         "error codes": {status: sorted(found) for status, found in sorted(codes.items())},
         "further Order fields": sorted(order_fields.difference(ORDER_FIELDS)),
         "further Error fields": sorted(error_fields.difference(ERROR_FIELDS)),

@@ -520,6 +520,7 @@ def test_facts() -> None:
     found = facts.observed(numbered(*answers))
     assert found.keys() <= catalogue.load().observations.keys()
     assert found["compression"][0] == {"gzip": 1, "none": 3}
+    assert found["orders in one listing"] == (1, [])
     assert found["error codes"][0] == {"401": ["no"]}
     assert found["further Order fields"][0] == ["status"]
     assert found["further Error fields"][0] == ["trace"]

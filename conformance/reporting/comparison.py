@@ -29,6 +29,8 @@ from conformance.verdict import EXERCISED, Status
 TEXT = 300
 #: Topics under which it is counted how often something was seen.
 _COUNTED = {"compression", "HTTP version", "rate limiting"}
+#: Topics whose values are measures, of which two are hardly ever the same.
+_MEASURED = {"orders in one listing", "response times"}
 #: Topics that say for each status what had it: where one run has no such status, nothing had it there.
 _BY_STATUS = {"unknown query parameters"}
 #: What stands for all requests that generated checks have made up, with every status that any of them had.
@@ -170,7 +172,7 @@ def _differences(a: Run, b: Run) -> Iterable[Difference]:
     before, after = _seen(a), _seen(b)
     same_draw = (a.seed, a.budget, a.suite_version) == (b.seed, b.budget, b.suite_version)
     for topic in before:
-        if topic not in after or topic == "response times":
+        if topic not in after or topic in _MEASURED:
             continue
         old, new = _entries(topic, before[topic]), _entries(topic, after[topic])
         if ("" in old) != ("" in new):  # told in another form

@@ -103,6 +103,7 @@ def observed(topic: str, before: object, after: object, seed: int = 1) -> list[s
     [
         ("compression", {"none": 939}, {"none": 947}),
         ("HTTP version", ["HTTP/1.1"], {"HTTP/1.1": 3}),
+        ("orders in one listing", 1_380, 1_400),
         ("rate limiting", {"answers with 429 or 503": 2}, {"answers with 429 or 503": 3}),
         ("malformed ids", {"letters": 400, "blank": 404}, {"letters": 400}),
         ("malformed ids", {"blank": 404}, {"letters": 400}),

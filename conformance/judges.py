@@ -305,8 +305,8 @@ JUDGES: dict[str, Callable[[Answer], Finding]] = {
 }
 #: Judges that look at the whole of a body: the same bytes are judged once.
 _BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")
-#: The statuses that matter to a judge, which says NOT_ABOUT of all others and is not asked. To those that are not here
-#: any may.
+#: The statuses that matter to a judge, which says NOT_ABOUT of all others and is not asked. To a judge that is not here
+#: any may matter, and no complete answer, too.
 _STATUSES: dict[str, Container[int | None]] = {
     **dict.fromkeys(("LIST-1", *_BY_BODY), (200,)),
     **dict.fromkeys(("CANCEL-2", "CANCEL-12"), (204,)),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,15 @@ def test_a_fault_that_was_missed_is_told_with_what_the_checks_said() -> None:
 def test_cases_are_chosen_by_name_requirement_and_family(name: str, faults: int, variants: int) -> None:
     assert FAULT.matches((name,)) is bool(faults)
     assert sum(case.matches((name,)) for case in (VARIANT, LEAVING)) == variants
+
+
+def test_variants_are_judged_among_the_faults_and_not_last() -> None:
+    known = selftest.cases()
+    ordered = selftest.spread(known)
+    assert sorted(ordered, key=known.index) == known
+    places = [place for place, case in enumerate(ordered) if case.requirement is None]
+    assert places[-1] < len(ordered) - 1
+    assert max(later - earlier for earlier, later in pairwise(places)) < 10
 
 
 def test_what_failed_beside_it_counts_if_it_is_required() -> None:

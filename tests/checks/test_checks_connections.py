@@ -177,6 +177,25 @@ def test_a_server_that_takes_one_connection_at_a_time_is_left_alone(tmp_path: Pa
     assert done.status == 0, done.said
 
 
+def test_no_request_is_released_before_all_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    for step in ("prepare", "release"):
+        own = getattr(wire.Connection, step)
+
+        def noted(connection: wire.Connection, *given: Any, _own: Any = own, _step: str = step, **further: Any) -> None:
+            done.append(_step)
+            _own(connection, *given, **further)
+
+        monkeypatch.setattr(wire.Connection, step, noted)
+    with serving(NOT_FOUND) as service, session(service.base_url) as opened:
+        opened.guard.saw_listing([])
+        opened.wire.takes_several = True
+        found = cancel_at_once(opened.api("harness"), opened.wire, [ABSENT] * AT_ONCE)
+        assert done == ["prepare"] * AT_ONCE + ["release"] * AT_ONCE
+        assert [one.status for one in found] == [404] * AT_ONCE
+        assert opened.recorder.exchanges == [one.exchange for one in found], "in order, though read side by side"
+
+
 @pytest.mark.parametrize("secure", [False, True])
 def test_an_interruption_does_not_wait_for_answers(
     secure: bool, server_context: ssl.SSLContext, certificate: Path

@@ -274,7 +274,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
+        from conformance.terminal import give_up_unwritable
+
         _complain(f"{PROGRAM}: {error}\n")
+        give_up_unwritable()
         return failed
     except KeyboardInterrupt as interruption:
         if early or isinstance(interruption, Early):

@@ -29,7 +29,7 @@ from conformance.reporting.text import plural
 from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
 from conformance.target import REFERENCE, Target
-from conformance.terminal import Console
+from conformance.terminal import Console, give_up_unwritable
 from conformance.verdict import Exit, Status
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
         _conclude(runs, folder, chosen.seed, watch.unwritten)
     except OSError as error:  # what could be written is written: whoever does not read this has it there
         _complain(f"the summary could not be written: {error}")
+        give_up_unwritable()
     return _exit_status(status, runs)
 
 

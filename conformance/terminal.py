@@ -27,6 +27,15 @@ def tell(text: str) -> None:
         _silence(sys.stdout)
 
 
+def give_up_unwritable() -> None:
+    """Where standard output takes nothing any more (a full disk), drop what is left to print, and print no more: Python
+    would try again when it ends, and end with a status of its own (120)."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout)
+
+
 def _silence(stream: IO[str]) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())

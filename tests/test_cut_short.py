@@ -368,12 +368,24 @@ def test_a_full_disk(tmp_path: Path, reference: ReferenceServer) -> None:
     assert "Traceback" not in printed(tmp_path)
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(("in_the_way", "status"), [(False, 0), (True, 3)], ids=["console", "console and folder"])
-def test_nothing_can_be_printed(tmp_path: Path, reference: ReferenceServer, in_the_way: bool, status: int) -> None:
+def test_nothing_can_be_printed(
+    tmp_path: Path, reference: ReferenceServer, in_the_way: bool, status: int, unbuffered: str
+) -> None:
     """The status is that of the run all the same, unless its results cannot be written either."""
     if in_the_way:
         (tmp_path / "reports" / "target" / "results.json").mkdir(parents=True)
-    process = begin(tmp_path, reference, "--only", "LIST-1", "--budget", "quick", stdout="/dev/full")
+    process = begin(
+        tmp_path,
+        reference,
+        "--only",
+        "LIST-1",
+        "--budget",
+        "quick",
+        stdout="/dev/full",
+        environment={"PYTHONUNBUFFERED": unbuffered},
+    )  # as pipelines have it, or not
     assert process.wait(PATIENCE) == status
     assert "Traceback" not in printed(tmp_path)
 

@@ -9,8 +9,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,11 @@ _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     ["conformance.running", "conformance.plugin", "conformance.writing", "conformance.preflight", "hypothesis.stateful"]
 )
+
+
+#: To start a process has multiprocessing look at all others, and of two threads that look at one that has just ended
+#: only the first learns its status.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -67,10 +74,13 @@ def command(folder: Path, *words: str, first: str = "", **environment: str) -> D
     with tempfile.TemporaryDirectory() as printed:
         out, err = Path(printed, "out"), Path(printed, "err")
         process = _FORKS.Process(target=_run, args=(folder, words, first, {**inherited(), **environment}, out, err))
-        process.start()
-        process.join(PATIENCE)
-        process.kill()
-        process.join()
+        with _ONE_AT_A_TIME:
+            process.start()
+        wait([process.sentinel], PATIENCE)
+        with _ONE_AT_A_TIME:
+            process.join(0)
+            process.kill()
+            process.join()
         status = process.exitcode
         assert status is not None
         assert status >= 0, f"{words}: not ended after {PATIENCE} s, or by a signal: {err.read_text(encoding='utf-8')}"

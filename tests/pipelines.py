@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,11 @@ class Runner:
     def __post_init__(self) -> None:
         self.temporary = self.folder / "runner"
         self.temporary.mkdir(exist_ok=True)
+        self._python = self.folder / "python"  # as the action that sets up Python puts it on the path
+        self._python.mkdir(exist_ok=True)
+        program = self._python / "python"
+        program.write_text(f'#!/bin/sh\nexec "{sys.base_prefix}/bin/python3" "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
         for name in ("path", "output", "summary"):
             (self.temporary / name).touch()
 
@@ -49,6 +56,7 @@ class Runner:
             cwd=self.folder,
             env={
                 **of_no_checkout(),
+                "PATH": f"{self._python}{os.pathsep}{os.environ['PATH']}",
                 "GITHUB_ACTIONS": "true",
                 "GITHUB_ACTION_PATH": str(self.action_path),
                 "GITHUB_PATH": str(self.temporary / "path"),

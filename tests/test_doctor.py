@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from authority import certify, make_authority
+from authority import Authority
 from commands import command
 from raw_service import Conversation, answer, serving
 
@@ -245,24 +245,22 @@ def tell(tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.mark.parametrize(
-    ("names", "days", "said"),
+    ("hosts", "days", "said"),
     [
         (
-            "IP:127.0.0.1",
+            ["127.0.0.1"],
             -1,
             r".*: certificate verify failed: certificate has expired; since \w+ +\d+ \S+ \d+ GMT: the service needs.*",
         ),
-        ("DNS:a.example,DNS:b.example", 2, ".*; it is for a.example, b.example; check the host in .*"),
+        (["a.example", "b.example"], 2, ".*; it is for a.example, b.example; check the host in .*"),
     ],
     ids=["expired", "another name"],
 )
 def test_certificates_that_no_authority_would_mend(
-    tmp_path: Path, tell: Callable[..., str], names: str, days: int, said: str
+    tmp_path: Path, tell: Callable[..., str], hosts: list[str], days: int, said: str
 ) -> None:
-    make_authority(tmp_path)
-    certify(tmp_path, "own", names, days)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "own.pem", tmp_path / "own.key")
+    context.load_cert_chain(Authority(tmp_path).certify("own", *hosts, days=days))
     with serving(answer("200 OK", b"[]"), context) as there:
         found = tell(there.base_url, 'ca_bundle = "ca.pem"')
         assert re.fullmatch(f"TLS: {said}", found), found

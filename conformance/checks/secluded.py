@@ -40,14 +40,18 @@ def profile(examples: int, **more: Any) -> settings:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Hypothesis by itself: it writes no files, and minds no constants in whatever modules happen to be loaded."""
+    """Hypothesis by itself: it writes no files, tells no user what it thinks of its surroundings (Python 3.14 has it
+    warn of its own random numbers), and minds no constants in whatever modules happen to be loaded."""
+    import warnings
     from unittest import mock
 
     from hypothesis import configuration
+    from hypothesis.errors import HypothesisWarning
     from hypothesis.internal.conjecture import providers
 
     home = "__hypothesis_home_directory"
-    with mock.patch.object(configuration, home, None, create=True):
+    with mock.patch.object(configuration, home, None, create=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", HypothesisWarning)
         configuration.set_hypothesis_home_dir(f"{os.devnull}/hypothesis")  # where nothing can be written
         if not hasattr(providers, "_get_local_constants"):
             yield

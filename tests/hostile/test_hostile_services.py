@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from authority import certify, make_authority
+from authority import Authority
 from commands import inherited
 from hostile_service import BEHAVIOURS, BROKEN, DEEP, JUDGED, LISTING, HostileService
 from markdown_it import MarkdownIt
@@ -242,16 +242,7 @@ def test_memory_under_the_limits_that_are_the_default(
 # --- no connection at all
 
 
-@pytest.fixture
-def certificates(tmp_path: Path) -> Path:
-    """A folder with an authority, and certificates of it: for another host, expired."""
-    make_authority(tmp_path)
-    certify(tmp_path, "other", "DNS:other.example")
-    certify(tmp_path, "expired", "IP:127.0.0.1", days=-1)
-    return tmp_path
-
-
-def test_no_connection(certificates: Path, certificate: Path, tmp_path: Path) -> None:
+def test_no_connection(certificate: Path, tmp_path: Path) -> None:
     """Refused, no address, no TLS that can be trusted: said once, within seconds, and nothing else is sent."""
     with contextlib.ExitStack() as opened:
         said_of = {"refuses": "Connection refused", "no-address": "no-such-host.invalid"}
@@ -259,13 +250,14 @@ def test_no_connection(certificates: Path, certificate: Path, tmp_path: Path) ->
         with socket.create_server(("127.0.0.1", 0)) as listener:
             targets["refuses"] = f'base_url = "http://127.0.0.1:{listener.getsockname()[1]}/v1"\n'
         served = []
-        for name, files, words in (
-            ("other-host", ("other.pem", "other.key"), "certificate is not valid for '127.0.0.1'"),
-            ("expired", ("expired.pem", "expired.key"), "certificate has expired"),
-            ("self-signed", (certificate, certificate), "self-signed certificate"),
+        authority = Authority(tmp_path)
+        for name, file, words in (
+            ("other-host", authority.certify("other", "other.example"), "certificate is not valid for '127.0.0.1'"),
+            ("expired", authority.certify("expired", "127.0.0.1", days=-1), "certificate has expired"),
+            ("self-signed", certificate, "self-signed certificate"),
         ):
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificates / files[0], certificates / files[1])
+            context.load_cert_chain(file)
             service = RawService(always(answer("200 OK", LISTING)), context)
             opened.callback(service.stop)
             served.append(service)

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from authority import certify, make_authority
+from authority import Authority
 from commands import PATIENTLY, command
 from patience import PATIENCE
 
@@ -29,14 +29,11 @@ SOME = ("--only", "LIST-1,CANCEL-1,CANCEL-2,AUTH-2,HTTP", *EVERYTHING)
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a private authority, a server's certificate for loopback, and a client's, in one file with its
-    key."""
+    """A folder with a private authority, a server's certificate for loopback, and a client's."""
     folder = tmp_path_factory.mktemp("pki")
-    make_authority(folder)
+    authority = Authority(folder)
     for name in ("server", "client"):
-        certify(folder, name, "IP:127.0.0.1,IP:::1,DNS:localhost")
-    both = (folder / "client.pem").read_bytes() + (folder / "client.key").read_bytes()
-    (folder / "client.pem").write_bytes(both)
+        authority.certify(name, "127.0.0.1", "::1", "localhost")
     return folder
 
 
@@ -48,7 +45,7 @@ http {{
   uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
   server {{
     listen 127.0.0.1:{tls} ssl http2; listen [::1]:{tls} ssl http2; listen 127.0.0.1:{plain}; listen [::1]:{plain};
-    ssl_certificate {pki}/server.pem; ssl_certificate_key {pki}/server.key;
+    ssl_certificate {pki}/server.pem; ssl_certificate_key {pki}/server.pem;
     {client}
     location /shop/eu/v1/ {{ proxy_pass {upstream}/; proxy_http_version 1.1; }}
     location /v1/ {{ proxy_pass {upstream}/; }}

@@ -73,7 +73,7 @@ def _bodies(answered: Iterable[Exchange]) -> Iterator[tuple[int, Any]]:
     for status, body in different:
         try:
             read = msgspec.json.decode(body)
-        except (ValueError, RecursionError):
+        except (msgspec.DecodeError, ValueError, RecursionError):
             continue
         yield status, read
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -48,3 +50,20 @@ def test_python_dash_m_works_too(installed: Path, tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.startswith("store-orders-conformance ")
+
+
+def test_the_oldest_libraries_that_are_let_in_will_do(wheel: Path, tmp_path: Path) -> None:
+    """The whole suite with the lowest version of each library that the project says it works with."""
+    described = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    oldest = [dependency.replace(">=", "==") for dependency in described]
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
+    python = tmp_path / "environment" / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    subprocess.run([*install, *oldest, wheel], check=True, capture_output=True)
+    done = subprocess.run(
+        [python, "-m", "conformance", "run"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "reports" / "reference" / "results.json").read_text(encoding="utf-8"))
+    assert {row["status"] for row in results["requirements"]} == {"passed"}
+    assert results["warnings"] == []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote, urlencode
 
 from conformance.budgets import Budget
+from conformance.checks.ids import UNUSED
 from conformance.checks.secluded import alone, profile
 from conformance.contract import catalogue
 from conformance.contract.jsontext import INT64
@@ -37,8 +38,11 @@ LONGEST = 300
 
 LIST, CANCEL = ("/store/orders", "get"), ("/store/orders/{orderId}", "delete")
 
-#: Where no order is: both ends of int64.
-_FAR_IDS = [{"minimum": FAR, "maximum": INT64.stop - 1}, {"minimum": INT64.start, "maximum": -FAR}]
+#: Where no order is, nor was one in an earlier run: towards both ends of int64.
+_FAR_IDS = [
+    {"minimum": FAR, "maximum": INT64.stop - 1 - UNUSED},
+    {"minimum": INT64.start + UNUSED, "maximum": -FAR},
+]
 #: Header fields that no service has to mind.
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": {"type": "string", "pattern": "^[A-Za-z0-9-]{1,36}$"},

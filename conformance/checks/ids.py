@@ -11,6 +11,9 @@ from conformance.contract.jsontext import INT64
 #: Only checks that run alone place orders closer than this to the ends of int64: clamped ids could be mistaken for
 #: theirs.
 ENDS = 2**12
+#: No check places orders further than this from the ends of int64 and yet near them: what is cancelled there as an
+#: absent order has been none in an earlier run either, which a service may remember.
+UNUSED = 2**17
 
 
 def large(rng: Random) -> list[int]:
@@ -26,8 +29,8 @@ def below_zero(rng: Random) -> list[int]:
 
 
 def near_the_ends(rng: Random) -> list[int]:
-    """Ids close to both ends of int64, and not so close that a check may have placed orders there in an earlier run."""
-    return [INT64.stop - 1 - rng.randrange(2**17, 2**20), INT64.start + rng.randrange(2**17, 2**20)]
+    """Ids close to both ends of int64, where no order was before."""
+    return [INT64.stop - 1 - rng.randrange(UNUSED, 2**20), INT64.start + rng.randrange(UNUSED, 2**20)]
 
 
 def similar(base: int) -> list[int]:

@@ -53,9 +53,6 @@ def alone() -> Iterator[None]:
     with mock.patch.object(configuration, home, None, create=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", HypothesisWarning)
         configuration.set_hypothesis_home_dir(f"{os.devnull}/hypothesis")  # where nothing can be written
-        if not hasattr(providers, "_get_local_constants"):
-            yield
-            return
         none = type(providers.GLOBAL_CONSTANTS)()
         with mock.patch.object(providers, "_get_local_constants", return_value=none):
             providers.CONSTANTS_CACHE.cache.clear()

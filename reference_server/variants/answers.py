@@ -54,6 +54,24 @@ def has_a_code_for_a_repeated_cancel(service: Service) -> None:
     _repeated(service, lambda: _error(service, 404, "ALREADY_CANCELLED", "The order was cancelled before."))
 
 
+def _of_an_earlier_day(order_id: int) -> bool:
+    near_an_end = min(order_id - INT64_MIN, INT64_MAX - order_id) < 30_000
+    return 0 <= order_id < 5_000_000 or order_id in (2**31, 2**32) or near_an_end
+
+
+@variant()
+def recalls_orders_of_earlier_days(service: Service) -> None:
+    """Answers 410 to ids that orders had on earlier days: small ones, and some at 2^31, 2^32 and both ends of int64."""
+
+    def answer(request: Request) -> Response | None:
+        order_id = amend.id_of(service, request) if amend.is_cancel(request) else None
+        if order_id is None or not _of_an_earlier_day(order_id) or service.store.get(order_id):
+            return None
+        return _error(service, 410, "GONE", "The order was cancelled before.")
+
+    amend.instead(service, answer)
+
+
 # --- 409 ---
 
 

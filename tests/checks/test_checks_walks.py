@@ -265,8 +265,9 @@ def finds_absent_after_two_cancels(service: Service, number: int) -> int:
 
 
 def refused_key_cancels_later(service: Service, number: int) -> int:
-    if service.keyless and service.states.get(service.keyless[-1]) == "pending":
-        service.states[service.keyless[-1]] = "cancelled"
+    for order in service.keyless:
+        if service.states.get(order) == "pending":
+            service.states[order] = "cancelled"
     return Service.cancel(service, number)
 
 

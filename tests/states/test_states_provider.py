@@ -111,6 +111,7 @@ def test_right_teardowns(answering: Maker, body: str) -> None:
         ({"count": 1}, '{"orderIds":' + "[" * 100_000, "the state provider answered {"),
         ({"count": 1}, '{"a":' * 100_000, "the state provider answered {"),
     ],
+    ids=lambda value: str(value)[:60],
 )  # fmt: skip
 def test_wrong_answers(answering: Maker, params: dict[str, Any], body: str | bytes, said: str) -> None:
     with pytest.raises(ProviderError) as caught:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.checks import ids
-from conformance.contract.jsontext import NotJson
+from conformance.contract.jsontext import INT64, NotJson
 from conformance.contract.validators import error_problems
 from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Headers
@@ -84,10 +84,15 @@ def nothing_is_like_zero(api: Api) -> None:
         raise verify.Excluded("an order in the listing could be mistaken for one with the id 0")
 
 
-def cancel_aliases(api: Api, aliases: Sequence[int | str], allowed: Allowed) -> list[Answer]:
-    """Cancel those aliases that can hit nobody else's order."""
-    harmless = filter(None, (spelled(api, str(alias)) for alias in aliases))
-    return api.send_all(api.ask_cancel(alias, allowed=allowed) for alias in harmless)
+def cancel_aliases(api: Api, aliases: Sequence[int | str]) -> list[Answer]:
+    """Cancel those aliases that can hit nobody else's order: integers, any of which may be the id of an order that an
+    earlier run has cancelled, and strings that are no ids."""
+
+    def allowed(alias: int | str) -> Allowed:
+        return Allowed.ANY_4XX if isinstance(alias, int) and alias in INT64 else Allowed.OPEN
+
+    harmless = [(alias, segment) for alias in aliases if (segment := spelled(api, str(alias))) is not None]
+    return api.send_all(api.ask_cancel(segment, allowed=allowed(alias)) for alias, segment in harmless)
 
 
 def spelled(api: Api, segment: str) -> str | None:

@@ -111,7 +111,7 @@ def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders, m
     that, ids that are no numbers are cancelled: if one of them took the order, that is for CANCEL-9 to say."""
     nothing_is_like_zero(api)
     orders.place([0])
-    cancel_aliases(api, ids.OF_ZERO, Allowed.OPEN)
+    cancel_aliases(api, ids.OF_ZERO)
     answer = api.cancel(0, allowed=Allowed.ANY_4XX)
     if answer.status == 204:
         met.add("cancelling.malformed_ids_do_not_cancel_the_order_zero")

@@ -38,7 +38,8 @@ LONGEST = 300
 
 LIST, CANCEL = ("/store/orders", "get"), ("/store/orders/{orderId}", "delete")
 
-#: Where no order is, nor was one in an earlier run: towards both ends of int64.
+#: Where no order is, nor was one in an earlier run, but by chance: towards both ends of int64, short of the very ends,
+#: which are drawn often.
 _FAR_IDS = [
     {"minimum": FAR, "maximum": INT64.stop - 1 - UNUSED},
     {"minimum": INT64.start + UNUSED, "maximum": -FAR},

@@ -12,6 +12,7 @@ from built import session
 from conformance.budgets import BUDGETS
 from conformance.checks.generated_requests import FAR, KINDS, LONGEST, SOON, Made, topic_of
 from conformance.checks.generation import requests
+from conformance.checks.ids import UNUSED
 from conformance.checks.test_schema import out_of_reach
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
@@ -41,6 +42,12 @@ def test_far_orders_are_well_formed_and_far(budget: str) -> None:
         assert abs(int(each.segment)) >= FAR
         assert topic_of(each.segment) == "an id"
         assert each.query == ""
+
+
+def test_far_orders_keep_clear_of_the_ends_of_int64() -> None:
+    """An earlier run has had orders cancelled there, which a service may remember."""
+    drawn = [int(each.segment) for seed in range(20) for each in made("far orders", "quick", seed)]
+    assert all(INT64.start + UNUSED <= order < INT64.stop - UNUSED for order in drawn)
 
 
 @pytest.mark.parametrize("budget", ["quick", "standard"])

@@ -265,9 +265,8 @@ def finds_absent_after_two_cancels(service: Service, number: int) -> int:
 
 
 def refused_key_cancels_later(service: Service, number: int) -> int:
-    for order in service.keyless:
-        if service.states.get(order) == "pending":
-            service.states[order] = "cancelled"
+    if service.keyless and service.states.get(service.keyless[-1]) == "pending":
+        service.states[service.keyless[-1]] = "cancelled"
     return Service.cancel(service, number)
 
 
@@ -278,7 +277,7 @@ FAULTS: dict[Callable[[Service, int], int], tuple[str, int]] = {
     second_refusal_ships_off: ("CANCEL-4", 3),
     refuses_the_key_after_three_refusals: ("AUTH-6", 4),
     finds_absent_after_two_cancels: ("CANCEL-5", 3),
-    refused_key_cancels_later: ("AUTH-5", 2),
+    refused_key_cancels_later: ("AUTH-5", 3),  # or 2, by the same order: from neither does leaving steps out lead on
 }
 
 
@@ -290,7 +289,8 @@ def test_faults_of_several_steps_are_found_and_shortened(
     owner, steps = FAULTS[fault]
     service = Service()
     service.cancel = fault.__get__(service)  # type: ignore[method-assign]
-    found = search(service, seed=seed, in_step=in_step)
+    # Thorough: whether a smaller budget finds each of them hangs on what a version of Hypothesis draws.
+    found = search(service, BUDGETS["thorough"], seed, in_step=in_step)
     assert found.wrong is not None
     assert found.wrong.owner == owner, str(found.wrong)
     assert len(found.wrong.steps) <= steps, [str(step) for step in found.wrong.steps]

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from conformance import __version__
 from conformance.budgets import BUDGETS
 from conformance.ending import ENDING
+from conformance.reporting.text import visible
 from conformance.settings import OPTIONS, name_of
 from conformance.target import ConfigError
 from conformance.verdict import Exit
@@ -269,14 +270,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = options.work(options)
         sys.stdout.flush()
     except ConfigError as error:
-        _complain(f"{PROGRAM}: {error}\n")
+        _complain(f"{PROGRAM}: {visible(str(error))}\n")
         return Exit.USAGE
     except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         from conformance.terminal import give_up_unwritable
 
-        _complain(f"{PROGRAM}: {error}\n")
+        _complain(f"{PROGRAM}: {visible(str(error))}\n")
         give_up_unwritable()
         return failed
     except KeyboardInterrupt as interruption:

@@ -71,7 +71,8 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
     service in other ways its URL was forgotten, and the reference's verdict would be taken for its own. Who is only
     `looking` need not confirm mode full for a protected target, which is then in mode guarded. Raises ConfigError.
     """
-    if not names:
+    unnamed = not names
+    if unnamed:
         for option in ("api_key_env", "states_url", "ca_bundle", "client_cert", "proxy"):
             if getattr(options, option) and not options.base_url:
                 flag = f"--{option.replace('_', '-')}"
@@ -84,10 +85,13 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
     stray = [name for name in options.confirm_cancel if name not in names]
     if stray:
         raise ConfigError(f"--confirm-cancel {stray[0]}: no target of that name is in this run ({', '.join(names)})")
+    addresses = _protected_addresses(tables, options.environment)
     targets: list[Target | None] = []
     for name in dict.fromkeys(names):
         if name in tables or options.base_url:
-            targets.append(_target(name, tables, path, options, looking))
+            table = {} if unnamed and name == UNNAMED else tables.get(name, {})  # which may be that of another service
+            reader = Table(table, str(path or "targets.toml"), f"targets.{name}.")
+            targets.append(_target(name, table, reader, addresses, options, looking))
         elif name == REFERENCE:
             targets.append(None)
         else:
@@ -130,9 +134,11 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
     return tables, path
 
 
-def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, options: Options, looking: bool) -> Target:
-    table = tables.get(name, {})
-    reader = Table(table, str(path or "targets.toml"), f"targets.{name}.")
+def _target(
+    name: str, table: dict[str, Any], reader: Table, addresses: set[object], options: Options, looking: bool
+) -> Target:
+    """The target that `table` describes, through its `reader`; protected, where it does not say, if it is at one of the
+    `addresses`."""
     base_url = _base_url(reader, options)
     key, key_for_shell, key_file = _key(reader, options)
     mode = _given(reader, options, "mode")
@@ -154,7 +160,7 @@ def _target(name: str, tables: dict[str, dict[str, Any]], path: Path | None, opt
     reader.finish()
     base_url = base_url_of(base_url, reader.where("base_url", options.base_url))
     if protected is None:
-        protected = _is_production(name) or address(base_url) in _protected_addresses(tables, options.environment)
+        protected = _is_production(name) or address(base_url) in addresses
 
     target = Target(
         name=name,
@@ -231,10 +237,11 @@ def _protect(target: Target, table: dict[str, Any], reader: Table, options: Opti
         return target
     if str(table.get("mode")).lower() != "full":
         if options.mode == "full":
+            name = "NAME" if target.name == UNNAMED else target.name
             raise ConfigError(
                 f"--mode: target {target.name!r}, or its address, is protected: --mode full alone does not make it "
                 "cancel orders. "
-                f'Set mode = "full" in [targets.{target.name}] of {reader.file} and add --confirm-cancel {target.name}'
+                f'Set mode = "full" in [targets.{name}] of {reader.file} and add --confirm-cancel {name}'
             )
         return replace(target, mode=Mode.GUARDED)
     if target.name not in options.confirm_cancel:

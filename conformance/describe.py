@@ -50,14 +50,13 @@ def explain(requirement: str) -> str:
     for check in all_checks():
         if check.requirement == row.id:
             parts.append(f"  {check.id}  (mode {check.needs.mode}{_orders(check)})")
-            parts.append(
-                textwrap.indent(textwrap.fill(" ".join(check.description.split()), 94, break_on_hyphens=False), "    ")
-            )
+            parts.append(_described(check.description))
     from conformance import judges
 
     if row.id in judges.JUDGES:
         parts.append("  every exchange of the run")
-        parts.append(textwrap.indent(str(judges.JUDGES[row.id].__doc__ or "Every listing is looked at."), "    "))
+        demand = str(judges.JUDGES[row.id].__doc__).removeprefix(f"{row.id}: ")
+        parts.append(_described(f"{demand[:1].upper()}{demand[1:]}"))
     parts.append(_labelled("needs", ", ".join(row.needs) or "nothing but a listing"))
     return "\n".join(parts)
 
@@ -73,6 +72,10 @@ def faults(form: str | None) -> str:
         return json.dumps(rows, indent=1, ensure_ascii=False)
     width = max(len(case.name) for case in known)
     return "\n".join(f"{case.name:{width}}  {case.requirement or 'correct':10}  {case.description}" for case in known)
+
+
+def _described(text: str) -> str:
+    return textwrap.indent(textwrap.fill(" ".join(text.split()), 94, break_on_hyphens=False), "    ")
 
 
 def _labelled(label: str, text: str) -> str:

@@ -67,7 +67,7 @@ def _report(target: Target, key: str) -> int:
     try:
         for level, text in ((OK, f"configuration: {key}"), *findings(session)):
             style = {OK: "green", NOTE: "yellow", WRONG: "bold red"}[level]
-            line = Text.assemble("  ", (f"{level:6}", style), session.recorder.redactor.clean(text))
+            line = Text.assemble("  ", (f"{level:6}", style), visible(session.recorder.redactor.clean(text)))
             console.print(line, soft_wrap=True)
             wrong += level == WRONG
     finally:

@@ -8,14 +8,15 @@ over.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
-from email.utils import parsedate_to_datetime
+from collections.abc import Callable, Container, Iterable
+from email.utils import format_datetime, parsedate_to_datetime
 from enum import Enum
 from functools import cache
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from conformance.contract.jsontext import NotJson, TooDeep, integer
+from conformance.contract.listing import Listing
 from conformance.contract.validators import error_problems, shown
 from conformance.doubts import doubts
 from conformance.transport.answer import Answer
@@ -46,7 +47,6 @@ _PARAMETER = rf'{_TOKEN}[ \t]*=[ \t]*(?:{_TOKEN}|"")'
 _ELEMENT = re.compile(rf"(?:{_TOKEN}(?:[ \t]+(?:[0-9A-Za-z._~+/-]+=*|{_PARAMETER}))?|{_PARAMETER})?")
 # Parameters may follow (RFC 9651 section 3.3): ;name or ;name=value.
 _DEPRECATION = re.compile(r"@-?[0-9]{1,15}(?: *; *[a-z*][a-z0-9_.*-]*(?:=(?:[^;\", ]+|\"[^\"]*\"))?)*")
-_HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
 
 
 def _well_formed(answer: Answer) -> bool:
@@ -184,15 +184,22 @@ def listing_is_array(answer: Answer) -> Finding:
     return problem and f"a listing: {problem}"
 
 
-def _about_listing(judge: Callable[[Any], list[str]]) -> Callable[[Answer], Finding]:
-    """A judge of answers, from one that says what is wrong with a listing that holds something."""
+def _about_listing(demand: str, judge: Callable[[Listing], Iterable[str]]) -> Callable[[Answer], Finding]:
+    """A judge of answers that has `demand` for its description, from one that says what is wrong with a listing that
+    holds something."""
 
     def finding(answer: Answer) -> Finding:
         if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
             return NOT_ABOUT
         return "; ".join(judge(answer.listing)) or None
 
+    finding.__doc__ = demand
     return finding
+
+
+def _doubled_ids(listing: Listing) -> list[str]:
+    """The first few ids that a listing has more than once, each in a sentence."""
+    return [f"id {number} stands more than once" for number in listing.doubled_ids()[:3]]
 
 
 def no_content(answer: Answer) -> Finding:
@@ -275,23 +282,26 @@ def lifecycle_headers(answer: Answer) -> Finding:
 
 
 def _is_http_date(text: str) -> bool:
-    if not _HTTP_DATE.fullmatch(text):
-        return False
+    """Whether it is an IMF-fixdate (RFC 9110 section 5.6.7), the one form that may be sent."""
     try:
-        when = parsedate_to_datetime(text)
-    except ValueError:
+        return format_datetime(parsedate_to_datetime(text), usegmt=True) == text
+    except (ValueError, OverflowError):
         return False
-    return when.strftime("%a") == text[:3]
 
 
 #: Requirement -> judge, in the order of the catalogue.
 JUDGES: dict[str, Callable[[Answer], Finding]] = {
     "AUTH-7": challenge,
     "LIST-1": listing_is_array,
-    "LIST-2": _about_listing(lambda listing: listing.problems()),
-    "LIST-4": _about_listing(lambda listing: [f"id {i} stands more than once" for i in listing.doubled_ids()[:3]]),
-    "LIST-10": _about_listing(lambda listing: listing.unconventional_dates()),
-    "LIST-11": _about_listing(lambda listing: listing.unconventional_integers()),
+    "LIST-2": _about_listing("LIST-2: each element of a listing is an Order (section 2).", Listing.problems),
+    "LIST-4": _about_listing("LIST-4: no id stands more than once in a listing.", _doubled_ids),
+    "LIST-10": _about_listing(
+        "LIST-10: each shipDate is a date-time by RFC 3339 section 5.6.", Listing.unconventional_dates
+    ),
+    "LIST-11": _about_listing(
+        "LIST-11: integers are written as literals of integers, and no object of an element has a name twice.",
+        Listing.unconventional_integers,
+    ),
     "CANCEL-2": no_content,
     "CANCEL-12": no_content_fields,
     "ERR-1": error_shape,

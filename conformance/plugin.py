@@ -29,6 +29,7 @@ from conformance.process import Process, Shared
 from conformance.reference import Address
 from conformance.reported import Report
 from conformance.reporting import outline
+from conformance.reporting.text import visible
 from conformance.target import REFERENCE, ConfigError
 from conformance.verdict import Exit
 
@@ -181,11 +182,12 @@ class Plugin:
         if call.excinfo is not None:
             self.process.classify(report, call.excinfo.value)
             if isinstance(call.excinfo.value, verify.Failed):
-                outcome.longrepr = f"{report.message}\n{report.failure and report.failure.get('curl')}"
+                curl = report.failure and report.failure.get("curl")
+                outcome.longrepr = self._printable(f"{report.message}\n{curl}")
         # Tracebacks quote values, and what was captured may hold anything.
         if isinstance(outcome.longrepr, TerminalRepr):
-            outcome.longrepr = self.process.clean(str(outcome.longrepr))
-        outcome.sections = [(name, self.process.clean(content)) for name, content in outcome.sections]
+            outcome.longrepr = self._printable(str(outcome.longrepr))
+        outcome.sections = [(name, self._printable(content)) for name, content in outcome.sections]
         if outcome.when == "teardown":
             session = self.process.sessions.get(target_of(item))
             if session is not None:
@@ -195,10 +197,13 @@ class Plugin:
             outcome.conformance = pickle.dumps(report) if self.process.is_worker else report  # type: ignore[attr-defined]
         return outcome
 
-    # --- no secret in what is printed
+    # --- no secret in what pytest prints, and nothing that acts on a terminal
+
+    def _printable(self, text: str) -> str:
+        return visible(self.process.clean(text), keep="\n")
 
     def _veil(self, shown: TerminalRepr) -> None:
-        text = self.process.clean(str(shown))
+        text = self._printable(str(shown))
         shown.toterminal = lambda tw: tw.line(text)  # type: ignore[method-assign]
 
     @pytest.hookimpl(tryfirst=True)
@@ -250,7 +255,7 @@ class Plugin:
         for run in self.process.runs:
             terminalreporter.write_line(f"{run.target}: {outline.headline(run)}")
             for group in outline.by_reason(outline.undecided(run)):
-                terminalreporter.write_line(f"{outline.ids(group.results)} undecided: {group.reason}")
+                terminalreporter.write_line(f"{outline.ids(group.results)} undecided: {visible(group.reason)}")
 
     def pytest_unconfigure(self) -> None:
         """pytest skips the end of a session whose start was interrupted, a moment after the look, too."""

@@ -83,7 +83,7 @@ class Process:
         self.interrupted = False
         self.crashed = False  # a worker ended unexpectedly
         self.concluded = False
-        self.side_by_side = 1  # how many checks to have under way at once; as `capacity` found
+        self._capacities: list[int] = []  # of the targets that there is a point in judging
         self.one_at_a_time = False  # whatever the command line says
         self._name = worker or OWN_PROCESS
         self._controls = controls
@@ -132,10 +132,14 @@ class Process:
             if session.counts_on:
                 self.shared.counts_on.append(name)
             if not reason:
-                counted = capacity.adapt(session, capacity.measure(session))
-                self.side_by_side = min(self.side_by_side, counted) if len(self.collections) > 1 else counted
+                self._capacities.append(capacity.adapt(session, capacity.measure(session)))
         finally:
             collection.preflight, collection.messages = session.recorder.take()
+
+    @property
+    def side_by_side(self) -> int:
+        """How many checks to have under way at once: as many as every target takes, as `capacity` found."""
+        return min(self._capacities, default=1)
 
     def session(self, name: str) -> Session:
         """The session of a target in this process, made when first asked for."""

@@ -30,7 +30,7 @@ def read(path: Path, option: str) -> Table:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); check the path given with {option}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError is one, and so is a number with more digits than Python reads
         raise ConfigError(f"{path}: is not valid TOML: {error}") from None
 
 

@@ -84,7 +84,7 @@ def base_url_of(text: str, where: str) -> str:
     """The base URL without a slash at its end. It ends with /v1 (BASE-1, section 1). Raises ConfigError."""
     url = http_url(text.rstrip("/"), where)
     parts = urlsplit(url)
-    if parts.query or parts.fragment:
+    if "?" in url or "#" in url:
         raise ConfigError(f"{where}: {text!r} has a query or fragment; a base URL ends with /v1")
     if not parts.path.endswith("/v1"):
         raise ConfigError(

@@ -26,6 +26,7 @@ from conformance import __version__, cli, process, selftest, settings
 from conformance.check import all_checks
 from conformance.configuration import Options, resolve
 from conformance.contract import catalogue
+from conformance.judges import JUDGES
 
 ROWS = catalogue.load().requirements
 STATIC = """\
@@ -191,6 +192,7 @@ def test_version(command: Command) -> None:
         (("doctor", "--strict"), ("unrecognized arguments: --strict", "store-orders-conformance doctor --help")),
         (("run", "--plan", "-n", "x"), ("-n x: a number of workers",)),
         (("explain", "AUTH-99"), ("'AUTH-99' is not a requirement", "did you mean AUTH-9?")),
+        (("explain", "cancel"), ("'cancel' is not a requirement", "did you mean one of CANCEL-1, CANCEL-2, ")),
         (("explain", "XYZ"), ("'XYZ' is not a requirement", "requirements")),
         (("explain",), ("ID",)),
         (("requirements", "--json", "--markdown"), ("--markdown", "--json")),
@@ -316,6 +318,8 @@ def test_explanations(command: Command, row: catalogue.Requirement) -> None:
         assert " ".join(text.split()) in flat
     for check in all_checks():
         assert (check.id in said.out) is (check.requirement == row.id)
+    assert ("every exchange of the run\n    " in said.out) is (row.id in JUDGES)
+    assert max(len(line) for line in said.out.splitlines() if line.startswith("    ")) <= 98
 
 
 # --- init

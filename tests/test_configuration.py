@@ -148,6 +148,24 @@ def test_an_unnamed_target_without_a_file() -> None:
     assert (target.name, target.mode, target.states) == ("target", Mode.GUARDED, None)
 
 
+def test_a_target_of_the_same_name_has_nothing_to_do_with_the_unnamed_one() -> None:
+    """Its provider would be told to empty another store. By its name it can be had, also elsewhere."""
+    text = table("target", "pending = [1]", mode='"full"')
+    where = {"base_url": "http://127.0.0.1:1/v1", "api_key_env": "KEY"}
+    Path("conf.toml").write_text(text, encoding="utf-8")
+    (unnamed,) = resolve((), Options(config=Path("conf.toml"), environment=ENVIRONMENT, **where))
+    assert unnamed is not None
+    assert (unnamed.mode, unnamed.states) == (Mode.GUARDED, None)
+    named = one(text, "target", **where)
+    assert (named.mode, named.states) == (Mode.FULL, States(pending=(1,)))
+    protected = table("target", protected="true")
+    Path("conf.toml").write_text(protected, encoding="utf-8")
+    where["base_url"] = "https://api.example.com/v1"
+    options = Options(config=Path("conf.toml"), environment=ENVIRONMENT, mode="full", states_url="http://h/s", **where)
+    with pytest.raises(ConfigError, match=r"Set mode = \"full\" in \[targets.NAME\] of .* --confirm-cancel NAME"):
+        resolve((), options)
+
+
 def test_no_target_is_the_reference() -> None:
     assert resolve((), Options(environment={})) == [None]
     assert resolve(("reference",), Options(environment={})) == [None]
@@ -292,6 +310,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (table(base_url='"https://api.example.com/v12"'), "does not end with /v1"),
         (table(base_url='"https://api.example.com/v1?x=1"'), "has a query or fragment; a base URL ends with /v1"),
         (table(base_url='"https://api.example.com/v1#x"'), "has a query or fragment"),
+        (table(base_url='"https://api.example.com/v1?"'), "has a query or fragment"),
         (table(base_url='"api.example.com/v1"'), "'api.example.com/v1' is no http or https URL"),
         (table(base_url='"ftp://api.example.com/v1"'), "is no http or https URL"),
         (table(base_url='"https:///v1"'), "is no http or https URL"),
@@ -398,6 +417,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         ('[targets."a b"]\n', "conf.toml: targets.a b: a name is of ASCII letters, digits, '-', '_' and '.'"),
         ('[targets."../x"]\n', "a name is of ASCII letters"),
         ("[targets", "conf.toml: is not valid TOML: "),
+        (table(bulk_orders="9" * 5000), "conf.toml: is not valid TOML: Exceeds the limit"),
         (b"\xff\xfe[", "conf.toml: is not UTF-8 text; save it as UTF-8"),
     ],
 )

@@ -225,6 +225,16 @@ def test_what_cannot_be_checked_is_no_success(folder: Path) -> None:
     assert "incomplete (nothing of what was selected can be checked here)" in done.said
 
 
+def test_nothing_that_a_service_says_acts_on_the_terminal(tmp_path: Path) -> None:
+    with serving(answer("500 \x1b]0;mine\x1b\\\x1b[31mred")) as there:
+        text = f'[targets.staging]\nbase_url = "{there.base_url}"\napi_key_file = "key"\n'
+        (tmp_path / "targets.toml").write_text(text, encoding="utf-8")
+        (tmp_path / "key").write_text(KEY, encoding="utf-8")
+        done = command(tmp_path, "doctor", "staging")
+    assert r"the listing answers 500 \x1b]0;mine\x1b\\x1b[31mred" in done.out
+    assert "\x1b" not in done.out
+
+
 # --- no connection
 
 

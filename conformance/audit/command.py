@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +17,7 @@ from conformance.audit import comparison
 from conformance.audit.record import LABEL, alike, veiled
 from conformance.check import all_checks
 from conformance.collect import TOOLS
-from conformance.contract import catalogue
+from conformance.contract import catalogue, dates
 from conformance.reporting import outline, results
 from conformance.reporting.run import Circumstances, Run
 from conformance.reporting.text import plural, visible
@@ -29,7 +30,7 @@ from conformance.writing import WRITERS
 #: Sentences that are printed; of more there is the number.
 _MOST = 20
 #: By how much the clock may have been set while the run went on.
-_CLOCK = timedelta(seconds=2)
+_CLOCK = 2.0
 #: A base URL on record in which nothing was taken out but of its path.
 _ADDRESS = re.compile(r"https?://[^/<>]+(/.*)?/v1")
 
@@ -75,7 +76,7 @@ def _auditable(saved: Saved) -> Circumstances:
     if others:
         raise ConfigError(
             f"{saved.file}: the run made its requests up with {' and '.join(others)}, another version of "
-            f"which makes up others: pip install {' '.join(others)}, and audit it again"
+            f"which makes up others: pip install {shlex.join(others)}, and audit it again"
         )
     if not _ADDRESS.fullmatch(stated.base_url):
         raise ConfigError(
@@ -106,13 +107,14 @@ def _plausible(stated: Run, made: Circumstances) -> Iterator[str]:
         yield "evidence.har does not have the exchanges from 0 on, each once"
     for exchange in stated.exchanges:
         yield from _body(exchange)
-    started, finished = (datetime.fromisoformat(moment) for moment in (stated.started, stated.finished))
-    if abs((finished - started).total_seconds() - stated.seconds) > 0.01:
-        yield f"run, seconds: {stated.seconds} s, while {started} to {finished} is {finished - started}"
+    started, finished = (_moment(text) for text in (stated.started, stated.finished))
+    if abs(finished - started - stated.seconds) > 0.01:
+        lasted = f"{stated.started} to {stated.finished} is {finished - started:.3f} s"
+        yield f"run, seconds: {stated.seconds} s, while {lasted}"
     for exchange in stated.exchanges:
-        moment = datetime.fromtimestamp(exchange.started, started.tzinfo)
-        if not started - _CLOCK <= moment <= finished + _CLOCK:
-            yield f"exchange {exchange.number} is of {moment}, which is not within the run"
+        if not started - _CLOCK <= exchange.started <= finished + _CLOCK:
+            after = f"{exchange.started - started:,.0f} s after the start of the run"
+            yield f"exchange {exchange.number} was sent {after}, which is not within it"
             break
     for waiver in made.waivers:
         if waiver.expires < stated.started[:10] or not waiver.reason.strip():
@@ -123,6 +125,13 @@ def _plausible(stated: Run, made: Circumstances) -> Iterator[str]:
     left_out = [check.id for check in all_checks() if check.requirement in made.selected and check.id not in ran]
     if stated.complete and left_out:
         yield f"{plural(len(left_out), 'check')} of selected requirements did not run: {', '.join(left_out[:5])}"
+
+
+def _moment(text: str) -> float:
+    """A moment that `results.read` has admitted, in seconds since the epoch."""
+    moment = dates.instant(text)
+    assert isinstance(moment, datetime)
+    return moment.timestamp()
 
 
 def _body(exchange: Exchange) -> Iterator[str]:

@@ -108,7 +108,7 @@ class Catalogue:
         """What somebody may have meant who wrote `word` for the id of a requirement."""
         meant = word.strip().upper()
         close = [meant] if meant in self.requirements else difflib.get_close_matches(meant, self.requirements, 1, 0.8)
-        if close:
+        if close and meant not in self.families:
             return f"did you mean {close[0]}?"
         family = [row.id for row in self.requirements.values() if row.family == meant.partition("-")[0]]
         listed = "`store-orders-conformance requirements` lists them"

@@ -76,15 +76,15 @@ def is_rfc3339(text: str) -> bool:
 def instant(text: str) -> datetime | str:
     """The moment that a date-time names, which may be written in several ways: equal to that of another text if both
     name the same. Without an offset it is a local time; what no `datetime` can hold, the years 0 and 10000, is returned
-    as it is."""
-    text = text.upper()
-    parts = _parts(text)
+    in capitals, and what is no date-time as it is."""
+    capitals = text.upper()
+    parts = _parts(capitals)
     with suppress(ValueError, OverflowError):
         if parts is None:
-            return datetime.fromisoformat(text)
+            return datetime.fromisoformat(capitals)
         if _exists(parts):
             return _reckoned(parts)
-    return text
+    return text if parts is None else capitals
 
 
 def _parts(text: str) -> dict[str, str | None] | None:

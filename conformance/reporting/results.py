@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
@@ -116,6 +117,10 @@ def read(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[
     if error is not None:
         place = "/".join(map(str, error.absolute_path)) or "the document"
         raise ResultsError(f"{place}: {error.message[:300]}")
+    for names in ([row["id"] for row in data["requirements"]], *(_checks(row) for row in data["requirements"])):
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise ResultsError(f"requirements: {name} stands there {count} times")
     suite, run, target = data["suite"], data["run"], data["target"]
     for name in ("started", "finished"):
         if not (dates.is_rfc3339(run[name]) and isinstance(dates.instant(run[name]), datetime)):
@@ -146,6 +151,10 @@ def read(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[
         messages=tuple(messages),
         exchanges=tuple(sorted(exchanges, key=lambda exchange: exchange.number)),
     )
+
+
+def _checks(row: dict[str, Any]) -> list[str]:
+    return [check["id"] for check in row["checks"]]
 
 
 def _circumstances(made: Circumstances | None) -> dict[str, Any] | None:

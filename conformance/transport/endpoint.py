@@ -46,8 +46,9 @@ class Pace:
     def __init__(self, limit: RateLimit | None, shared: Path | None = None) -> None:
         """`shared` is a file by which several processes keep one pace, as for `share`."""
         self._interval = limit.interval if limit else 0.0
-        # When the next request may go out: one moment, by the monotonic clock, which all processes share.
-        self._free = memoryview(bytearray(8)).cast("d")
+        # When the next request may go out, and until when the service asked for a pause: two moments by the monotonic
+        # clock, which all processes share.
+        self._free = memoryview(bytearray(16)).cast("d")
         self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
         self._others: AbstractContextManager[object] = nullcontext()
@@ -63,19 +64,20 @@ class Pace:
             if not file.exists():
                 file.write_bytes(self._free)
             with file.open("r+b") as opened:
-                self._free = memoryview(mmap(opened.fileno(), 8)).cast("d")
+                self._free = memoryview(mmap(opened.fileno(), 16)).cast("d")
 
     def wait(self, count: int = 1) -> None:
         """Sleep until `count` requests may go out together; none follows them before as many turns have passed."""
-        if self._interval:
-            with self._lock, self._others:
-                turn = max(time.monotonic(), self._free[0])
-                self._free[0] = turn + count * self._interval
-        else:
-            turn = self._free[0]
-        now = time.monotonic()
-        if turn > now:
-            time.sleep(turn - now)
+        while True:
+            if self._interval:
+                with self._lock, self._others:
+                    turn = max(time.monotonic(), self._free[0])
+                    self._free[0] = turn + count * self._interval
+            else:
+                turn = self._free[0]
+            time.sleep(max(0.0, turn - time.monotonic()))
+            if self._free[1] <= turn:  # else a pause has begun meanwhile, which this turn falls into
+                return
 
     def pass_turns(self, count: int) -> None:
         """Leave so many turns of the rate limit unused."""
@@ -88,6 +90,7 @@ class Pace:
             now = time.monotonic()
             free = max(self._free[0], now)
             self._free[0] = max(free, now + seconds)
+            self._free[1] = max(self._free[1], now + seconds)
             self.held += self._free[0] - free
 
 

@@ -323,6 +323,14 @@ def a_moment(written: Written) -> None:
     written.of("authentication.listing_without_key")[0]["_started"] -= 3600
 
 
+def a_run_that_ended_in_a_leap_second(written: Written) -> None:
+    written.results["run"]["finished"] = "2016-12-31T23:59:60Z"
+
+
+def a_run_of_long_ago(written: Written) -> None:
+    written.results["run"]["started"] = "0001-01-01T00:00:00Z"
+
+
 def a_check_in_two_processes(written: Written) -> None:
     order = written.results["circumstances"]["order"]
     order.append(order[0][:1])
@@ -333,7 +341,9 @@ def a_check_in_two_processes(written: Written) -> None:
     [
         (a_body_and_not_its_digest, r"the body of exchange \d+ is not the one that came"),
         (only_the_beginning_of_a_body, r"the evidence has only the beginning of 1 answer \(exchanges \d+…\)"),
-        (a_moment, r"exchange \d+ is of .*, which is not within the run"),
+        (a_moment, r"exchange \d+ was sent .* s after the start of the run, which is not within it"),
+        (a_run_that_ended_in_a_leap_second, r"run, seconds: .* s, while .* to 2016-12-31T23:59:60Z is -\d+\.\d{3} s"),
+        (a_run_of_long_ago, r"run, seconds: .* s, while 0001-01-01T00:00:00Z to .* is \d+\.\d{3} s"),
         (a_check_in_two_processes, "a check ran in more than one process"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -399,6 +409,10 @@ def test_another_version_of_the_suite_is_asked_for(written: Written, capsys: pyt
         written.write()
         assert main(["audit", str(written.folder)]) == 2
         assert "audit it with store-orders-conformance 0.0.9" in capsys.readouterr().err
+        place["version"] = "\x1b[31m0"
+        written.write()
+        assert main(["audit", str(written.folder)]) == 2
+        assert r"audit it with store-orders-conformance \x1b[31m0" in capsys.readouterr().err
         place["version"] = before
 
 
@@ -407,6 +421,10 @@ def test_so_are_other_requirements_and_other_tools(written: Written, capsys: pyt
     written.write()
     assert main(["audit", str(written.folder)]) == 2
     assert "pip install hypothesis==5.0.0" in capsys.readouterr().err
+    written.results["circumstances"]["tools"]["hypothesis"] = "5; reboot"
+    written.write()
+    assert main(["audit", str(written.folder)]) == 2
+    assert "pip install 'hypothesis==5; reboot'," in capsys.readouterr().err
     written.results["suite"]["catalogue"] = "sha256:" + "0" * 64
     written.write()
     assert main(["audit", str(written.folder)]) == 2

@@ -149,6 +149,21 @@ def lists_no_ids(session: DirectSession) -> None:
     amend.orders(session.service, lambda _, fields: {name: value for name, value in fields.items() if name != "id"})
 
 
+def test_numbers_that_no_double_holds_stand_in_for_nothing() -> None:
+    """The elements of other clients may have any."""
+    assert test_exact_ids.stand_in(2**53 + 1, frozenset({10**399, -(10**309)})) is None
+    assert test_exact_ids.stand_in(2**53 + 1, frozenset({10**399, 2**53})) == 2**53
+    placed = [2**60 + 1, 2**60 + 3]
+    found = listing({"id": placed[0], "petId": 10**399}, {"id": placed[1], "petId": placed[1]})
+    test_exact_ids.exact_pets(placed, found, answered(LIST, 200, b"[]"))
+
+
+def test_a_value_that_is_no_text_can_be_asked_for() -> None:
+    """A lone surrogate, which JSON can carry and UTF-8 cannot."""
+    found = listing({"id": 1, "shipDate": "\ud83d"}, {"id": 2, "shipDate": "a b"}, {"id": 3, "shipDate": "a b"})
+    assert list(test_all_at_once.of_few(found)) == ["id=1", "shipDate=%3F"]
+
+
 def test_where_nothing_has_an_id_no_other_requirement_is_blamed() -> None:
     session, api, orders = held()
     lists_no_ids(session)

@@ -241,7 +241,7 @@ def test_many_at_once_are_judged_as_each_alone(texts: list[str]) -> None:
 def test_a_moment_is_the_same_however_it_is_written() -> None:
     same = ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00.000Z", "2026-03-01T13:00:00+01:00", "20260301T120000Z")
     assert len({instant(text) for text in (*same, same[0].lower())}) == 1
-    others = ("2026-03-01T12:00:01Z", "2026-03-01T12:00:00", "2026-03-01T12:00:00+01:00", "soon", "")
+    others = ("2026-03-01T12:00:01Z", "2026-03-01T12:00:00", "2026-03-01T12:00:00+01:00", "soon", "SOON", "")
     assert len({instant(text) for text in (same[0], *others)}) == 1 + len(others)
 
 
@@ -264,7 +264,7 @@ def test_forms_of_iso8601_that_name_one_moment(texts: tuple[str, ...]) -> None:
 def test_a_year_that_python_does_not_know_is_taken_as_it_is_written() -> None:
     assert instant("0000-01-01T00:00:00Z") == "0000-01-01T00:00:00Z"
     assert instant("+012026-11-25T10:00:00Z") == "+012026-11-25T10:00:00Z"
-    assert instant("2026-366T00:00Z") == "2026-366T00:00Z"
+    assert instant("2026-366t00:00z") == "2026-366T00:00Z"
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,19 @@ def test_names_the_place_of_a_mistake() -> None:
         results.read(data)
 
 
+def test_nothing_stands_twice() -> None:
+    """A reader that goes by ids would see one of them, and a reader that counts both."""
+    data = results.to_json(failing(), {})
+    data["requirements"].append(data["requirements"][0])
+    with pytest.raises(results.ResultsError, match=f"requirements: {data['requirements'][0]['id']} stands there 2 tim"):
+        results.read(data)
+    data = results.to_json(failing(), {})
+    checks = data["requirements"][0]["checks"]
+    checks.append({**checks[0], "status": "excluded"})
+    with pytest.raises(results.ResultsError, match=f"requirements: {checks[0]['id']} stands there 2 times"):
+        results.read(data)
+
+
 def test_a_whole_number_with_a_fraction_is_a_mistake_too() -> None:
     """JSON Schema takes 1.0 for an integer."""
     data = results.to_json(conformant(), {})

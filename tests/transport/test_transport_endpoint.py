@@ -108,7 +108,7 @@ def test_processes_share_the_pace(tmp_path: Path) -> None:
     paces[0].hold(0.3)
     paces[1].wait()
     assert time.monotonic() - started >= 0.3
-    assert (tmp_path / "pace").stat().st_size == 8  # written in one step: who dies meanwhile leaves no half of it
+    assert (tmp_path / "pace").stat().st_size == 16  # written in one step: who dies meanwhile leaves no half of it
 
 
 def test_processes_share_what_the_service_asks_for(tmp_path: Path) -> None:
@@ -144,6 +144,27 @@ def test_holding() -> None:
     pace.hold(0.05)  # the longer one stands
     pace.wait()
     assert time.monotonic() - started >= 0.2
+
+
+def test_who_waits_for_a_turn_heeds_what_the_service_asks_for_meanwhile() -> None:
+    """No turn that was given before a pause falls into it, and behind it the pace is kept."""
+    pace = Pace(RateLimit(20, 1.0))
+    went: list[float] = []
+
+    def go() -> None:
+        pace.wait()
+        went.append(time.monotonic())
+
+    pace.wait()
+    threads = [threading.Thread(target=go) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    held = time.monotonic()
+    pace.hold(0.5)
+    for thread in threads:
+        thread.join()
+    assert min(went) >= held + 0.5
+    assert max(went) - min(went) >= 2.9 / 20  # a thread may note late when it went
 
 
 # --- giving up

@@ -229,7 +229,7 @@ def of_few(found: Listing) -> Iterator[str]:
         values = (str(order[name]) for order in known if isinstance(order.get(name), str | int))
         counts = Counter(value for value in values if len(value) <= LONGEST_VALUE)
         if len(counts) > 1:
-            yield f"{name}={quote(min(counts, key=counts.__getitem__), safe='')}"
+            yield f"{name}={quote(min(counts, key=counts.__getitem__), safe='', errors='replace')}"
 
 
 @requirement("LIST-6")

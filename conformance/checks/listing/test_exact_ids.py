@@ -91,7 +91,7 @@ def exact_pets(placed: list[int], found: Listing, answer: Answer) -> None:
     pets = {order: integer(found.by_id[order].get("petId")) for order in placed if order in found.by_id}
     same = [order for order, pet in pets.items() if pet == order]
     for order, pet in pets.items():
-        if same and pet is not None and pet != order and abs(order) > 2**53 and float(pet) == float(order):
+        if same and pet is not None and pet != order and abs(order) > 2**53 and _same_double(pet, order):
             raise verify.Failed(
                 f"petId {order} to the digit, as the id of this order, since order {same[0]} has its id as petId, too",
                 f"{pet} in its place",
@@ -112,5 +112,10 @@ def stand_in(order: int, others: frozenset[int]) -> int | None:
         *(min(max(order, 1 - limit), limit) for limit in (2**31 - 1, 2**32 - 1, 2**53 - 1, 2**53, 2**63 - 1)),
         *((-1 if order < 0 else 1) * int(digits[:kept].ljust(len(digits), "0")) for kept in (15, 16, 17)),
     }
-    near = (other for other in others if other in candidates or float(other) == float(order))
+    near = (other for other in others if other in candidates or _same_double(other, order))
     return next(near, None)
+
+
+def _same_double(number: int, order: int) -> bool:
+    """Whether both are the same double. Listings may hold numbers that no double holds."""
+    return abs(number) <= INT64.stop and float(number) == float(order)

@@ -140,7 +140,7 @@ def exclusion(needs: Needs, target: Target) -> str | None:
 
 
 def exclusions(checks: Iterable[Check], target: Target) -> dict[str, str]:
-    """Why each of `checks` that will not be decided against `target` will not be, by its id."""
+    """By the ids of those `checks` that cannot be decided against `target`, why they cannot."""
     chosen = list(checks)
     reasons = {check.id: reason for check in chosen if (reason := exclusion(check.needs, target)) is not None}
     if target.states is not None and target.states.static:

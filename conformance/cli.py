@@ -72,7 +72,7 @@ exit status: 0 explained · 2 command line wrong, or there is no such requiremen
 
 DOCTOR_HELP = """\
 It sends a few listings, and has the state provider place orders and take them back; what it cancels was placed for it.
-In mode full it has the store of a target emptied that is not protected, as a run does: what was there before is gone.
+In mode full it also has the store of an unprotected target emptied, as a run does: what was there before is lost.
 
 examples:
   store-orders-conformance doctor staging                   a target of targets.toml in this folder
@@ -104,23 +104,23 @@ exit status: 0 rendered · 2 unreadable input, or a folder that cannot be writte
 
 INIT_HELP = """\
 examples:
-  store-orders-conformance init                             where neither file is yet
-  store-orders-conformance init --force                     also where they are: they are lost
+  store-orders-conformance init                             writes both files, if neither is there
+  store-orders-conformance init --force                     replaces files that are there
 
 exit status: 0 written · 2 a file is there already, or cannot be written
 """
 
 SELFTEST_HELP = """\
-A fault is caught only if the requirement that it breaks failed, a variant left alone only if nothing else failed than
-the recommended requirements that it is known not to follow, and everything was decided. Exit status 1 on a fault that
-was missed, a variant that was not left alone, a requirement with fewer than two faults, and a check that fails on no
-fault, or no longer on one that it is on record for.
+A fault is caught only if the requirement that it breaks failed. A variant is left alone only if everything was decided
+and nothing failed but the recommended requirements that it is known not to follow. Exit status 1 means a fault that was
+missed, a variant that was not left alone, a requirement with fewer than two faults, or a check that fails on no fault,
+or no longer on one that it is on record for.
 
 examples:
   store-orders-conformance selftest                         the whole matrix
   store-orders-conformance selftest CANCEL AUTH-3           the faults of a family and of a requirement
 
-exit status: 0 each fault caught, each variant left alone · 1 not so · 2 command line wrong · 130 interrupted
+exit status: 0 each fault caught, each variant left alone · 1 any of these · 2 command line wrong · 130 interrupted
 """
 
 COMPARE_HELP = """\
@@ -227,7 +227,7 @@ def parser() -> Parser:
 def _add_options_of_run(run: Parser) -> None:
     run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
     run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
-    workers = "checks at a time; auto: one per processor (default: 1); without a number, more where the service is far"
+    workers = "checks at a time; auto: one per processor (default: 1, or more where the service is far away)"
     run.add_argument("-n", dest="workers", metavar="N|auto", help=workers)
     written = {"default": "reports", "help": f"{OPTIONS['--report-dir']['help']} (default: %(default)s/)"}
     for flag, arguments in OPTIONS.items():

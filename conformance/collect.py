@@ -33,8 +33,8 @@ from conformance.verdict import (
 #: Said of the checks that the command's own process ran after others had run them.
 RUN_AGAIN = (
     "the store gave the id of an order that was cancelled to a new one, so that two checks worked on the same order; "
-    "those in which anything went wrong were run again, while no other was, and what they sent before that is not in "
-    "the results (-n 1 runs all of them so): {}"
+    "the checks in which anything went wrong were run again one by one, and only the second time is in the results "
+    "(with -n 1 all checks run one by one): {}"
 )
 #: Said of requests whose answer nobody can be blamed for.
 UNANSWERED = (
@@ -42,7 +42,7 @@ UNANSWERED = (
     "for that, since a limit may be the reason, and limits are not shown"
 )
 #: Said of requirements that every exchange is judged by, where not all requirements are selected.
-NOT_EXCHANGED = "judged on what the checks of the selected requirements send: those of the others send more"
+NOT_SELECTED = "judged only on what the checks of the selected requirements send; a whole run sends more"
 #: What makes requests up: another version of it makes up others.
 TOOLS = ("hypothesis", "schemathesis")
 
@@ -171,7 +171,7 @@ def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> It
     for requirement in (*judges.JUDGES, *doubts.ROWS):
         if requirement in settings.selected:
             if requirement in judges.JUDGES and len(settings.selected) < len(rows):
-                yield CheckResult(OTHER_EXCHANGES, requirement, Status.EXCLUDED, NOT_EXCHANGED)
+                yield CheckResult(OTHER_EXCHANGES, requirement, Status.EXCLUDED, NOT_SELECTED)
             folded = universal.fold(requirement, rows[requirement].of_each_answer, exchanges)
             if folded is not None:
                 yield _with_curl(folded, exchanges, target)

@@ -97,9 +97,9 @@ def findings(session: Session) -> Iterator[Finding]:
         return
     yield from ((NOTE, f"configuration: {said}") for said in preflight.shortcomings(session))
     if answer.status == 200 and answer.listing is not None:
-        yield OK, f"key: accepted; the listing holds {len(answer.listing.elements)} orders"
+        yield OK, f"key: accepted; the listing holds {plural(len(answer.listing.elements), 'order')}"
     elif answer.status == 200:
-        yield NOTE, "key: accepted; what the listing answers is none that can be read; a run will say more"
+        yield NOTE, "key: accepted, but the answer is no listing that can be read; a run will say more"
     else:
         check = (
             "the path of base_url"
@@ -110,7 +110,7 @@ def findings(session: Session) -> Iterator[Finding]:
         return
     stranger = api.list(NOBODY)
     if stranger.status == 401:
-        yield OK, "key: asked for (401 without)"
+        yield OK, "key: required (401 without it)"
     else:
         yield NOTE, f"key: a listing without it answers {stranger.exchange.received}; a run will say more"
     yield from _states(session)
@@ -204,7 +204,7 @@ def _states(session: Session) -> Iterator[Finding]:
                 said = f"{state} orders {missing} are not in the listing; take them out of the list"
                 yield WRONG, f"state provider: {said}"
             else:
-                yield OK, f"state provider: {len(ids)} static {state} orders"
+                yield OK, f"state provider: {plural(len(ids), f'static {state} order')}"
         return
     provider = session.provider
     assert provider is not None, "a provider that is not static can be called"

@@ -1,9 +1,9 @@
 """What an answer says about requirements that its check does not test. Pure: an answer in, what speaks against a pass
 out.
 
-A check fails for what it is about and leaves the rest of an answer alone. Another requirement can be broken in it all
-the same, for once, while its own checks met nothing wrong: then that requirement is not failed, since the cause may lie
-elsewhere, but it is not passed either. It does fail where nothing else did and an answer shows the breach by itself
+A check fails for what it is about and leaves the rest of an answer alone. The same answer may break another
+requirement, whose own checks met nothing wrong: then that one is not failed, since the cause may lie elsewhere, but it
+is not passed either. It does fail where nothing else did and an answer shows the breach by itself
 (`PROVABLE`). Only what the contract leaves no doubt about counts: the answer to a well-formed request with a status
 that its operation lists (any other is HTTP-1's), about orders to which nothing was done before.
 """

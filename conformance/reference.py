@@ -21,10 +21,10 @@ class Address:
     states_url: str
     key: str
 
-    def target(self, name: str = REFERENCE) -> Target:
+    def target(self) -> Target:
         """The target that this server is."""
         states = States(url=self.states_url)
-        return Target(name, self.base_url, Secret(self.key), Mode.FULL, states=states)
+        return Target(REFERENCE, self.base_url, Secret(self.key), Mode.FULL, states=states)
 
 
 class ReferenceServer:

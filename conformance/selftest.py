@@ -193,7 +193,8 @@ def _work(case: Case, seed: int, budget: str) -> Judged:
 def spread(chosen: list[Case]) -> list[Case]:
     """`chosen`, the variants among the faults and before the last of these: some take their time and no processor, and
     whoever comes last has everyone wait."""
-    variants, faults = ([case for case in chosen if (case.requirement is None) is kind] for kind in (True, False))
+    variants = [case for case in chosen if case.requirement is None]
+    faults = [case for case in chosen if case.requirement is not None]
     places = {case: number / len(kind) for kind in (variants, faults) for number, case in enumerate(kind)}
     return sorted(chosen, key=lambda case: places[case] * (1.0 if case.requirement else EARLIER))
 

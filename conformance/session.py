@@ -102,7 +102,8 @@ class Session:
             process = f"{os.getpid()}{leases.KEPT if kept else ''}"
             ledger = self.shared / f"{self.target.name}.{process}{leases.LEDGER}"
         held = leases.Leases(self.provider, self.guard, self.shares.get(check, ((), ())), ledger)
-        self._kept += [held] if kept else []
+        if kept:
+            self._kept.append(held)
         return held, Orders(held, api)
 
     def give_back(self) -> None:

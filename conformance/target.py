@@ -68,9 +68,6 @@ class RateLimit:
         """Seconds between two requests."""
         return self.seconds / self.count
 
-    def __str__(self) -> str:
-        return f"{self.count}/{'s' if self.seconds == 1 else 'm'}"
-
     @classmethod
     def parse(cls, text: str) -> RateLimit:
         """Read `10/s` or `90/m`. Raises ValueError."""

@@ -22,7 +22,7 @@ from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing, alike, changes
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
-from conformance.transport.request import STATUSES, Allowed, Operation
+from conformance.transport.request import STATUSES, Allowed, Operation, Request
 from conformance.transport.retries import retry_after
 
 #: Statuses with which something in front of a service says that it could not reach it: they prove neither way. Those
@@ -242,8 +242,8 @@ def not_shown(reason: str, found: Listing) -> Inconclusive:
 def unknown(order: int) -> Inconclusive:
     """That nothing of the service knows an order which a check was given, as where the provider has made it up."""
     return Inconclusive(
-        f"neither the listing nor cancelling knows order {order}, which the state provider handed out: the provider "
-        "may be at fault"
+        f"neither the listing nor cancelling knows order {order}, which the state provider handed out: does it place "
+        "orders in the store of this service?"
     )
 
 
@@ -336,12 +336,17 @@ def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
     """Those of `lacking` that the listing lacks with the query or the header fields of `answer` and shows without them,
     each time."""
     plain = replace(answer.request, query="", headers=(), allowed=Allowed.LISTED)
+
+    def missing(request: Request, orders: set[int]) -> set[int] | None:
+        found = answer.ask(request).listing if orders else None
+        return None if found is None else set(found.left_out(orders))
+
     left = set(lacking)
-    for request in (plain, *(answer.request, plain) * LOOKS):
-        again = answer.ask(request).listing if left else None
-        if again is not None:
-            gone = set(again.left_out(left))
-            left = left - gone if request is plain else gone
+    left -= missing(plain, left) or set()
+    for _ in range(LOOKS):
+        again = missing(answer.request, left)
+        left = left if again is None else again
+        left -= missing(plain, left) or set()
     return left
 
 

@@ -20,11 +20,11 @@ def read(path: Path | None, today: date) -> dict[str, Waiver]:
     waivers: dict[str, Waiver] = {}
     for number, row in enumerate(document.take_list("waiver", dict), 1):
         requirement = row.get("requirement")
+        if requirement is None:
+            raise ConfigError(f"{path}: waiver {number}: requirement is missing; give the id of one")
         if not isinstance(requirement, str) or requirement not in catalogue.load().requirements:
             hint = catalogue.load().hint(requirement) if isinstance(requirement, str) else "give the id of one"
-            raise ConfigError(
-                f"{path}: waiver {number}: requirement = {requirement!r} is in no row of the catalogue; {hint}"
-            )
+            raise ConfigError(f"{path}: waiver {number}: {requirement!r} is not a requirement; {hint}")
         named = f"waiver {number} ({requirement}): "
         table = tables.Table(row, str(path), named)
         table.take("requirement", str)

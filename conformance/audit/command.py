@@ -168,7 +168,7 @@ def _say(stated: Run, problems: list[str]) -> None:
         checks = plural(sum(map(len, stated.circumstances.order)) if stated.circumstances else 0, "check")
         recorded = plural(len(stated.exchanges), "recorded exchange")
         tell(f"{visible(stated.target)}: {outline.headline(stated)}")
-        tell(f"Borne out: {checks} run again on {recorded} come to every status and figure of results.json.")
+        tell(f"Borne out: {checks}, run again on {recorded}, reproduce every status and figure of results.json.")
         return
     tell(f"{visible(stated.target)}: stated as {outline.headline(stated)}")
     first = f" (the first {_MOST} of them here; one exchange that is missing puts all later ones out of step)"

@@ -43,19 +43,19 @@ def _rest(data: dict[str, Any]) -> dict[str, Any]:
 
 def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int]) -> Iterator[str]:
     if stated["status"] != derived["status"]:
-        yield f"{id_} is stated as {stated['status']}; the evidence has it {derived['status']}"
+        yield f"{id_} is stated as {stated['status']}; by the evidence it is {derived['status']}"
     checks = {check["id"]: check for check in derived["checks"]}
     told = {check["id"]: check for check in stated["checks"]}
     for name in [*checks, *(name for name in told if name not in checks)]:
         where = f"{id_}, check {name}"
         if name not in told:
-            yield f"{where}: has no result; the evidence has it {checks[name]['status']}"
+            yield f"{where}: has no result; by the evidence it is {checks[name]['status']}"
         elif name not in checks:
             yield f"{where}: is stated as {told[name]['status']}, and the run had no such check"
         elif told[name]["status"] != checks[name]["status"]:
             found = checks[name]
             why = f": {_brief(found.get('message', ''))}" if found.get("message") else ""
-            yield f"{where}: is stated as {told[name]['status']}; the evidence has it {found['status']}{why}"
+            yield f"{where}: is stated as {told[name]['status']}; by the evidence it is {found['status']}{why}"
         elif veiled.isdisjoint(checks[name]["exchanges"]):
             yield from _values(where, told[name], checks[name])
         else:

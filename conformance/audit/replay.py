@@ -138,7 +138,8 @@ class Replay(Process):
             self.look(OWN_PROCESS)
         if self.shared.counts_on:
             self.shared.counts_on = list(self.targets)
-        self.shared.dead.update(dict.fromkeys(self.targets, self.shared.dead[OWN_PROCESS]) if self.shared.dead else {})
+        if self.shared.dead:
+            self.shared.dead.update(dict.fromkeys(self.targets, self.shared.dead[OWN_PROCESS]))
 
     def place(self, check: Check, target: str, marks: frozenset[str]) -> tuple[int, ...] | None:
         return self._places.get((target, check.id))

@@ -40,7 +40,7 @@ def similar(base: int) -> list[int]:
 
 
 def similar_besides(base: int) -> list[int]:
-    """More of them."""
+    """Further ids like those of `similar`, for other orders."""
     return [base * 10 + 3, base + 3 * 10**12, base + 3 * 2**32, -base - 2**32]
 
 
@@ -63,7 +63,7 @@ def neighbours(order: int) -> list[int]:
 
 
 def digits_of(order: int) -> list[int]:
-    """Ids of which the digits of `order` begin with those, or that begin with the digits of `order`."""
+    """The id that `order` is without its last digit, and one that is `order` with a digit more; those in int64."""
     return [other for other in (order // 10, order * 10 + 1) if other in INT64]
 
 

@@ -129,7 +129,7 @@ class Listing:
 
     @cached_property
     def odd_ids(self) -> int:
-        """How many of those have an id that is no integer."""
+        """How many elements have an id that is no integer."""
         return sum(
             "id" in element for element in self.unidentified if isinstance(element, dict) and _id(element) is None
         )

@@ -208,10 +208,15 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
 
 
 def also(found: Iterable[Evidence]) -> str:
-    """The checks that failed behind the first, which is shown: `2 more checks of it failed: a, b`; empty without."""
+    """The checks that failed behind the first, which is shown: `2 more checks of this requirement failed: a, b`; empty
+    where there are none."""
     further = [shown.check.id for shown in found if shown.check.status is Status.FAILED][1:]
     left = f" and {len(further) - _NAMED} more" if len(further) > _NAMED else ""
-    return f"{plural(len(further), 'more check')} of it failed: {', '.join(further[:_NAMED])}{left}" if further else ""
+    return (
+        f"{plural(len(further), 'more check')} of this requirement failed: {', '.join(further[:_NAMED])}{left}"
+        if further
+        else ""
+    )
 
 
 def described(number: int, exchange: Exchange | None) -> str:
@@ -222,12 +227,12 @@ def described(number: int, exchange: Exchange | None) -> str:
 
 
 #: Why a `curl` line may be answered otherwise than it was in the run, where that was about orders of its own.
-HIDDEN = "curl shows nothing of what follows a 204; with -v it says that there is something (Excess found)."
+HIDDEN = "curl does not show bytes that follow a 204; curl -v says that there are some (Excess found)."
 GIVEN_BACK = (
-    "The orders that a run is given are returned at its end. Before you paste a line, place orders like those it is "
-    "about (mostly pending ones; empty the store first if the check had that done) and put their ids there. Each line "
-    "has a connection of its own: what shows only on one connection, at the same time or after many requests, run "
-    "--only ID --seed {seed} repeats."
+    "A run returns its orders when it ends. Before you paste a line, place orders like those it is about (mostly "
+    "pending ones; empty the store first if the check had that done) and put their ids into it. Each line opens a "
+    "connection of its own: what shows only on one connection, among simultaneous requests or after many of them is "
+    "repeated by run --only ID --seed {seed}."
 )
 
 

@@ -89,7 +89,8 @@ class Patience:
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
         if self._late >= GIVE_UP_AFTER:
             raise ProviderError(
-                f"the state provider is not asked again, since it took longer than {TIMEOUT:g} s {self._late} times"
+                f"the state provider is not asked again, since it took longer than {TIMEOUT:g} s {self._late} times in "
+                "a row"
             )
         try:
             answer = self._provider.call(message)
@@ -115,7 +116,7 @@ class HttpProvider:
             status, body = self._caller.post(message)
         except TimeoutError as error:
             raise ProviderLate(
-                f"the state provider at {self._shown} gave no answer to {_brief(message)} within {TIMEOUT:g} s: {error}"
+                f"the state provider at {self._shown} did not carry out {_brief(message)} within {TIMEOUT:g} s: {error}"
             ) from None
         except OSError as error:
             raise ProviderError(

@@ -117,8 +117,10 @@ class Client:
         # With a query, or as some odd header fields prefer it, orders may be shown without the ids that they have.
         plain = not answer.request.query and answer.request.allowed is not Allowed.OPEN
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
-            whole = plain and answer.status == 200  # an error may have an array for its body
-            (self.guard.saw_listing if whole else self.guard.remember)(answer.listing.ids)
+            if plain and answer.status == 200:  # an error may have an array for its body
+                self.guard.saw_listing(answer.listing.ids)
+            else:
+                self.guard.remember(answer.listing.ids)
             answer.lacking = tuple(sorted(answer.listing.left_out(self.guard.untouched.keys() - answer.spared)))
         if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
             seen = answer.text.sightings
@@ -313,7 +315,7 @@ class JsonCaller:
             if status != 429:
                 return status, body
             if time.monotonic() + wait > until:
-                raise TimeoutError("answered 429")
+                raise TimeoutError("it kept answering 429")
             time.sleep(wait)
 
     def _post(self, message: object) -> tuple[int, float, bytes]:

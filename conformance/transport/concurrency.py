@@ -28,8 +28,8 @@ class Concurrency:
         self.at_most: int | None = None  # how many of those may leave together, once a limit has shown
 
     def alone(self, count: int, *, at_once: bool) -> bool:
-        """Whether the first of `count` requests goes alone: in whatever way takes least time, or, where it matters that
-        they overlap, only if it must."""
+        """Whether the first of `count` requests goes alone: because the service allows no more, or, unless it matters
+        that they overlap (`at_once`), because that takes less time."""
         if count == 1 or self.one_by_one or self._largest * count > TOO_HEAVY:
             return True
         return not at_once and (self.near or self.at_most == 1 or self._largest > HEAVY)

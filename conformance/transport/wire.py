@@ -76,7 +76,7 @@ class Wire:
         self._client.keep(answer)
 
     def pass_turns(self, count: int) -> None:
-        """Let so many turns pass, for requests that were set off at once."""
+        """Use up `count` turns of the rate limit, for requests that were set off at once without waiting for them."""
         self._client.endpoint.pace.pass_turns(count)
 
 
@@ -94,7 +94,7 @@ class Connection:
         self._ahead = b""  # what was received before the end of the request was sent
         self._held = b""
         self._pending: Answer | None = None
-        self._before: Answer | None = None  # the answer before that
+        self._previous: Answer | None = None  # the answer before that
         self._closing = False
         self._fresh = True  # nothing was sent on this connection before the request at hand
         self._released = False  # all of the request was sent
@@ -212,7 +212,7 @@ class Connection:
         self._closing = last
         self._deadline = time.monotonic() + self._endpoint.timeout
         recorder = self._client.recorder
-        self._before = self._pending
+        self._previous = self._pending
         self._pending = Answer(request, recorder.begin(request, self._endpoint.url(request), headers, "wire"))
         self._client.touch(self._pending)  # now, since a listing by the client may come before the answer
         self._pending.exchange.crowded = within is not None or self._endpoint.crowded
@@ -256,14 +256,17 @@ class Connection:
         if came == b"":
             raise ConnectionResetError("the connection was closed before the end of the request")
         if came and not came.startswith(b"HTTP"[: len(came)]):
-            self._stands_before(came)
+            self._spoilt_by(came)
         self._ahead = came or b""
 
-    def _stands_before(self, came: bytes) -> NoReturn:
-        """Note that this stands behind the answer before, where the one to the request at hand should begin."""
-        if self._before is not None:
-            self._client.add_extra(self._before, came)
-        raise _SpentError("the service sent something behind the answer before, which spoilt the connection for others")
+    def _spoilt_by(self, came: bytes) -> NoReturn:
+        """Note what stands behind the previous answer, where the one to the request at hand should begin. Raises
+        _SpentError."""
+        if self._previous is not None:
+            self._client.add_extra(self._previous, came)
+        raise _SpentError(
+            "the service sent something behind the previous answer, which spoilt the connection for others"
+        )
 
     def receive(self, *, keep: bool = True) -> Answer:
         """Read the answer to the prepared request, and, unless `keep` is false, record it. One that was never released
@@ -349,7 +352,7 @@ class Connection:
             if not self._fresh:
                 before, status_line, _ = (incoming.begins + self._rest()).partition(b"HTTP/1.")
                 if status_line:
-                    self._stands_before(before)
+                    self._spoilt_by(before)
             begins = incoming.begins[:BEGINNING].splitlines()[0]
             raise h11.RemoteProtocolError(f"illegal status line: {begins!r}") from None
         finally:

@@ -12,6 +12,7 @@ from built import LIST, VALID, answered
 from held import held
 
 from conformance import verify
+from conformance.api import Taken
 from conformance.checks import test_edges
 from conformance.checks.listing import test_all_at_once, test_empty, test_exact_ids, test_orders
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
@@ -142,6 +143,16 @@ def test_a_provider_that_does_not_empty_the_store_is_not_held_against_the_servic
     _, api, orders = held()
     monkeypatch.setattr(orders, "empty_store", lambda: None)
     with pytest.raises(Inconclusive, match="the provider may be at fault"):
+        test_empty.test_empty_store_is_an_empty_array(api, orders, set())
+
+
+def test_a_provider_that_empties_the_store_of_another_service_is_no_fault_of_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, api, orders = held()
+    monkeypatch.setattr(orders, "empty_store", lambda: None)
+    monkeypatch.setattr(orders, "take", lambda pending: Taken(api.absent(pending)))
+    with pytest.raises(Inconclusive, match="does it place orders in the store of this service"):
         test_empty.test_empty_store_is_an_empty_array(api, orders, set())
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
+from conformance.checks.clients import SENDS_JSON
 from conformance.contract.jsontext import NotJson, integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
@@ -36,8 +37,6 @@ HARMLESS_FIELDS = (
     ("User-Agent", "ELB-HealthChecker/2.0"), ("Origin", "http://localhost"), ("Referer", "http://localhost/"),
     ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
 )  # fmt: skip
-#: By which a service that reads bodies may take another way. Some refuse a cancel with it, since it has no body.
-TYPED = (("Content-Type", "application/json"),)
 #: What tells a service in place of the request line where a request goes. Some go by it, and refuse it otherwise than
 #: for want of a key, so only the listing is asked for with it.
 MISLEADING_FIELDS = (("X-Original-URL", "/"), ("X-Rewrite-URL", "/"), ("X-Forwarded-Host", "localhost"))
@@ -65,7 +64,7 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
     disguises = [replace(plain, path=path) for path in paths]
     disguises += [replace(plain, path=path, whole=True) for path in respelled(target)]
     disguises += [
-        replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, MISLEADING_FIELDS, TYPED)
+        replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, MISLEADING_FIELDS, SENDS_JSON)
     ]
     disguises.append(replace(plain, query=VOUCHING_QUERY))
     if target.mode is not Mode.OBSERVE:
@@ -135,7 +134,7 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
     header fields or parameters or looks harmless: nothing that only a cancel with the key is answered, such as 404.
     What is answered to any parameter, which cancelling has none of, or at any path is no such thing."""
     plain = api.ask_cancel(api.absent()[0], NOBODY, allowed=Allowed.OPEN)
-    asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, TYPED)]
+    asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, SENDS_JSON)]
     goes_wrong = partial(served, api)
     for answer in filter(goes_wrong, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
         open_to_all = bool(answer.request.query) and not answer.succeeded

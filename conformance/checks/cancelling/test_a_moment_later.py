@@ -160,7 +160,7 @@ def test_order_is_cancelled_beside_others(
 
 
 def gone_on(courses: dict[str, Course]) -> dict[str, Course]:
-    """Take each course one step on; those that came to it."""
+    """Take each course one step on; returns those that did not end on the way."""
     went = {}
     for check, course in courses.items():
         with suppress(verify.Failed, verify.Inconclusive, verify.Excluded):

@@ -55,7 +55,8 @@ def listed_meanwhile(
         verify.listing(answer)
     for order, answer in zip(asked, cancels, strict=True):
         if not turned_away(answer):
-            verify.step(answer, *((409, "CANCEL-3") if order in shipped else (204, "CANCEL-1")))
+            status, owner = (409, "CANCEL-3") if order in shipped else (204, "CANCEL-1")
+            verify.step(answer, status, owner)
     verify.overlapped(answers)
 
 

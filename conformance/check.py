@@ -121,11 +121,11 @@ def places() -> dict[str, int]:
 def exclusion(needs: Needs, target: Target) -> str | None:
     """Why a check with these needs was never going to be decided against `target`; None where it can run."""
     if needs.empty_store and target.states is not None and (target.mode is not Mode.FULL or target.protected):
-        return "only in mode full is the state provider asked to empty the store, and never that of a protected target"
+        return "the store is emptied in mode full only, and never that of a protected target"
     if needs.mode > target.mode:
-        what = "orders that were handed out" if needs.mode is Mode.FULL else "where no order is"
+        what = "orders of the state provider" if needs.mode is Mode.FULL else "where no order is"
         provided = " and a state provider" if needs.orders and target.states is None else ""
-        return f"mode {target.mode} does not cancel {what}; needs mode {needs.mode}{provided}"
+        return f"needs mode {needs.mode}{provided}: mode {target.mode} does not cancel {what}"
     if not (needs.orders or needs.empty_store):
         return None
     if target.states is None:

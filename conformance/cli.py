@@ -285,6 +285,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             requests = early or options.work is _run
             _complain(f"interrupted{' before the first request' if requests else ''}\n")
         return Exit.INTERRUPTED
+    except ModuleNotFoundError as error:
+        _complain(f"{PROGRAM}: {error.name} is not installed: install the package with its dependencies\n")
+        return Exit.USAGE
     except Exception as error:  # Python would end with 1, which is a verdict
         where = "".join(traceback.format_tb(error.__traceback__))  # and no words of it, which may hold anything
         _complain(f"the suite itself failed; please report this:\n{where}{type(error).__name__}\n")

@@ -23,9 +23,9 @@ ROWS = {
     "AUTH-2": "there is no Authorization header",
     "AUTH-3": "the key is invalid",
     "AUTH-4": "there is no bearer token in Authorization",
-    "LIST-3": "this run was given it, and had done nothing to it",
-    "CANCEL-1": "this run was given the order as pending, and had done nothing to it",
-    "CANCEL-3": "this run was given the order as shipped, and had done nothing to it",
+    "LIST-3": "the state provider gave it to this run, which had done nothing to it",
+    "CANCEL-1": "the state provider gave the order to this run as pending, and nothing had been done to it",
+    "CANCEL-3": "the state provider gave the order to this run as shipped, and nothing had been done to it",
     "CANCEL-5": "no such order exists",
 }
 #: Those that some answers show to be broken, whatever else is: a stranger was let in, a shipped order was cancelled, an

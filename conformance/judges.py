@@ -199,7 +199,7 @@ def _about_listing(demand: str, judge: Callable[[Listing], Iterable[str]]) -> Ca
 
 def _doubled_ids(listing: Listing) -> list[str]:
     """The first few ids that a listing has more than once, each in a sentence."""
-    return [f"id {number} stands more than once" for number in listing.doubled_ids()[:3]]
+    return [f"id {number} occurs more than once in the listing" for number in listing.doubled_ids()[:3]]
 
 
 def no_content(answer: Answer) -> Finding:

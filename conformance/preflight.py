@@ -44,8 +44,8 @@ USED_AGAIN = (
 )
 #: Says no more of the key than the record does: its length would be the half of it.
 SHORT_KEY = (
-    f"the key has fewer than {SECRET_PART} characters: wherever they stand by chance they are taken out of what is "
-    "written, which shows what they are; use a longer key"
+    f"the key has fewer than {SECRET_PART} characters: it is taken out of the reports wherever it occurs, even by "
+    "chance, and the gaps show what it is; use a longer key"
 )
 COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and large ones would use them up"
 

@@ -209,7 +209,7 @@ class _Watch:
                 counted = ", ".join(
                     f"{self._found[place][status]} {status}" for status in Status if self._found[place][status]
                 )
-                self._tell(f"{label}: {counted}")
+                self._tell(f"{label} checks: {counted}")
             elif time.monotonic() - self._told > SILENCE:
                 self._tell(f"{label}: {done} of {self._left[place]} checks done")
 

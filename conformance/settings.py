@@ -27,7 +27,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "TARGET",
         "action": "append",
         "default": [],
-        "help": 'let a protected target whose configuration says mode = "full" cancel the orders handed out to it',
+        "help": 'let this run cancel orders of a protected target, whose configuration has to say mode = "full", too',
     },
     "--strict": {"action": "store_true", "help": "recommended requirements decide the verdict, too"},
     "--only": {
@@ -41,7 +41,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": "standard",
         "help": "how hard generated checks search (default: standard)",
     },
-    "--seed": {"type": int, "metavar": "N", "help": "repeats the random choices of another run"},
+    "--seed": {"type": int, "metavar": "N", "help": "repeats the random choices of another run of the same target"},
     "--rate-limit": {"metavar": "10/s", "help": "at most this many requests per second (s) or minute (m)"},
     "--timeout": {"type": float, "metavar": "SECONDS", "help": "for one request, answer included (default: 10)"},
     "--max-body": {

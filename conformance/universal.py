@@ -61,7 +61,7 @@ def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) 
     # With the same status it may be that the store was another one.
     now_and_then = {request for request, _ in right - not_right} & {request for request, _ in not_right - right}
     others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
-    return f"in {len(wrong)} of {len(judged)} exchanges, {others}"
+    return f"in {len(wrong)} of the {len(judged)} exchanges that this is about, {others}"
 
 
 def _met(requirement: str, judged: list[Exchange]) -> list[Exchange]:

@@ -186,7 +186,7 @@ def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
         if found := causes(row):
             waived = all(failed[id_].status is Status.WAIVED for id_ in found)
             what = "is waived; waive this as well if that is its cause" if waived else "failed; fix that first"
-            note = f"this rests on {' and '.join(found)}, which {what}. Seen: "
+            note = f"not judged, since it rests on {' and '.join(found)}, which {what}. Seen: "
             checks = _noted(row.checks, Status.FAILED, note, status=Status.INCONCLUSIVE, owners=tuple(found))
             attributed.append(replace(row, status=Status.INCONCLUSIVE, checks=checks))
         else:

@@ -192,7 +192,7 @@ def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = Non
         named = "; ".join(told[:4])
         more = f"; and {len(told) - 4} more" if len(told) > 4 else ""
         were = "was" if len(wrong) == 1 else "were"
-        of = f"{len(wrong)} of {len(answers)} requests {were} answered otherwise: " if len(answers) > 1 else ""
+        of = f"{len(wrong)} of {len(answers)} requests {were} not answered so: " if len(answers) > 1 else ""
         credential = wrong[0].request.credential
         wanted = "401 or another client error" if credential.undefined else "401 or 400"
         wanted = "401" if credential.allows is Allowed.LISTED else wanted
@@ -292,9 +292,9 @@ def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
     fewer than two, Inconclusive where that is for ids that are none."""
     steady = before.ids & after.ids
     if len(steady) < 2 and after.odd_ids:
-        raise without_ids(after, after=", so nothing could be seen to be left out")
+        raise without_ids(after, after=", so a missing order could not be recognised")
     if len(steady) < 2:
-        raise Excluded("the listing holds fewer than two orders with ids, so nothing could be seen to be left out")
+        raise Excluded("the listing holds fewer than two orders with ids, so a missing one could not be recognised")
     return steady
 
 
@@ -369,7 +369,7 @@ def still_pending(
             f"order {cancelled.exchange.order_id} was cancelled only when it was asked for again", "CANCEL-1"
         )
     raise Failed(
-        f"the order still pending, so that cancelling it with the key answers 204, since {since}",
+        f"204 when the order is cancelled with the key, since it must still be pending: {since}",
         f"{describe(cancelled)}, while another pending order could be cancelled",
         *shown_by,
         cancelled,
@@ -388,7 +388,7 @@ def still_shipped(cancelled: Answer, control: Callable[[], Answer], *, since: st
         return
     step(control(), 409, "CANCEL-3")
     raise Failed(
-        f"the order still shipped, so that cancelling it with the key answers 409, since {since}",
+        f"409 when the order is cancelled with the key, since it must still be shipped: {since}",
         f"{describe(cancelled)}, while another shipped order is refused",
         *shown_by,
         cancelled,

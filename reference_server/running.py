@@ -151,7 +151,10 @@ def add_options(parser: ArgumentParser) -> None:
         action="store_true",
         help="show every request, and the trace of internal errors, on stderr",
     )
-    for flag, what in (("--fault", "break one requirement with each"), ("--variant", "be unusual and correct")):
+    for flag, what in (
+        ("--fault", "serve with this fault, which breaks one requirement"),
+        ("--variant", "serve in this unusual, correct way"),
+    ):
         said = f"{what} (several names, or repeatedly)"
         add(flag, action="extend", nargs="+", default=[], metavar="NAME", help=said)
 

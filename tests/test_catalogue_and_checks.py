@@ -176,7 +176,7 @@ def test_judges_belong_to_rows_in_order() -> None:
 
 # --- what can run where
 
-NEVER_EMPTIED = "only in mode full is the state provider asked to empty the store, and never that of a protected target"
+NEVER_EMPTIED = "the store is emptied in mode full only, and never that of a protected target"
 
 
 def test_what_a_mode_excludes() -> None:

@@ -262,7 +262,7 @@ def test_the_plan_for_lists_and_for_production(command: Command) -> None:
     assert "the static lists of orders have too few ids left for this check" in lists
     assert "runs      CANCEL-1 " in lists or "in part   CANCEL-1 " in lists
     assert "excluded  CANCEL-1 " in production
-    assert "mode guarded does not cancel orders that were handed out; needs mode full" in production
+    assert "needs mode full: mode guarded does not cancel orders of the state provider" in production
     assert "runs      CANCEL-5 " in production or "in part   CANCEL-5 " in production
     assert "Orders wanted from the state provider: about 0 pending and 0 shipped" in production
 

@@ -170,13 +170,13 @@ def test_waivers_are_read(tmp_path: Path) -> None:
         (waiver(raeson='"x"'), "raeson: unknown key; did you mean 'reason'?"),
         (waiver(reason="5"), "reason: is 5, and should be a string"),
         (waiver(link="5"), "link: is 5, and should be a string"),
-        (waiver(requirement=None), "waiver 1: requirement = None is in no row of the catalogue"),
-        (waiver(requirement='"CANCEL"'), "requirement = 'CANCEL' is in no row"),
+        (waiver(requirement=None), "waiver 1: requirement is missing; give the id of one"),
+        (waiver(requirement='"CANCEL"'), "'CANCEL' is not a requirement; did you mean one of CANCEL-1, CANCEL-2"),
         (
             waiver(requirement='"cancel-7"'),
-            "requirement = 'cancel-7' is in no row of the catalogue; did you mean CANCEL-7?",
+            "'cancel-7' is not a requirement; did you mean CANCEL-7?",
         ),
-        (waiver(requirement='["CANCEL-7"]'), "is in no row"),
+        (waiver(requirement='["CANCEL-7"]'), "is not a requirement; give the id of one"),
         (
             waiver(until="2027-01-01"),
             "waiver 1 (CANCEL-7): until: unknown key; known keys: requirement, reason",

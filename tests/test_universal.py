@@ -102,7 +102,7 @@ CASES: list[tuple[str, Answer, str]] = [
     ("LIST-2", answered(LIST, 200, b"["), "not about"),
     ("LIST-2", answered(LIST, 500, b"[3]"), "not about"),
     ("LIST-4", answered(LIST, 200, b'[{"id": 1}, {"id": 2}]'), "met"),
-    ("LIST-4", answered(LIST, 200, b'[{"id": 1}, {"id": 1}]'), "id 1 stands more than once"),
+    ("LIST-4", answered(LIST, 200, b'[{"id": 1}, {"id": 1}]'), "id 1 occurs more than once in the listing"),
     ("LIST-4", answered(LIST, 200, b"null"), "not about"),
     ("LIST-10", answered(LIST, 200, b'[{"shipDate": "2026-11-21T07:00:00Z"}]'), "met"),
     ("LIST-10", answered(LIST, 200, b'[{"shipDate": "soon"}]'), "met"),  # LIST-2 has that
@@ -433,8 +433,10 @@ def test_one_wrong_exchange_is_enough() -> None:
     found = universal.fold("HTTP-1", "the service must do so", exchanges)
     assert found is not None
     assert (found.id, found.status, found.exchanges) == ("every_exchange", Status.FAILED, (1, 3))
-    told = "(in 2 of 4 exchanges, not every time: the same request was also answered as it should be)"
-    assert found.message.endswith(told)
+    told = (
+        "(in 2 of the 4 exchanges that this is about, not every time: the same request was also answered as it should"
+    )
+    assert found.message.endswith(f"{told} be)")
     assert found.failure is not None
     assert (found.failure.expected, found.failure.exchange) == ("the service must do so", 1)
 
@@ -449,13 +451,17 @@ def test_how_often_a_requirement_is_broken() -> None:
 
     assert told(wrong) == "in the only exchange)"
     assert told(wrong, wrong) == "in all 2 exchanges)"
-    assert told(wrong, other) == "in 1 of 2 exchanges, not in others)"
-    assert told(answered(cancel(1), 500), wrong, met).startswith("in 2 of 3 exchanges, not every time: the same")
-    assert told(wrong, other, met).startswith("in 1 of 3 exchanges, not every time: the same request")
+    assert told(wrong, other) == "in 1 of the 2 exchanges that this is about, not in others)"
+    assert told(answered(cancel(1), 500), wrong, met).startswith(
+        "in 2 of the 3 exchanges that this is about, not every time: the same"
+    )
+    assert told(wrong, other, met).startswith(
+        "in 1 of the 3 exchanges that this is about, not every time: the same request"
+    )
     # What a cancel did, what the request may be answered, and what is in the store make another answer right.
     assert (
         told(answered(cancel(1), 400), answered(cancel(1, allowed=Allowed.ANY_4XX), 400))
-        == "in 1 of 2 exchanges, not in others)"
+        == "in 1 of the 2 exchanges that this is about, not in others)"
     )
     assert told(answered(cancel(1), 200), answered(cancel(1), 404, error(status=404))).endswith("not in others)")
     assert told(answered(cancel(1), 500), answered(cancel(1), 404, error(status=404))).endswith("as it should be)")

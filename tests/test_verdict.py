@@ -185,9 +185,9 @@ def test_a_consequence_is_not_held_against_the_service() -> None:
 def test_the_cause_that_is_named_is_what_failed_in_the_end() -> None:
     rows = [row("A-1"), row("A-2", rests_on=("A-1",)), row("A-3", rests_on=("A-1", "A-2"))]
     results = fold(rows, [CheckResult("c", one.id, Status.FAILED, "wrong") for one in rows])
-    assert results[2].reason == "this rests on A-1, which failed; fix that first. Seen: wrong"
+    assert results[2].reason == "not judged, since it rests on A-1, which failed; fix that first. Seen: wrong"
     certain = [CheckResult("c", one.id, Status.FAILED, "wrong", certain=one.id == "A-2") for one in rows]
-    assert fold(rows, certain)[2].reason.startswith("this rests on A-1 and A-2, which failed")
+    assert fold(rows, certain)[2].reason.startswith("not judged, since it rests on A-1 and A-2, which failed")
 
 
 def test_a_doubt_names_its_cause_where_one_failed() -> None:

@@ -72,7 +72,9 @@ def test_second_cancel_with_404_is_an_error(api: Api, orders: Orders) -> None:
     verify.step(api.cancel(order), 204, "CANCEL-1")
     second = verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX))
     if second.status not in (401, 404):
-        raise verify.Excluded(f"a second cancel gets {second.status} here, of which no body is shown")
+        raise verify.Excluded(
+            f"a second cancel is answered {second.status} here, for which the specification shows no body"
+        )
     verify.meets("ERR-1", second)
 
 

@@ -75,9 +75,9 @@ class Walks:
             raise search.ended
         if owner not in search.judged:
             if wrong is None:
-                raise verify.Excluded("the made-up sequences came to nothing that tests this")
-            ended = f"ended at the breach of {wrong.owner}, before anything that tests this"
-            raise verify.Excluded(f"the made-up sequences {ended}")
+                raise verify.Excluded("the generated sequences came to nothing that tests this")
+            ended = f"ended where {wrong.owner} failed, before anything that tests this"
+            raise verify.Excluded(f"the generated sequences {ended}")
 
     def _search(self, limit: int | None = None) -> Search:
         if self.orders.by_hand:  # there are no more than the check has

@@ -184,7 +184,7 @@ class Listing:
             for name in ("id", "petId", "quantity")
             if isinstance(odd.get(name), Number) and odd[name].integral is not None
         )
-        doubled = [f"the name {name!r} stands twice in one object" for name in self.doubled_names[:SHOWN]]
+        doubled = [f"the name {name!r} occurs twice in one object" for name in self.doubled_names[:SHOWN]]
         return _several(written) + doubled
 
     @cached_property

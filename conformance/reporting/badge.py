@@ -11,7 +11,7 @@ from html import escape
 from conformance.reporting import outline
 from conformance.reporting.run import Run
 from conformance.reporting.text import visible
-from conformance.verdict import Verdict, coverage
+from conformance.verdict import Status, Verdict, coverage
 
 _LABEL = "store orders contract"
 _COLOURS = {Verdict.CONFORMANT: "#17703f", Verdict.NON_CONFORMANT: "#b3261e", Verdict.INCOMPLETE: "#8a5a00"}
@@ -20,10 +20,14 @@ _CHARACTER, _MARGIN = 6.2, 8
 
 
 def render(run: Run) -> str:
-    """`run` as an SVG image: the verdict with how many of the required requirements were exercised."""
+    """`run` as an SVG image: the verdict with how many requirements failed or are waived, or else how many of the
+    required ones were exercised."""
     covered = coverage(run.requirements)
-    lacking = "" if run.complete else ", process lost" if run.process_lost else ", cut short"
-    value = f"{run.verdict} {covered.exercised}/{covered.total}{lacking}"
+    failed = sum(result.status is Status.FAILED and outline.gates(run, result) for result in run.requirements)
+    waived = sum(result.status is Status.WAIVED for result in run.requirements)
+    value = f"{run.verdict}, {f'{failed} failed' if failed else f'{covered.exercised}/{covered.total} exercised'}"
+    value += f", {waived} waived" if waived else ""
+    value += "" if run.complete else ", process lost" if run.process_lost else ", cut short"
     title = escape(visible(f"Store Orders contract, {run.target}: {outline.headline(run)}"))
     left, right = _width(_LABEL), _width(value)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" \

@@ -78,8 +78,8 @@ def hint(run: Run) -> str | None:
             "with --rate-limit it keeps below a limit that you know."
         )
     processes = sum(bool(checks) for checks in run.circumstances.order) if run.circumstances else 0
-    if processes > 1 and run.verdict is Verdict.NON_CONFORMANT:
-        return "Checks ran side by side; if one may have spoilt what another worked on, -n 1 tells causes apart."
+    if processes > 1 and run.verdict is not Verdict.CONFORMANT and run.complete:
+        return "Checks ran side by side, and one may have spoilt what another worked on: -n 1 tells causes apart."
     answered = [exchange.seconds for exchange in run.exchanges if exchange.status is not None]
     spent = sum(answered)
     near = spent < _NEAR * len(answered)

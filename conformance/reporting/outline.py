@@ -174,6 +174,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
     An inconclusive check has evidence where it failed for a cause that is another requirement's.
     """
     by_number = {exchange.number: exchange for exchange in run.exchanges}
+    requirement_of = {check.id: row.requirement.id for row in run.requirements for check in row.checks}
 
     def harmless(check: CheckResult) -> bool:
         shown = by_number.get(check.failure.exchange) if check.failure and check.failure.exchange is not None else None
@@ -194,13 +195,14 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
         line = failure.curl if failure else None
         if line is None and exchange is not None:
             line = curl(exchange, shell(run))
+        universal = check.id == EVERY_EXCHANGE
         found.append(
             Evidence(
                 check,
                 expected=failure.expected if failure else result.requirement.expectation,
                 received=failure.received if failure else check.message,
                 number=number,
-                shown="" if number is None else described(number, exchange),
+                shown="" if number is None else described(number, exchange, requirement_of if universal else {}),
                 curl=line or "",
             )
         )
@@ -219,20 +221,27 @@ def also(found: Iterable[Evidence]) -> str:
     )
 
 
-def described(number: int, exchange: Exchange | None) -> str:
-    """An exchange in one line; only its number where the evidence is not at hand."""
+def described(number: int, exchange: Exchange | None, requirement_of: Mapping[str, str]) -> str:
+    """An exchange in one line, with the check that sent it if `requirement_of` has that; only its number where the
+    evidence is not at hand."""
     if exchange is None:
         return f"exchange {number}"
-    return f"{exchange.line} -> {exchange.received} (exchange {number})"
+    owner = requirement_of.get(exchange.check)
+    sender = f", sent by {exchange.check} of {owner}" if owner else ""
+    return f"{exchange.line} -> {exchange.received} (exchange {number}{sender})"
 
 
-#: Why a `curl` line may be answered otherwise than it was in the run, where that was about orders of its own.
-HIDDEN = "curl does not show bytes that follow a 204; curl -v says that there are some (Excess found)."
+#: Why a `curl` line may be answered otherwise than it was in the run: where that was about orders of its own, where
+#: bytes followed a 204, and in general.
 GIVEN_BACK = (
     "A run returns its orders when it ends. Before you paste a line, place orders like those it is about (mostly "
-    "pending ones; empty the store first if the check had that done) and put their ids into it. Each line opens a "
-    "connection of its own: what shows only on one connection, among simultaneous requests or after many of them is "
-    "repeated by run --only ID --seed {seed}."
+    "pending ones; empty the store first if the check had that done) and put their ids into it."
+)
+HIDDEN = "curl does not show bytes that follow a 204; curl -v says that there are some (Excess found)."
+ALONE = (
+    "Each line opens a connection of its own: what shows only on one that is kept, among simultaneous requests or "
+    "after many of them is repeated by run --only ID --seed {seed}, and by --only ID,OTHER where a check of another "
+    "requirement sent it."
 )
 
 
@@ -244,11 +253,12 @@ def before_pasting(run: Run, lines: Iterable[tuple[CheckResult, str]]) -> str:
 
     def needs_orders(check: CheckResult, line: str) -> bool:
         given = check.id in asked or (check.failure is not None and check.failure.exchange in among_orders)
-        return bool(line) and (given or (run.mode == "full" and " -X DELETE " in line))
+        return given or (run.mode == "full" and " -X DELETE " in line)
 
-    shown = list(lines)
-    known = [GIVEN_BACK.format(seed=run.seed)] if any(needs_orders(*each) for each in shown) else []
-    known += [HIDDEN] if any(line and check.requirement == "CANCEL-2" for check, line in shown) else []
+    shown = [(check, line) for check, line in lines if line]
+    known = [GIVEN_BACK] if any(needs_orders(*each) for each in shown) else []
+    known += [HIDDEN] if any(check.requirement == "CANCEL-2" for check, _ in shown) else []
+    known += [ALONE.format(seed=run.seed)] if shown else []
     return " ".join(known)
 
 

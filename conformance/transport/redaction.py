@@ -20,6 +20,8 @@ from urllib.parse import quote
 
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
+#: So many characters of base64, at the least, depend on nothing but a part of the key of that length.
+BASE64_PART = 9
 #: Characters that are looked for before a whole secret is: no more than the shortest has.
 ANCHOR = 4
 KEY_LABEL, PART_LABEL = "<key>", "<part of the key>"
@@ -124,12 +126,40 @@ _SPELLINGS = (
 )
 
 
+class _Parts:
+    """All stretches of `length` characters, in any case, of a few texts."""
+
+    def __init__(self, texts: Collection[str], length: int) -> None:
+        lowered = [text.translate(_ASCII_LOWER) for text in texts]
+        self._length = length
+        self._parts = {text[i : i + length] for text in lowered for i in range(len(text) - length + 1)}
+        self._run = _Run("".join((*lowered, *map(str.upper, lowered))), length)
+        half = length // 2  # each part holds a whole one of these, which are few
+        self._blocks = {text[i : i + half] for text in lowered for i in range(0, len(text) - half + 1, half)}
+
+    def within(self, text: str) -> list[Span]:
+        """Where they are in `text`, those that overlap as one."""
+        if not self._run.within(text):
+            return []
+        # Unlike lower(), translate() never changes the length; it takes five times as long.
+        lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
+        if not _present(self._blocks, lowered):
+            return []
+        covered = bytearray(len(text))  # 1 for each character that belongs to a part
+        for part in self._parts:
+            start = lowered.find(part)
+            while start >= 0:
+                covered[start : start + self._length] = b"\1" * self._length
+                start = lowered.find(part, start + 1)
+        return [(*run.span(), PART_LABEL) for run in re.finditer(b"\1+", covered)]
+
+
 class Redactor:
     """Takes the key, what is made from it, and long parts of it out of text, and puts a label there.
 
     Known values are replaced as they are and in base64; what is left of the key in any stretch of SECRET_PART
-    characters or more becomes "<part of the key>", in any case and also backwards. Where the text holds escapes, it is
-    searched as they are meant as well: whichever characters are escaped, and in whatever way.
+    characters or more, or in as much base64, becomes "<part of the key>", in any case and also backwards. Where the
+    text holds escapes, it is searched as they are meant as well: whichever characters are escaped, and in whatever way.
     """
 
     def __init__(self, key: str, secrets: Mapping[str, str] | None = None) -> None:
@@ -152,12 +182,9 @@ class Redactor:
         self._anchors_without_words = _anchors([form for form in self._ordered if not _WORD.within(form)])
         self._known: dict[str, str] = {}
         self._telling = len(key) >= SECRET_PART
-        starts = range(len(key) - SECRET_PART + 1)
-        ways = (key.translate(_ASCII_LOWER), key[::-1].translate(_ASCII_LOWER))
-        self._parts = {text[i : i + SECRET_PART] for text in ways for i in starts}
-        self._run = _Run("".join((*ways, *map(str.upper, ways))), SECRET_PART)
-        half = SECRET_PART // 2  # each part holds a whole one of these, which are few
-        self._blocks = {text[i : i + half] for text in ways for i in range(0, len(key) - half + 1, half)}
+        ways = (key, key[::-1])
+        encoded = [form for way in (*ways, key.swapcase(), key.upper(), key.lower()) for form in _base64_forms(way)]
+        self._parts = (_Parts(ways, SECRET_PART), _Parts(encoded, BASE64_PART))
 
     def clean(self, text: str) -> str:
         """`text` without secrets."""
@@ -193,7 +220,10 @@ class Redactor:
                 found += (spans := self._escaped_in(left, spelling, depth))
                 left = _blotted(left, spans)
         found += (spans := self._known_in(left, self._ordered))
-        return found + self._parts_in(_blotted(left, spans))
+        for parts in self._parts:
+            left = _blotted(left, spans)
+            found += (spans := parts.within(left))
+        return found
 
     def _escaped_in(self, text: str, spelling: _Spelling, depth: int) -> list[Span]:
         """Where secrets are in `text` once what is escaped in this way is undone."""
@@ -230,22 +260,6 @@ class Redactor:
                 found.append((place + start, place + len(piece), label))
             place += len(piece) + len(ELLIPSIS)
         return found
-
-    def _parts_in(self, text: str) -> list[Span]:
-        """Where parts of the key are."""
-        if not self._run.within(text):
-            return []
-        # Unlike lower(), translate() never changes the length; it takes five times as long.
-        lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
-        if not _present(self._blocks, lowered):
-            return []
-        covered = bytearray(len(text))  # 1 for each character that belongs to a part
-        for part in self._parts:
-            start = lowered.find(part)
-            while start >= 0:
-                covered[start : start + SECRET_PART] = b"\1" * SECRET_PART
-                start = lowered.find(part, start + 1)
-        return [(*run.span(), PART_LABEL) for run in re.finditer(b"\1+", covered)]
 
 
 def _replaced(text: str, spans: list[Span]) -> str:

@@ -127,7 +127,7 @@ def said(path: str, value: object) -> list[str]:
     ("path", "value", "words"),
     [
         ("/verdict", "incomplete", "the verdict is stated as incomplete; the evidence amounts to conformant"),
-        ("/requirements/0/status", "failed", "LIST-1 is stated as failed; the evidence has it passed"),
+        ("/requirements/0/status", "failed", "LIST-1 is stated as failed; by the evidence it is passed"),
         ("/requirements/0/checks/0/status", "failed", "LIST-1, check listing.x: is stated as failed"),
         ("/requirements/0/checks/0/message", "m", "LIST-1, check listing.x, message"),
         ("/requirements/0/checks/0/exchanges", [1], "LIST-1, check listing.x, exchanges"),

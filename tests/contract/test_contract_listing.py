@@ -178,7 +178,7 @@ def test_unconventional_integers_and_doubled_names() -> None:
     assert listing(body).unconventional_integers() == [
         "element 0: id is written 3.0",
         "element 1: quantity is written 6e0",
-        "the name 'id' stands twice in one object",
+        "the name 'id' occurs twice in one object",
     ]
 
 

@@ -106,9 +106,9 @@ def test_how_often_something_failed_comes_before_a_check_that_saw_it_once() -> N
     ("failed", "line"),
     [
         ("a", None),
-        ("ab", "1 more check of it failed: b"),
-        ("abcd", "3 more checks of it failed: b, c, d"),
-        ("abcde", "4 more checks of it failed: b, c, d and 1 more"),
+        ("ab", "1 more check of this requirement failed: b"),
+        ("abcd", "3 more checks of this requirement failed: b, c, d"),
+        ("abcde", "4 more checks of this requirement failed: b, c, d and 1 more"),
     ],
 )
 def test_further_checks_that_failed_are_named_and_the_others_not(failed: str, line: str | None) -> None:

@@ -99,6 +99,19 @@ def test_no_long_part_of_the_key_survives_in_any_case(key: str, before: str, aft
     assert part.lower() not in lowered
 
 
+@given(KEYS, TEXTS, st.data())
+def test_no_long_part_of_the_key_survives_in_base64(key: str, user: str, data: st.DataObject) -> None:
+    """As where a service repeats so many characters of an Authorization that it was sent, or wraps them."""
+    way = data.draw(st.sampled_from([key, key[::-1], key.upper(), key.lower(), key.swapcase()]))
+    encoded = base64.b64encode(f"{user}:{way}:{user}".encode()).decode()
+    start = data.draw(st.integers(0, len(encoded)))
+    part = encoded[start : start + data.draw(st.integers(0, len(encoded)))]
+    cleaned = recorder(key).redactor.clean(f"Basic {part}{data.draw(PADDING)}")
+    for label in ("<key>", "<part of the key>", *invalid_keys.secrets(key).values()):
+        cleaned = cleaned.replace(label, "\0")
+    assert not any(holds(cleaned, way[i : i + redaction.SECRET_PART]) for i in range(len(way)) if way[i + 7 :])
+
+
 def test_a_part_of_the_key_is_found_beside_letters_that_grow_in_lower_case() -> None:
     """`İ` becomes two characters in lower case, which once left upper-case parts uncovered."""
     assert "CDEFGHIJ" not in Redactor("ABCDEFGHIJKL").clean("İ CDEFGHIJ")

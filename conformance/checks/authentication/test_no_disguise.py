@@ -56,7 +56,7 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
     orders.add(pending=2)
     known = api.listing().ids
     if not known:
-        raise verify.Excluded("the listing holds no order with an id, so none could be seen to be shown")
+        raise verify.Excluded("the listing holds no order with an id, by which a leak could be recognised")
     plain = api.ask_list(NOBODY, allowed=Allowed.OPEN)
     paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "//store/orders"]
     paths += [f"/store/orders{ending}" for ending in ENDINGS]

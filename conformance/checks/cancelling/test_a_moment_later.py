@@ -94,7 +94,7 @@ def beside_cancelled(api: Api, orders: Orders) -> Course:
     first = api.cancel(chosen)
     verify.step(first, 204, "CANCEL-1")
     yield
-    since = f"order {chosen} was cancelled before, and not they"
+    since = f"only order {chosen} was cancelled before"
     for end in api.send_all(map(api.ask_cancel, others)):
         verify.still_pending(end, first, since=since, shown_by=[first])
 

@@ -154,8 +154,8 @@ def cancel_malformed(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
     answers = cancel_kinds(api, kinds)
     if not answers and kinds is ids.WITHOUT_DIGITS:
         raise verify.Excluded(
-            "an order in the listing could be mistaken for one with the id 0, which ids without digits come out as in "
-            "many a language"
+            "an order in the listing could be taken for order 0, which is what an id without digits becomes in many "
+            "languages"
         )
     if not answers:
         raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
@@ -178,7 +178,7 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
         hit = [answer for answer in answers if claims_success(answer)]
         asked = sorted(answers, key=claims_success, reverse=True)
         aliases = ", ".join(brief(answer.request.path.rpartition("/")[2]) for answer in asked)
-        since = f"what was asked for was to cancel {aliases}, not {order}"
+        since = f"cancels were sent for {aliases} only, not for {order}"
         verify.still_pending(end, control, since=since, shown_by=hit[:2] or answers[:1], certain=bool(hit))
 
 

@@ -113,8 +113,8 @@ exit status: 0 written · 2 a file is there already, or cannot be written
 SELFTEST_HELP = """\
 A fault is caught only if the requirement that it breaks failed. A variant is left alone only if everything was decided
 and nothing failed but the recommended requirements that it is known not to follow. Exit status 1 means a fault that was
-missed, a variant that was not left alone, a requirement with fewer than two faults, or a check that fails on no fault,
-or no longer on one that it is on record for.
+missed, a variant that was not left alone, a requirement with fewer than two faults (BASE-2 aside, which no server can
+break), or a check that fails on no fault, or no longer on one that it is on record for.
 
 examples:
   store-orders-conformance selftest                         the whole matrix
@@ -242,7 +242,7 @@ def _add_options_of_selftest(selftest: Parser) -> None:
     selftest.add_argument("-n", dest="workers", type=int, default=workers, metavar="N", help=told)
     searched = {"default": "quick", "help": "how hard the generated checks search (default: %(default)s)"}
     selftest.add_argument("--budget", **{**OPTIONS["--budget"], **searched})
-    seeded = {"default": 1, "help": f"{OPTIONS['--seed']['help']} (default: %(default)s)"}
+    seeded = {"default": 1, "help": "repeats the random choices of another selftest (default: %(default)s)"}
     selftest.add_argument("--seed", **{**OPTIONS["--seed"], **seeded})
     where = "where the matrix goes (default: %(default)s)"
     selftest.add_argument("--report-dir", metavar="DIR", type=Path, default="reports/selftest", help=where)
@@ -289,6 +289,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"{PROGRAM}: {error.name} is not installed: install the package with its dependencies\n")
         return Exit.USAGE
     except Exception as error:  # Python would end with 1, which is a verdict
+        if isinstance(error.__cause__, KeyboardInterrupt):  # it came while a class was made: Python 3.11 wraps it
+            return Exit.INTERRUPTED
         where = "".join(traceback.format_tb(error.__traceback__))  # and no words of it, which may hold anything
         _complain(f"the suite itself failed; please report this:\n{where}{type(error).__name__}\n")
         return failed

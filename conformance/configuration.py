@@ -135,7 +135,7 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
 
 
 def _target(
-    name: str, table: dict[str, Any], reader: Table, addresses: set[object], options: Options, looking: bool
+    name: str, table: dict[str, Any], reader: Table, addresses: Mapping[object, str], options: Options, looking: bool
 ) -> Target:
     """The target that `table` describes, through its `reader`; protected, where it does not say, if it is at one of the
     `addresses`."""
@@ -159,8 +159,9 @@ def _target(
     proxy = _given(reader, options, "proxy")
     reader.finish()
     base_url = base_url_of(base_url, reader.where("base_url", options.base_url))
+    protected_as = "" if protected is not None or _is_production(name) else addresses.get(address(base_url), "")
     if protected is None:
-        protected = _is_production(name) or address(base_url) in addresses
+        protected = _is_production(name) or protected_as != ""
 
     target = Target(
         name=name,
@@ -171,6 +172,7 @@ def _target(
         key_file=key_file,
         states=states,
         protected=protected,
+        protected_as=protected_as,
         rate_limit=_rate(*rate_limit),
         bulk_orders=bulk_orders,
         timeout=options.timeout or float(timeout),
@@ -224,11 +226,18 @@ def _is_production(name: str) -> bool:
     return name.casefold() == "production"
 
 
-def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping[str, str]) -> set[object]:
-    """Where the protected targets are: under another name, or none, such an address is protected all the same."""
-    protected = [table for name, table in tables.items() if table.get("protected", _is_production(name)) is True]
-    urls = [table.get("base_url") or environment.get(str(table.get("base_url_env"))) for table in protected]
-    return {address(url) for url in urls if isinstance(url, str)}
+def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping[str, str]) -> dict[object, str]:
+    """The names of the protected targets by address: under another name, or none, it is protected all the same."""
+    found = {}
+    for name, table in tables.items():
+        url = table.get("base_url") or environment.get(str(table.get("base_url_env")))
+        if table.get("protected", _is_production(name)) is True and isinstance(url, str):
+            found[address(url)] = name
+    return found
+
+
+def _why(target: Target) -> str:
+    return f", since {target.protected_as!r} has the same address" if target.protected_as else ""
 
 
 def _protect(target: Target, table: dict[str, Any], reader: Table, options: Options, looking: bool) -> Target:
@@ -239,8 +248,8 @@ def _protect(target: Target, table: dict[str, Any], reader: Table, options: Opti
         if options.mode == "full":
             name = "NAME" if target.name == UNNAMED else target.name
             raise ConfigError(
-                f"--mode: target {target.name!r}, or its address, is protected: --mode full alone does not make it "
-                "cancel orders. "
+                f"--mode: target {target.name!r} is protected{_why(target)}: --mode full alone does not make it cancel "
+                "orders. "
                 f'Set mode = "full" in [targets.{name}] of {reader.file} and add --confirm-cancel {name}'
             )
         return replace(target, mode=Mode.GUARDED)
@@ -248,8 +257,9 @@ def _protect(target: Target, table: dict[str, Any], reader: Table, options: Opti
         if looking:
             return replace(target, mode=Mode.GUARDED, unconfirmed=True)
         raise ConfigError(
-            f"{reader.where('mode')}: is full, and the target is protected: orders that the state provider hands out "
-            f"would be cancelled. Add --confirm-cancel {target.name} if that is meant, or --mode guarded"
+            f"{reader.where('mode')}: is full, and the target is protected{_why(target)}: orders that the state "
+            f"provider hands out would be cancelled. Add --confirm-cancel {target.name} if that is meant, or --mode "
+            "guarded"
         )
     return target
 

@@ -252,6 +252,8 @@ def _ids(session: Session, provider: Provider) -> Iterator[Finding]:
     """How the store gives ids, and whether one can be chosen."""
     preflight.look_at_provider(session)  # what is wrong with it was said before
     yield from ((WRONG, f"state provider: {said}") for said in session.warnings)
+    if session.listed_before is not None:
+        yield NOTE, f"state provider: {preflight.LISTED_BEFORE.format(session.listed_before)}"
     if session.ids_used_again:
         yield NOTE, f"state provider: {preflight.USED_AGAIN}"
     if session.counts_on:

@@ -41,7 +41,8 @@ def lines(target: Target, checks: Sequence[Check], budget: Budget) -> list[str]:
     reasons = exclusions(checks, target)
     running = [check for check in checks if check.id not in reasons]
     unless = f" (full with --confirm-cancel {target.name})" if target.unconfirmed else ""
-    protected = ", protected" if target.protected else ""
+    alike = f" since {target.protected_as!r} has the same address" if target.protected_as else ""
+    protected = f", protected{alike}" if target.protected else ""
     where = redactor_of(target).clean(target.base_url)
     said = [f"{target.name}: {where}, mode {target.mode}{unless}{protected}", ""]
     for id_ in dict.fromkeys(check.requirement for check in checks):
@@ -64,10 +65,13 @@ def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], b
     if target.states is not None and target.states.static:
         able = [check.needs for check in checks if exclusion(check.needs, target) is None]
         return (
-            f"Static orders: {len(target.states.pending)} pending and {len(target.states.shipped)} shipped are listed; "
-            f"all checks that can do with such want {sum(n.pending for n in able)} and "
-            f"{sum(n.shipped for n in able)}. Each is used once, so name others before the next run."
+            f"Static orders: the configuration has {len(target.states.pending)} pending and "
+            f"{len(target.states.shipped)} shipped; all checks that can do with such want "
+            f"{sum(n.pending for n in able)} and {sum(n.shipped for n in able)}. "
+            "Each is used once, so name others before the next run."
         )
+    if target.states is None:
+        return "There is no state provider for this target, so no orders are wanted."
     needs = [scaled(check.needs, target) for check in running]
     apart = [need for check, need in zip(running, needs, strict=True) if not check.id.startswith(search.CHECKS)]
     pending, shipped = search.orders_for(budget) if len(apart) < len(needs) else (0, 0)  # one search for all of them

@@ -5,16 +5,18 @@ No check runs here. What makes every check pointless is found in seconds and sai
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.checks import credentials
 from conformance.contract.jsontext import INT64
+from conformance.contract.listing import Listing
 from conformance.contract.transitions import State
 from conformance.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError
-from conformance.target import Mode
+from conformance.target import Mode, States, Target
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import PREFLIGHT, Trouble
@@ -46,6 +48,10 @@ USED_AGAIN = (
 SHORT_KEY = (
     f"the key has fewer than {SECRET_PART} characters: it is taken out of the reports wherever it occurs, even by "
     "chance, and the gaps show what it is; use a longer key"
+)
+LISTED_BEFORE = (
+    "the state provider hands out order {}, which was listed before it was asked for one: unless that order is meant "
+    "to be cancelled, the provider works on the store of another service, and the run cancels orders of somebody else"
 )
 COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and large ones would use them up"
 
@@ -87,6 +93,8 @@ def _pointless(session: Session) -> str | None:
         return said
     if _is_mute(answer) and _is_mute(api.list(NOBODY)) and all(map(_is_mute, session.elsewhere())):
         return unheard(session, answer)
+    if answer.listing is not None:
+        session.warnings += _unlisted(answer.listing, target)
     if _is_sign(answer) and answer.status not in GATEWAY:
         return None
     stranger = api.list(NOBODY)
@@ -99,7 +107,18 @@ def _pointless(session: Session) -> str | None:
             f"{target.base_url} does not look like a Store Orders Service: GET {endpoint}"
             f" answers {_seen(answer)} with the key and {_seen(stranger)} without. Check base_url."
         )
+    if answer.status == 404:
+        session.warnings.append(f"GET {endpoint} answers 404 to the key: is the path of base_url right?")
     return None
+
+
+def _unlisted(listing: Listing, target: Target) -> Iterator[str]:
+    """Which orders of the static lists of `target` are not in its listing."""
+    states = target.states or States()
+    for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
+        if missing := listing.left_out(ids):
+            shown = f"{', '.join(map(str, missing[:5]))}{'…' if missing[5:] else ''}"
+            yield f"the configuration has as {state} what the listing does not show: {shown}"
 
 
 def shortcomings(session: Session) -> list[str]:
@@ -110,6 +129,12 @@ def shortcomings(session: Session) -> list[str]:
         found.append(
             f"bulk_orders is {few}: pages that hold more than that go unnoticed (LIST-5); those in common use hold up "
             f"to {LARGEST_PAGE:,}"
+        )
+    target = session.target
+    if target.protected_as and target.states is not None and target.mode < Mode.FULL:
+        found.append(
+            f"mode {target.mode}, though there is a state provider: the target has the address of "
+            f"{target.protected_as!r}, which is protected"
         )
     if len(session.key) < SECRET_PART:
         found.append(SHORT_KEY)
@@ -122,8 +147,10 @@ def look_at_provider(session: Session) -> str | None:
     if session.provider is None:
         return None
     leases, _ = session.orders(PREFLIGHT, session.api(PREFLIGHT))
+    listed = frozenset(session.guard.listed)
     try:
         (first,) = leases.take(State.PENDING, 1)
+        session.listed_before = first if first in listed else None
     except (ProviderError, CannotDo) as error:
         return str(error)
     finally:
@@ -131,18 +158,20 @@ def look_at_provider(session: Session) -> str | None:
         session.warnings += left_behind
     if session.target.mode is Mode.FULL and not left_behind:
         with suppress(ProviderError, CannotDo, ServiceGone):  # whoever cannot do this is for the checks to meet
-            _look_at_ids(session, leases, first)
+            _look_at_ids(session, leases, first, listed)
     return None
 
 
-def _look_at_ids(session: Session, leases: Leases, first: int) -> None:
+def _look_at_ids(session: Session, leases: Leases, first: int, listed: Collection[int]) -> None:
     """Note whether the store gives ids again, and whether its counter follows a chosen id. The order `first` has been
-    returned. Raises ProviderError and CannotDo."""
+    returned; `listed` were there before. Raises ProviderError and CannotDo."""
     needs = session.needs
     if not any(need.orders for need in needs):
         return
     try:
         (second,) = leases.take(State.PENDING, 1)
+        if second in listed:
+            session.listed_before = second
         session.ids_used_again = second == first and _given_again(session, leases, second)
         if not 0 < second - first <= APART or not any(need.chosen_ids for need in needs):
             return

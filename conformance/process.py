@@ -126,6 +126,8 @@ class Process:
             elif (trouble := preflight.look_at_provider(session)) is not None:
                 session.warnings.append(trouble)
             session.warnings += preflight.shortcomings(session)
+            if session.listed_before is not None:
+                session.warnings.append(preflight.LISTED_BEFORE.format(session.listed_before))
             if session.ids_used_again:
                 session.warnings.append(preflight.USED_AGAIN)
                 self.one_at_a_time = True

@@ -228,6 +228,8 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     everything = cases()
     chosen = [case for case in everything if not names or case.matches(names)]
     unknown = [name for name in names if not any(case.matches((name,)) for case in everything)]
+    if unknown and unknown[0].upper() in matrix.NO_FAULT:
+        raise ConfigError(f"no fault breaks {unknown[0].upper()}: {matrix.NO_FAULT[unknown[0].upper()]}")
     if unknown:
         raise ConfigError(f"{unknown[0]!r} is not a fault, variant, requirement or family; `faults` lists them")
     if not 1 <= workers <= settings.MOST_WORKERS:

@@ -113,6 +113,7 @@ class Target:
     shell: Shell = Shell()
     states: States | None = None
     protected: bool = False
+    protected_as: str = ""  # the protected target that has the same address, where that is why
     rate_limit: RateLimit | None = None
     unconfirmed: bool = False  # protected, and in mode full once the command line confirms it
     bulk_orders: int = DEFAULT_BULK_ORDERS

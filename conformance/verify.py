@@ -248,10 +248,11 @@ def unknown(order: int) -> Inconclusive:
 
 
 def perhaps_used(order: int, answer: Answer) -> Inconclusive:
-    """That a cancel of a pending order, by a list that was written by hand, was answered as if the order was not."""
+    """That a cancel of an order of a list that was written by hand was answered as if the order was not, or not in the
+    state that the list says."""
     return Inconclusive(
-        f"order {order}, which the list in the configuration has as pending, was answered {answer.exchange.received}: "
-        "is the list right, and is this its first run? Each id serves one"
+        f"cancelling order {order} of the lists in the configuration was answered {answer.exchange.received}: are the "
+        "lists right, and is this their first run? Each id serves one"
     )
 
 

@@ -79,8 +79,12 @@ class Listener(HTTPServer):
         super().__init__((host, port), _Connection)
 
     def server_bind(self) -> None:
-        """Binds, without the look-up of the host's name that `HTTPServer` does for its own pages."""
-        socketserver.TCPServer.server_bind(self)
+        """Binds, without the look-up of the host's name that `HTTPServer` does for its own pages. Raises `OSError`."""
+        try:
+            socketserver.TCPServer.server_bind(self)
+        except OSError as problem:
+            host, port = self.server_address[:2]
+            raise OSError(problem.errno, f"port {port!r} of {host!r}: {problem.strerror}") from None
 
     @property
     def origin(self) -> str:

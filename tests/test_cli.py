@@ -262,9 +262,11 @@ def test_the_plan_for_lists_and_for_production(command: Command) -> None:
     assert "the static lists of orders have too few ids left for this check" in lists
     assert "runs      CANCEL-1 " in lists or "in part   CANCEL-1 " in lists
     assert "excluded  CANCEL-1 " in production
-    assert "needs mode full: mode guarded does not cancel orders of the state provider" in production
+    assert (
+        "needs mode full and a state provider: mode guarded does not cancel orders of the state provider" in production
+    )
     assert "runs      CANCEL-5 " in production or "in part   CANCEL-5 " in production
-    assert "Orders wanted from the state provider: about 0 pending and 0 shipped" in production
+    assert "There is no state provider for this target, so no orders are wanted" in production
 
 
 def test_the_plan_of_a_selection(command: Command) -> None:
@@ -474,7 +476,7 @@ def test_how_a_run_was_started(program: str, name: str, monkeypatch: pytest.Monk
 
 
 def test_selftest_says_what_seed_it_has(command: Command) -> None:
-    assert "repeats the random choices of another run (default: 1)" in " ".join(
+    assert "repeats the random choices of another selftest (default: 1)" in " ".join(
         command("selftest", "--help").out.split()
     )
 

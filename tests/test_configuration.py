@@ -240,7 +240,10 @@ def test_an_address_is_protected_whatever_it_is_called(production: dict[str, str
     text = table("production", **production)
     unnamed = {"base_url": other, "api_key_env": "KEY", "states_url": "http://127.0.0.1:9/_states"}
     assert one(text, UNNAMED, **unnamed).mode is Mode.GUARDED
-    assert error(text, UNNAMED, mode="full", **unnamed).startswith("--mode: target 'target', or its address, is")
+    assert one(text, UNNAMED, **unnamed).protected_as == "production"
+    assert error(text, UNNAMED, mode="full", **unnamed).startswith(
+        "--mode: target 'target' is protected, since 'production' has the same address: "
+    )
     said = error(text + table("other", "pending = [1]", base_url=f'"{other}"', mode='"full"'), "other")
     assert "Add --confirm-cancel other if that is meant" in said
     open_ = table("other", "pending = [1]", base_url=f'"{other}"', protected="false")
@@ -258,7 +261,7 @@ def test_both_switches_or_neither() -> None:
     assert "conf.toml: targets.production.mode: is full, and the target is protected" in said
     assert "Add --confirm-cancel production if that is meant, or --mode guarded" in said
     said = error(table("production", "pending = [1]"), "production", mode="full", confirm_cancel=("production",))
-    assert said.startswith("--mode: target 'production', or its address, is protected")
+    assert said.startswith("--mode: target 'production' is protected: ")
     assert 'Set mode = "full" in [targets.production] of conf.toml and add --confirm-cancel production' in said
 
 
@@ -588,7 +591,6 @@ def error_of_two() -> str:
 def test_rate_limits(text: str, interval: float) -> None:
     limit = RateLimit.parse(text)
     assert limit.interval == pytest.approx(interval)
-    assert str(limit) == text
 
 
 @pytest.mark.parametrize("text", ["10", "10/h", "-1/s", "1.5/s", " 1/s", "1/s ", "١/s", "01/s", ""])

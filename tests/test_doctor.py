@@ -112,6 +112,21 @@ def test_a_provider_that_can_do_little(folder: Path, service: Service) -> None:
     assert "cannot do this: pending orders, chosen id; checks that need chosen ids would be excluded" in done.said
 
 
+def test_a_provider_of_another_store_whose_orders_have_the_same_ids(folder: Path, service: Service) -> None:
+    """Its orders are those of somebody else in this store."""
+    (first,) = sorted(ids(service))[:1]
+    script = f"import json; print(json.dumps({{'orderIds': [{first}] * json.load(open(0))['params'].get('count', 0)}}))"
+    text = (folder / "targets.toml").read_text(encoding="utf-8")
+    start, end = text.index("states = "), text.index("\n", text.index("states = "))
+    changed = f"{text[:start]}states = {{ command = {json.dumps([sys.executable, '-c', script])} }}{text[end:]}"
+    (folder / "targets.toml").write_text(changed, encoding="utf-8")
+    done = command(folder, "doctor", "staging")
+    said = f"hands out order {first}, which was listed before it was asked for one"
+    assert f"note  state provider: the state provider {said}" in done.out, done.said
+    done = command(folder, "run", "staging", "--only", "CANCEL-11,AUTH-9", "--budget", "quick")
+    assert said in done.out, done.said
+
+
 def fails(*given: object) -> None:
     raise RuntimeError
 
@@ -205,6 +220,8 @@ def test_static_lists_are_looked_up_in_the_listing(folder: Path, service: Servic
         done = command(folder, "doctor", "staging")
         assert done.status == status, done.said
         assert said in done.out
+        ran = command(folder, "run", "staging", "--only", "BASE-2")
+        assert ("the configuration has as pending what the listing does not show: 99\n" in ran.out) is (status == 2)
         assert f"ok    state provider: {len(shipped)} static shipped orders\n" in done.out
 
 

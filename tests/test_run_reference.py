@@ -365,6 +365,15 @@ def test_the_plan_is_what_runs(tmp_path: Path, served: Callable[..., ReferenceSe
     assert (by_id["CANCEL-10"], by_id["LIST-5"], by_id["CANCEL-3"]) == ("passed", "excluded", "excluded")
 
 
+def test_a_wrong_path_is_said_to_be_one(tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
+    """Where the service answers 404 in JSON, it may also be the service that is wrong: so it is judged."""
+    server = served()
+    elsewhere = server.address.base_url.replace("/v1", "/api/v1")
+    where = ("--base-url", elsewhere, "--api-key-env", "KEY", "--only", "BASE-2")
+    done = command(tmp_path, "run", *where, KEY=server.address.key)
+    assert "warning  GET /api/v1/store/orders answers 404 to the key: is the path of base_url right?" in done.out
+
+
 def test_a_broken_service_does_not_conform(tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
     """The other half of the exit status; `selftest` does this for every fault."""
     fault = next(name for name, fault in FAULTS.items() if fault.requirement == "CANCEL-3")

@@ -170,6 +170,7 @@ def test_the_command_judges_and_writes(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "out").iterdir()} == matrix.WRITERS.keys()
     for words, said in (
         (("no-such-fault",), "'no-such-fault' is not a fault, variant, requirement or family"),
+        (("base-2",), "no fault breaks BASE-2: the scheme is the deployment's"),
         (("CANCEL-3", "-n", "0"), "-n 0: a number of workers from 1 to 64"),
     ):
         done = command(tmp_path, "selftest", *words)

@@ -3,20 +3,23 @@
 
 The suite starts this once for each message, with the message as JSON on standard input, and reads the answer from
 standard output. Exit status 3 says "cannot do this" (a chosen id, an empty store); any other but 0 is a failure.
-Replace the three functions at the top; here they keep a list in a SQLite file, as an example.
+Replace what stands at the top, the three functions included: here the store is a SQLite file, as an example. It has to
+be the store of your service: orders in another one are not listed, or have the ids of somebody else's orders.
 
 Chosen ids may be as large as 2^63-1: exit with 3 where the database counts up from the largest id (AUTO_INCREMENT),
 which such an id would end. The suite notices such counters, and then chooses no ids.
 """
 
 import json
+import os
 import sqlite3
 import sys
 
-STORE = sqlite3.connect("store.db")
-STORE.execute(
-    "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, status TEXT, pet_id INTEGER, quantity INTEGER)"
-)
+# with: CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT, pet_id INTEGER, quantity INTEGER)
+STORE_FILE = "store.db"
+if not os.path.exists(STORE_FILE):
+    sys.exit(f"{STORE_FILE} is not there: have {sys.argv[0]} place orders in the store of your service")
+STORE = sqlite3.connect(STORE_FILE)
 
 
 def place(status: str, order_id: int | None = None) -> int:

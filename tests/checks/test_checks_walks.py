@@ -593,7 +593,7 @@ def test_a_static_list_that_is_wrong_is_no_fault_of_the_service() -> None:
             self.states |= dict.fromkeys(taken.pending, "shipped")
             return taken
 
-    with pytest.raises(verify.Inconclusive, match="is the list right"):
+    with pytest.raises(verify.Inconclusive, match="are the lists right"):
         decide(walks(Misled(), Shared()), "CANCEL-1")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import sqlite3
 import ssl
 import stat
 import sys
@@ -217,7 +219,7 @@ def test_a_provider_that_is_late(monkeypatch: pytest.MonkeyPatch, trickles: bool
     monkeypatch.setattr(provider, "TIMEOUT", 0.3)
     body = answer("200 OK", b" " * 300 + b'{"orderIds": [1, 2, 3]}')
     _, said = over_http((lambda talk: talk.trickle(body, 0.02)) if trickles else (lambda talk: None))
-    assert "gave no answer to" in said
+    assert "did not carry out" in said
 
 
 def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,6 +330,13 @@ def test_the_example_provider_keeps_the_protocol(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     templates.write()
     made = command(sys.executable, "state_provider.py")
+    with pytest.raises(
+        ProviderError, match=r"store\.db is not there: have state_provider\.py place orders in the store"
+    ):
+        setup(made, State.PENDING, {"count": 3})
+    (statement,) = re.findall("CREATE TABLE .*", Path("state_provider.py").read_text(encoding="utf-8"))
+    with contextlib.closing(sqlite3.connect("store.db")) as store:
+        store.execute(statement)
     first = setup(made, State.PENDING, {"count": 3})
     assert len(set(first) | set(setup(made, State.SHIPPED, {"count": 2}))) == 5
     assert setup(made, State.PENDING, {"ids": [2**53 + 1]}) == [2**53 + 1]

@@ -43,8 +43,11 @@ def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
     if verify.settled(answer).status != 404:
         return
     found = api.list().listing
-    if found is not None and found.left_out([order]):
-        orders.take_listed(pending=1)  # raises Inconclusive unless the listing shows it
+    if found is None or not found.left_out([order]):
+        return
+    if orders.by_hand:
+        raise verify.perhaps_used(order, answer)
+    orders.take_listed(pending=1)  # raises Inconclusive unless the listing shows it
 
 
 def cancelled_once(api: Api, order: int) -> None:

@@ -66,7 +66,7 @@ class DirectClient(Client):
         elif isinstance(error, Unreadable):
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         else:
-            exchange.trouble, exchange.detail = ended_early(exchange, heard=bool(received)), in_plain_words(error)
+            ended_early(exchange, in_plain_words(error), heard=bool(received))
         self.note(answer)
         return answer
 

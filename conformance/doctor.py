@@ -24,7 +24,7 @@ from conformance.states.provider import CannotDo, Provider, ProviderError, empty
 from conformance.target import Mode, Target
 from conformance.terminal import Console
 from conformance.transport.answer import Answer
-from conformance.transport.endpoint import Endpoint
+from conformance.transport.endpoint import tls_settings
 from conformance.transport.evidence import Trouble
 from conformance.transport.plain_words import NO_CERTIFICATE
 from conformance.transport.request import NOBODY
@@ -179,7 +179,7 @@ def _certificate(session: Session) -> dict[str, Any]:
     had: what signed it has to be trusted all the same."""
     if session.target.proxy is not None:
         return {}
-    context = Endpoint(session.target).ssl_context  # one of its own, to be changed
+    context = tls_settings(session.target)
     context.check_hostname = False
     context.verify_flags |= NO_CHECK_TIME
     try:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from conformance import capacity, collect, preflight
 from conformance.check import Check, all_checks, places
@@ -29,7 +30,7 @@ from conformance.session import Session, redactor_of
 from conformance.settings import Settings
 from conformance.states.leases import return_left
 from conformance.target import REFERENCE, Target
-from conformance.transport.endpoint import Endpoint
+from conformance.transport.endpoint import tls_settings
 from conformance.verdict import Exit, Status, Waiver, exit_status
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ class Process:
             self.shared.reference = dict(vars(address))
             self.targets[REFERENCE] = adjusted(address.target(), self.settings.options)
         for target in self.targets.values():
-            if target is not None:
-                Endpoint(target).look_at_certificates()
+            if target is not None and urlsplit(target.base_url).scheme == "https":
+                tls_settings(target)
         if self._controls:
             self.shared.folder = tempfile.mkdtemp(prefix="conformance-")
         for name in self.targets:

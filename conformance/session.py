@@ -20,7 +20,7 @@ from conformance.states.provider import Provider, Recorded, connect
 from conformance.target import Mode, States, Target
 from conformance.transport.answer import Answer, Observer
 from conformance.transport.client import Client
-from conformance.transport.endpoint import Endpoint, Pace
+from conformance.transport.endpoint import Endpoint, Pace, tls_settings
 from conformance.transport.evidence import Recorder
 from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor
@@ -87,7 +87,7 @@ class Session:
 
     def _tls_of_provider(self) -> ssl.SSLContext:
         """The target's TLS settings, and the system's authorities besides: the provider may be elsewhere."""
-        context = Endpoint(self.target).ssl_context
+        context = tls_settings(self.target)
         context.load_default_certs()
         return context
 

@@ -25,7 +25,7 @@ from conformance.target import (
     States,
     Target,
 )
-from conformance.transport.endpoint import Endpoint
+from conformance.transport.endpoint import tls_settings
 
 KEY = "sk-Harness.Key_42"
 ENVIRONMENT = {"KEY": KEY, "URL": "https://api.example.com/v1", "TOKEN": "states-token", "EMPTY": " ", "ODD": "a b"}
@@ -464,7 +464,7 @@ def test_a_passphrase_that_nobody_can_enter(tmp_path: Path, certificate: Path, m
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", asks)
     target = Target("t", "https://h/v1", Secret("a-key"), Mode.OBSERVE, client_cert=str(certificate))
     with pytest.raises(ConfigError, match=r"has a passphrase, which nobody was there to enter.*openssl pkey"):
-        Endpoint(target).look_at_certificates()
+        tls_settings(target)
 
 
 def test_int64_ends_where_it_does() -> None:

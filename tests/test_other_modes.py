@@ -93,7 +93,7 @@ def test_who_has_an_order_with_the_id_0_is_told_what_was_not_sent(runs: Runs, tm
     (spared,) = runs(service_of(fault, orders=str(file)), Mode.GUARDED)
     for check in ("cancelling.ids_without_digits_do_not_succeed", "cancelling.ids_without_digits_are_client_errors"):
         found = spared.check(check)
-        assert (found.status, "the id 0" in found.message) == (Status.EXCLUDED, True)
+        assert (found.status, "order 0" in found.message) == (Status.EXCLUDED, True)
     assert spared.check("cancelling.malformed_ids_do_not_succeed").status is Status.PASSED
     (ended,) = runs(service_of(fault, orders="3"), Mode.GUARDED)
     assert ended.status("CANCEL-9") is Status.FAILED
@@ -107,7 +107,8 @@ def test_static_lists_serve_one_run(runs: Runs) -> None:
     assert first.exit is Exit.CONFORMANT
     assert second.status("CANCEL-1") is Status.INCONCLUSIVE
     assert (
-        "is the list right, and is this its first run?" in second.check("cancelling.pending_order_is_cancelled").message
+        "are the lists right, and is this their first run?"
+        in second.check("cancelling.pending_order_is_cancelled").message
     )
 
 

@@ -61,7 +61,7 @@ def test_the_action_is_one() -> None:
         assert told["description"]
     page = CI.read_text(encoding="utf-8")
     for name, told in ACTION["inputs"].items():
-        default = f"`{told['default']}`" if told["default"] else ""
+        default = "required" if told.get("required") else f"`{told['default']}`" if told["default"] else ""
         assert re.search(rf"^\| `{name}` \| {re.escape(default)} ?\|", page, re.MULTILINE), name
     for name in ACTION["outputs"]:
         assert f"`{name}`" in page
@@ -85,8 +85,16 @@ def test_the_action_fails_as_the_command_does(runner: Runner) -> None:
 
 
 def test_the_action_judges_nothing_where_it_only_plans(runner: Runner) -> None:
-    assert runner.run("Run", options="--strict --plan") == 0
+    assert runner.run("Run", targets="reference", options="--strict --plan") == 0
     assert runner.outputs["verdict"] == "none"
+
+
+@pytest.mark.parametrize("targets", ["", " \n"], ids=["empty", "blank"])
+def test_the_action_does_not_judge_the_reference_in_the_place_of_nothing(targets: str, runner: Runner) -> None:
+    """As where a variable of the project is not set."""
+    assert runner.run("Run", targets=targets) == 2
+    assert runner.outputs == {"verdict": "none", "exit-status": "2", "report-dir": "reports"}
+    assert runner.console.startswith("::error::the input targets is empty")
 
 
 @pytest.mark.parametrize("targets", ["nowhere", "$(touch owned)", "reference; touch owned", "--only"])

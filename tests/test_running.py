@@ -13,7 +13,9 @@ from conformance.reported import Report
 from conformance.verdict import Status
 
 
-@pytest.mark.parametrize(("silence", "heard"), [(20.0, ["PET: {n} passed"]), (-1.0, ["PET: 1 of {n} checks done"])])
+@pytest.mark.parametrize(
+    ("silence", "heard"), [(20.0, ["PET checks: {n} passed"]), (-1.0, ["PET: 1 of {n} checks done"])]
+)
 def test_a_log_hears_of_what_takes_long(
     silence: float, heard: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -25,4 +27,4 @@ def test_a_log_hears_of_what_takes_long(
         watch.pytest_runtest_logreport(cast(pytest.TestReport, SimpleNamespace(conformance=told)))
     lines = capsys.readouterr().err.splitlines()
     assert lines[: len(heard)] == [line.format(n=len(checks)) for line in heard]
-    assert lines[-1] == f"PET: {len(checks)} passed"
+    assert lines[-1] == f"PET checks: {len(checks)} passed"

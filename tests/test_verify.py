@@ -77,10 +77,10 @@ def test_answers_in_words(request_: Request, words: str) -> None:
 def test_a_refusal_that_was_due_is_missed_with_what_the_request_had() -> None:
     stranger = Request("GET", "/store/orders", NOBODY)
     right, wrong = answered(stranger, 401), answered(replace(stranger, headers=(JSON,)), 200)
-    told = "1 of 2 requests was answered otherwise: 200 with no credentials, asked with Accept: application/json"
+    told = "1 of 2 requests was not answered so: 200 with no credentials, asked with Accept: application/json"
     with pytest.raises(verify.Failed, match=f"received {told}$"):
         verify.refused([right, wrong], since="the key is missing")
-    with pytest.raises(verify.Failed, match="2 of 3 requests were answered"):
+    with pytest.raises(verify.Failed, match="2 of 3 requests were not answered so"):
         verify.refused([right, wrong, wrong], since="the key is missing")
 
 

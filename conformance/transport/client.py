@@ -29,7 +29,7 @@ from conformance.transport.deadline import DeadlineBackend
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
 from conformance.transport.evidence import Exchange, Recorder, Trouble
 from conformance.transport.guard import Guard
-from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, NO_CERTIFICATE, UNHEARD, in_plain_words
+from conformance.transport.plain_words import UNHEARD, in_plain_words
 from conformance.transport.request import Allowed, Operation, Request
 from conformance.transport.retries import WAIT_UNTOLD, ended_early, pause, too_many
 
@@ -240,11 +240,7 @@ class Client:
             exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
         else:
             heard = begun or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
-            exchange.trouble, exchange.detail = ended_early(exchange, heard=heard), _plain(error, self.endpoint)
-            if NO_CERTIFICATE in exchange.detail:
-                exchange.trouble = Trouble.UNREACHABLE
-            if HEAD_TOO_LONG in exchange.detail:
-                exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
+            ended_early(exchange, _plain(error, self.endpoint), heard=heard)
 
 
 def _read(response: httpx.Response, limit: int) -> bytes:

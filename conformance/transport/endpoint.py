@@ -94,6 +94,26 @@ class Pace:
             self.held += self._free[0] - free
 
 
+def tls_settings(target: Target) -> ssl.SSLContext:
+    """TLS settings for `target`, made anew: the system's authorities or its own bundle, and its client certificate.
+    Raises ConfigError where its certificates cannot be used."""
+    try:
+        context = ssl.create_default_context(cafile=target.ca_bundle)
+        # From 3.13 on, Python refuses home-made authorities that most clients take (no key usage in them): whether
+        # a service can be judged does not hang on the interpreter.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if target.client_cert:
+            context.load_cert_chain(target.client_cert)
+    except (ssl.SSLError, OSError) as error:
+        what = "the CA bundle or client certificate cannot be used"
+        hint = "both are PEM files, the client's holding certificate and private key"
+        if not isinstance(error, ssl.SSLError) and error.errno == errno.EINVAL:  # OpenSSL has asked in vain
+            what = "the private key of the client certificate has a passphrase, which nobody was there to enter"
+            hint = "make the run in a terminal, or give a key without one (openssl pkey)"
+        raise ConfigError(f"target {target.name!r}: {what}: {error}; {hint}") from None
+    return context
+
+
 class Endpoint:
     """A target's address as the transports use it, with the state that all of its connections share."""
 
@@ -128,34 +148,15 @@ class Endpoint:
 
     @cached_property
     def ssl_context(self) -> ssl.SSLContext:
-        """The TLS settings of the target: the system's authorities or its own bundle, and its client certificate."""
-        try:
-            context = ssl.create_default_context(cafile=self.target.ca_bundle)
-            # From 3.13 on, Python refuses home-made authorities that most clients take (no key usage in them): whether
-            # a service can be judged does not hang on the interpreter.
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            if self.target.client_cert:
-                context.load_cert_chain(self.target.client_cert)
-        except (ssl.SSLError, OSError) as error:
-            what = "the CA bundle or client certificate cannot be used"
-            hint = "both are PEM files, the client's holding certificate and private key"
-            if not isinstance(error, ssl.SSLError) and error.errno == errno.EINVAL:  # OpenSSL has asked in vain
-                what = "the private key of the client certificate has a passphrase, which nobody was there to enter"
-                hint = "make the run in a terminal, or give a key without one (openssl pkey)"
-            raise ConfigError(f"target {self.target.name!r}: {what}: {error}; {hint}") from None
-        return context
+        """The TLS settings of the target."""
+        return tls_settings(self.target)
 
     @cached_property
     def raw_ssl_context(self) -> ssl.SSLContext:
         """The same for raw connections, which speak HTTP/1.1 and offer nothing else."""
-        aside = Endpoint(self.target).ssl_context
-        aside.set_alpn_protocols(["http/1.1"])
-        return aside
-
-    def look_at_certificates(self) -> None:
-        """Raises ConfigError if the certificates of the target cannot be used."""
-        if self.scheme == "https":
-            _ = self.ssl_context
+        settings = tls_settings(self.target)
+        settings.set_alpn_protocols(["http/1.1"])
+        return settings
 
     def path(self, request: Request) -> str:
         """The request target: base path, path and query."""

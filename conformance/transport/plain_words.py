@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-#: Bytes of a head that httpcore takes in, what h11 says of a longer one, and what we do.
+#: Bytes of a head that httpcore takes in, and what is said of a longer one.
 LONGEST_HEAD = 100 * 1024
-HEAD_TOO_LONG = "Receive buffer too long"
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
 #: What httpcore says of a connection that ended before an answer.
 UNHEARD = "Server disconnected without sending a response"
@@ -17,6 +16,7 @@ NO_CERTIFICATE = "the service asks for a certificate of the client, or for anoth
 _PLAIN_WORDS = tuple(
     (re.compile(pattern), plain)
     for pattern, plain in (
+        ("Receive buffer too long", LONG_HEAD),
         (
             f"(?:{UNHEARD}|can't handle event type ConnectionClosed |peer unexpectedly closed connection).*",
             "the connection was closed before the head of an answer was complete",

@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Exchange, Trouble
+from conformance.transport.plain_words import LONG_HEAD, NO_CERTIFICATE
 
 #: Seconds to wait after a 429 without Retry-After.
 WAIT_UNTOLD = 1.0
@@ -55,6 +56,13 @@ def too_many(exchange: Exchange) -> bool:
     return exchange.crowded and (exchange.status in (408, 503) or exchange.trouble == Trouble.DROPPED)
 
 
-def ended_early(exchange: Exchange, *, heard: bool) -> Trouble:
-    """The trouble of an `exchange` whose connection ended, after some of an answer was `heard` or before any was."""
-    return Trouble.DROPPED if exchange.crowded and not heard else Trouble.BROKEN
+def ended_early(exchange: Exchange, detail: str, *, heard: bool) -> None:
+    """Note in `exchange` that its connection ended, why in plain words, and what that amounts to: whether some of an
+    answer was `heard` before."""
+    exchange.detail = detail
+    if detail == LONG_HEAD:
+        exchange.trouble = Trouble.TOO_LARGE
+    elif detail == NO_CERTIFICATE:
+        exchange.trouble = Trouble.UNREACHABLE
+    else:
+        exchange.trouble = Trouble.DROPPED if exchange.crowded and not heard else Trouble.BROKEN

@@ -24,7 +24,7 @@ from conformance.transport.client import Client
 from conformance.transport.endpoint import host_and_port
 from conformance.transport.evidence import Trouble
 from conformance.transport.http11 import BROKEN, MOST_BEFORE, Incoming, outgoing
-from conformance.transport.plain_words import HEAD_TOO_LONG, LONG_HEAD, NO_CERTIFICATE, in_plain_words
+from conformance.transport.plain_words import in_plain_words
 from conformance.transport.request import Headers, Request
 from conformance.transport.retries import ended_early, pause
 from conformance.urls import port_of
@@ -405,13 +405,8 @@ class Connection:
             exchange.trouble = Trouble.CLOSED if self._released else Trouble.UNSENT
             closed = "the service closed the connection, which had carried other requests, before an answer"
             exchange.detail = str(error) if isinstance(error, _SpentError) else closed
-        elif HEAD_TOO_LONG in str(error):
-            exchange.trouble, exchange.detail = Trouble.TOO_LARGE, LONG_HEAD
         else:
-            exchange.trouble = ended_early(exchange, heard=self._heard)
-            exchange.detail = in_plain_words(error) or type(error).__name__
-            if exchange.detail == NO_CERTIFICATE:
-                exchange.trouble = Trouble.UNREACHABLE
+            ended_early(exchange, in_plain_words(error) or type(error).__name__, heard=self._heard)
         exchange.status = None
 
     def _unspoken(self, error: Exception) -> bool:

@@ -12,7 +12,15 @@ import pytest
 from built import KEY, LIST, VALID, answered, cancel, target
 
 from conformance.target import ConfigError, RateLimit
-from conformance.transport.endpoint import GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL, RESTART, Endpoint, Pace, ServiceGone
+from conformance.transport.endpoint import (
+    GIVE_UP_AFTER,
+    GIVE_UP_AFTER_IN_ALL,
+    RESTART,
+    Endpoint,
+    Pace,
+    ServiceGone,
+    tls_settings,
+)
 from conformance.transport.evidence import Exchange, Trouble
 from conformance.transport.request import NOBODY, Credential, Request
 
@@ -240,7 +248,7 @@ def test_authorities_are_taken_whatever_the_interpreter_thinks_of_them(monkeypat
     strict = ssl.create_default_context()
     strict.verify_flags |= ssl.VERIFY_X509_STRICT  # as from 3.13 on
     monkeypatch.setattr(ssl, "create_default_context", lambda cafile: strict)
-    assert not Endpoint(target("https://h/v1")).ssl_context.verify_flags & ssl.VERIFY_X509_STRICT
+    assert not tls_settings(target("https://h/v1")).verify_flags & ssl.VERIFY_X509_STRICT
 
 
 def test_files_that_are_no_certificates(tmp_path: Path) -> None:
@@ -251,4 +259,4 @@ def test_files_that_are_no_certificates(tmp_path: Path) -> None:
         with pytest.raises(
             ConfigError, match=r"target 'harness': the CA bundle or client certificate cannot be used: .*PEM"
         ):
-            Endpoint(target("https://h/v1", **further)).ssl_context  # noqa: B018 - made when first asked for
+            tls_settings(target("https://h/v1", **further))

@@ -198,7 +198,7 @@ def test_bytes_before_the_next_answer_belong_to_the_last_one(pieces: tuple[bytes
     assert found.extra == found.exchange.extra.encode() == b"".join(pieces).removesuffix(OK)
     assert broken(found.exchange) == {"CANCEL-2"}
     assert following.trouble == Trouble.CLOSED
-    assert "behind the answer before" in following.detail
+    assert "behind the previous answer" in following.detail
     assert broken(following) == set()
 
 

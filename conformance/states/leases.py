@@ -20,6 +20,8 @@ from conformance.ending import ENDING
 from conformance.states.provider import CannotDo, Provider, ProviderError, empty, setup, teardown
 from conformance.transport.guard import Guard
 
+#: So many pending orders every provider can place; of more it may say that it cannot.
+FEW = 100
 #: How the name of a ledger ends, after this if it is of orders that are kept when their check ends.
 LEDGER, KEPT = ".held", ".kept"
 
@@ -61,8 +63,8 @@ class Leases:
         return f"the order has already shipped{by_hand}"
 
     def take(self, state: State, count: int) -> list[int]:
-        """`count` orders in `state`. Raises ProviderError, and CannotDo where the provider has no shipped ones; what
-        cannot hand out a pending order is no provider."""
+        """`count` orders in `state`. Raises ProviderError, and CannotDo where the provider has no shipped ones, or not
+        so many; what cannot hand out a few pending orders is no provider."""
         if count == 0:
             return []
         if self._provider is None:
@@ -74,8 +76,12 @@ class Leases:
         try:
             return self._set_up(self._provider, state, {"count": count})
         except CannotDo as refusal:
-            if state is State.PENDING:
+            if state is State.PENDING and count <= FEW:
                 raise ProviderError(f"{refusal}; a state provider has to place pending orders") from None
+            if count > FEW:
+                raise CannotDo(
+                    f"{refusal}; with a smaller bulk_orders in the configuration it is asked for fewer"
+                ) from None
             raise
 
     def place(self, state: State, ids: list[int]) -> list[int]:

@@ -46,6 +46,8 @@ DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
 MOST_REMEMBERED = 1_500_000
 #: Up to this many new ids are inserted one by one; more are sorted together.
 FEW = 200
+#: Within this of a power of two an id is likely to be in use somewhere.
+CLOSE = 2**16
 #: Below this no two integers are the same double.
 EXACT = 2**53
 #: A service may clamp an id that is too large for it to one of these.
@@ -175,7 +177,7 @@ class Guard:
         hit = self.mistakable(meant) - spared
         if hit:
             raise Refused(f"DELETE {path} could be taken for order {min(hit)}, which was not handed out")
-        if self._nameless and any(abs(number) < 2**32 and not {number, -number} & spared for number in meant):
+        if self._nameless and any(_in_use(number) and not {number, -number} & spared for number in meant):
             raise Refused(f"DELETE {path}: an order was listed without an id, and may have any that is in common use")
 
     def permits(self, segment: str) -> bool:
@@ -221,6 +223,14 @@ class Guard:
             if place < len(self._residues) and self._residues[place] < low + margin:
                 return None
         return number if self.permits(str(number)) else None
+
+
+def _in_use(number: int) -> bool:
+    """Whether orders often have such ids, or one to which a service may clamp `number`: what fits into 32 bits, what is
+    close to a power of two, and with those the ends of int64 and of what a double holds exactly."""
+    size = abs(number)
+    bits = size.bit_length()
+    return bits <= 32 or bits > 63 or min(size - 2 ** (bits - 1), 2**bits - size) <= CLOSE
 
 
 def _residue(number: int) -> int:

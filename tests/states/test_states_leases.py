@@ -167,6 +167,8 @@ def test_a_refusal_leaves_nothing_behind() -> None:
         held.take(State.PENDING, 1)
     assert guard.handed_out == set()
     assert held.give_back() == []
+    with pytest.raises(CannotDo, match="with a smaller bulk_orders in the configuration it is asked for fewer"):
+        held.take(State.PENDING, 1055)
 
 
 def test_emptying_the_store() -> None:

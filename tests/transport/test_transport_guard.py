@@ -321,6 +321,19 @@ def test_more_ids_than_can_be_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
         careful.check("DELETE", f"{ORDERS}{2**50}")
 
 
+@pytest.mark.parametrize(
+    "number",
+    [0, 7, -7, 2**31, 2**32 - 1, 2**32 + 5, 2**40 - 1, 2**53, -(2**53) - 1, HIGH, HIGH - 100, LOW, LOW + 1, 2**64],
+)
+def test_an_order_that_is_listed_without_an_id_may_have_any_that_is_in_use(number: int) -> None:
+    """Or one to which a service clamps what is beyond int64."""
+    careful = guard(Mode.GUARDED, [])
+    assert careful.permits(str(number))
+    careful.remember([], nameless=True)
+    assert not careful.permits(str(number))
+    assert careful.permits(str(5 * 2**58 + 12345))
+
+
 def test_an_id_once_seen_stays_seen() -> None:
     careful = guard(Mode.GUARDED, [77])
     careful.saw_listing([])

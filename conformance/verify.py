@@ -267,9 +267,9 @@ def unchanged(
     shown_by: Sequence[Answer] = (),
 ) -> None:
     """Demand that each of these orders is listed in `after` as it was in `before`, those that have `shipped` with the
-    same date, too, and unless it is much `later` fulfilled or not, as before; `shown_by` is what came between. No field
-    is required, so an element without an id may be any of them: those that `before` may show so are compared with
-    nothing."""
+    same date, too, and unless it is much `later`, or was placed a while ago, fulfilled or not, as before; `shown_by` is
+    what came between. No field is required, so an element without an id may be any of them: those that `before` may
+    show so are compared with nothing."""
     found = listing(after)
     orders = [*pending, *shipped]
     gone = [order for order in orders if order not in found.by_id]
@@ -280,11 +280,11 @@ def unchanged(
             raise not_shown(f"order {order} was not in the listing to begin with", before)
         if order in gone and len(gone) <= found.without_id:
             raise without_ids(found, before=f"order {order} is not listed by id any more, but ")
-        actual = order in shipped
-        if order in gone or not alike(found.by_id[order], before.by_id[order], shipped=actual, later=later):
+        actual, since_long = order in shipped, later or order in after.aged
+        if order in gone or not alike(found.by_id[order], before.by_id[order], shipped=actual, later=since_long):
             now = "it is no longer in the listing"
             if order not in gone:
-                now = changes(found.by_id[order], before.by_id[order], shipped=actual, later=later)
+                now = changes(found.by_id[order], before.by_id[order], shipped=actual, later=since_long)
             raise Failed(f"order {order} listed as before, since {since}", now, *shown_by, after)
 
 

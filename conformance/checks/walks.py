@@ -133,8 +133,9 @@ class Walk:
             between = (*before[place:], Step(Kind.LIST))
             owners = model.causes(between, name, self.states[name])
             shipped = self.states[name] is State.SHIPPED
-            if not alike(element, first, shipped=shipped):
-                received = changes(element, first, shipped=shipped)
+            later = self.ids[name] in answer.aged
+            if not alike(element, first, shipped=shipped, later=later):
+                received = changes(element, first, shipped=shipped, later=later)
                 raise Wrong(owners[0], f"{self._named(name)} listed as before", received, self)
             self.judged |= {"LIST-3", *owners} if place < len(self.steps) else {"LIST-3"}
 

@@ -33,6 +33,8 @@ from conformance.transport.plain_words import UNHEARD, in_plain_words
 from conformance.transport.request import Allowed, Operation, Request
 from conformance.transport.retries import WAIT_UNTOLD, ended_early, pause, too_many
 
+#: Seconds after which a shipped order may have been fulfilled.
+A_WHILE = 0.4
 #: How often a 503 is waited out where any answer will do: it may be a gateway's for what it does not take (Varnish has
 #: one with Retry-After for a Range of items).
 OPEN_WAITS = 2
@@ -114,6 +116,7 @@ class Client:
 
     def _keep(self, answer: Answer) -> None:
         answer.sender = self.send
+        self.guard.heard(answer.exchange.started + answer.exchange.seconds)
         # With a query, or as some odd header fields prefer it, orders may be shown without the ids that they have.
         plain = not answer.request.query and answer.request.allowed is not Allowed.OPEN
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:
@@ -121,6 +124,7 @@ class Client:
                 self.guard.saw_listing(answer.listing.ids)
             else:
                 self.guard.remember(answer.listing.ids)
+            answer.aged = self.guard.held(A_WHILE)
             answer.lacking = tuple(sorted(answer.listing.left_out(self.guard.untouched.keys() - answer.spared)))
         if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
             seen = answer.text.sightings

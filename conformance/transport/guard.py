@@ -95,6 +95,8 @@ class Guard:
         self.listing_read = False
         self.handed_out: set[int] = set()
         self.untouched: dict[int, State] = {}  # of these, those that no cancel was sent for
+        self._since: dict[int, float] = {}  # when each of these was handed out
+        self._now = 0.0  # when the last answer came, in seconds since the epoch: so an audit has the same times
         # The listed ids by value, and by their lowest 31 bits with those bits aside: ids that fall together in some way
         # stand together in one of the two.
         self._sorted: list[int] = []
@@ -133,12 +135,22 @@ class Guard:
         ids = set(ids)
         self.handed_out |= ids
         self.untouched.update(dict.fromkeys(ids, state))
+        self._since.update(dict.fromkeys(ids, self._now))
 
     def take_back(self, ids: Iterable[int]) -> None:
         """Forget orders that were returned to the provider: whoever gets these ids next is somebody else."""
         for number in ids:
             self.handed_out.discard(number)
             self.untouched.pop(number, None)
+            self._since.pop(number, None)
+
+    def heard(self, moment: float) -> None:
+        """Note that an answer came at this `moment`, in seconds since the epoch."""
+        self._now = max(self._now, moment)
+
+    def held(self, seconds: float) -> frozenset[int]:
+        """The orders that were handed out so long before the last answer, or longer."""
+        return frozenset(number for number, since in self._since.items() if self._now - since >= seconds)
 
     def touch(self, segment: str) -> State | None:
         """Note that a cancel of the order with this path segment was sent. Returns the state of that order before: the

@@ -40,7 +40,14 @@ def checks_at_once(session: Session) -> int:
 @pytest.fixture(scope="module")
 def slow() -> Iterator[Address]:
     """A service that answers each request after 60 ms, many at a time."""
-    service = build(KEY.encode(), faults=[], variants=[])
+    with answering_slowly() as address:
+        yield address
+
+
+@contextmanager
+def answering_slowly(*variants: str) -> Iterator[Address]:
+    """One with these variants."""
+    service = build(KEY.encode(), faults=[], variants=variants)
     answered = service.respond
 
     def respond(request: Any) -> Response:
@@ -112,6 +119,14 @@ def test_a_far_service_is_asked_by_many_and_the_statuses_are_the_same(tmp_path: 
     assert set(statuses(one)) == set(statuses(three))
     assert {found for found in statuses(one) if found[1] == "passed"} <= set(statuses(far))
     assert command(tmp_path, "audit", "far/reports/target").status == 0
+
+
+def test_orders_that_are_fulfilled_in_time_are_as_they_were_far_away(tmp_path: Path) -> None:
+    """There a check lasts as long as that takes; how `complete` relates to the status is not shown (section 3)."""
+    with answering_slowly("fulfils-shipped-orders-in-time") as address:
+        found = run(tmp_path / "far", address, "--only", "CANCEL-4,CANCEL-8,LIST-9,AUTH-5", "--budget", "quick")
+    assert processes(found) > 4
+    assert found["verdict"] == "conformant"
 
 
 def test_orders_are_placed_among_listings_that_are_with_a_far_service(tmp_path: Path, slow: Address) -> None:

@@ -334,6 +334,22 @@ def test_an_order_that_is_listed_without_an_id_may_have_any_that_is_in_use(numbe
     assert careful.permits(str(5 * 2**58 + 12345))
 
 
+def test_how_long_orders_have_been_held() -> None:
+    """By the moments of answers alone, which an audit has as well."""
+    careful = guard(Mode.FULL, [])
+    careful.heard(1000.0)
+    careful.hand_out([1], State.SHIPPED)
+    careful.heard(1000.3)
+    careful.hand_out([2], State.PENDING)
+    assert careful.held(0.4) == frozenset()
+    careful.heard(1000.5)
+    careful.heard(1000.2)  # one of several under way at once
+    assert careful.held(0.4) == {1}
+    careful.heard(1001.0)
+    careful.take_back([1])
+    assert careful.held(0.4) == {2}
+
+
 def test_an_id_once_seen_stays_seen() -> None:
     careful = guard(Mode.GUARDED, [77])
     careful.saw_listing([])

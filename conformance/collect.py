@@ -194,6 +194,7 @@ def _circumstances(collection: Collection, settings: Settings, waivers: Mapping[
         tools=tuple((tool, version(tool)) for tool in TOOLS),
         waivers=tuple(waivers.values()),
         protected=target.protected,
+        protected_as=target.protected_as,
     )
 
 

@@ -228,11 +228,11 @@ def _is_production(name: str) -> bool:
 
 def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping[str, str]) -> dict[object, str]:
     """The names of the protected targets by address: under another name, or none, it is protected all the same."""
-    found = {}
+    found: dict[object, str] = {}
     for name, table in tables.items():
         url = table.get("base_url") or environment.get(str(table.get("base_url_env")))
         if table.get("protected", _is_production(name)) is True and isinstance(url, str):
-            found[address(url)] = name
+            found.setdefault(address(url), name)
     return found
 
 

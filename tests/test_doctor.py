@@ -125,6 +125,20 @@ def test_a_provider_of_another_store_whose_orders_have_the_same_ids(
     done = command(folder, *words)
     said = f"state provider hands out order {first}, which was listed before it was asked for one"
     assert said in done.out, done.said
+    if words[0] == "run":
+        assert command(folder, "audit", "reports/staging").status == 0
+
+
+def test_who_is_protected_for_the_sake_of_another_is_told_so(folder: Path) -> None:
+    text = (folder / "targets.toml").read_text(encoding="utf-8")
+    (folder / "targets.toml").write_text(text.replace("protected = false", ""), encoding="utf-8")
+    said = (
+        "mode guarded, though there is a state provider: the target has the address of 'production', which is protected"
+    )
+    assert said in command(folder, "doctor", "staging").out
+    assert "guarded, protected since 'production' has the same addr" in command(folder, "run", "staging", "--plan").out
+    assert said in command(folder, "run", "staging", "--only", "BASE-2").out
+    assert command(folder, "audit", "reports/staging").status == 0
 
 
 def fails(*given: object) -> None:
@@ -222,6 +236,7 @@ def test_static_lists_are_looked_up_in_the_listing(folder: Path, service: Servic
         assert said in done.out
         ran = command(folder, "run", "staging", "--only", "BASE-2")
         assert ("the configuration has as pending what the listing does not show: 99\n" in ran.out) is (status == 2)
+        assert command(folder, "audit", "reports/staging").status == 0
         assert f"ok    state provider: {len(shipped)} static shipped orders\n" in done.out
 
 

@@ -246,6 +246,7 @@ def _target(stated: Run, made: Circumstances, key: str) -> Target:
         Shell(made.key_variable, made.curl_options),
         states,
         protected=made.protected,
+        protected_as=made.protected_as,
         bulk_orders=made.bulk_orders,
         proxy=NOWHERE if made.proxied else None,
     )

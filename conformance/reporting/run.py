@@ -38,6 +38,7 @@ class Circumstances:
     tools: tuple[tuple[str, str], ...]
     waivers: tuple[Waiver, ...] = ()
     protected: bool = False
+    protected_as: str = ""
     curl_options: tuple[str, ...] = ()
 
 

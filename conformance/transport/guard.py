@@ -46,8 +46,8 @@ DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
 MOST_REMEMBERED = 1_500_000
 #: Up to this many new ids are inserted one by one; more are sorted together.
 FEW = 200
-#: Within this of a power of two an id is likely to be in use somewhere.
-CLOSE = 2**16
+#: Within this of a power of two an id is likely to be in use somewhere: who tests a store has orders at such edges.
+CLOSE = 2
 #: Below this no two integers are the same double.
 EXACT = 2**53
 #: A service may clamp an id that is too large for it to one of these.

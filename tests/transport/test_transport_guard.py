@@ -323,7 +323,7 @@ def test_more_ids_than_can_be_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(
     "number",
-    [0, 7, -7, 2**31, 2**32 - 1, 2**32 + 5, 2**40 - 1, 2**53, -(2**53) - 1, HIGH, HIGH - 100, LOW, LOW + 1, 2**64],
+    [0, 7, -7, 2**31, 2**32 - 1, 2**32 + 1, 2**40 - 1, 2**53, -(2**53) - 1, HIGH, HIGH - 1, LOW, LOW + 1, 2**64],
 )
 def test_an_order_that_is_listed_without_an_id_may_have_any_that_is_in_use(number: int) -> None:
     """Or one to which a service clamps what is beyond int64."""
@@ -332,6 +332,7 @@ def test_an_order_that_is_listed_without_an_id_may_have_any_that_is_in_use(numbe
     careful.remember([], nameless=True)
     assert not careful.permits(str(number))
     assert careful.permits(str(5 * 2**58 + 12345))
+    assert careful.permits(str(5 + 2**32))  # an alias of order 5
 
 
 def test_how_long_orders_have_been_held() -> None:

@@ -120,7 +120,7 @@ examples:
   store-orders-conformance selftest                         the whole matrix
   store-orders-conformance selftest CANCEL AUTH-3           the faults of a family and of a requirement
 
-exit status: 0 each fault caught, each variant left alone · 1 any of these · 2 command line wrong · 130 interrupted
+exit status: 0 each fault caught, each variant left alone · 1 otherwise · 2 command line wrong · 130 interrupted
 """
 
 COMPARE_HELP = """\

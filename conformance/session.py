@@ -40,9 +40,7 @@ class Session:
     # What the look before the run has found out about the store:
     ids_used_again: bool = False  # those of cancelled orders are given to new ones
     counts_on: bool = False  # from a chosen id, with those it gives from then on
-    listed_before: int | None = (
-        None  # an order that was listed before the provider was asked for one, and handed it out
-    )
+    listed_before: int | None = None  # an order that the provider handed out, and that had been listed before
 
     def __post_init__(self) -> None:
         self.key = self.target.key.reveal()

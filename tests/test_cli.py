@@ -22,7 +22,7 @@ import pytest
 from commands import inherited
 from patience import PATIENCE
 
-from conformance import __version__, cli, process, selftest, settings
+from conformance import __version__, cli, describe, process, selftest, settings
 from conformance.check import all_checks
 from conformance.configuration import Options, resolve
 from conformance.contract import catalogue
@@ -453,6 +453,29 @@ def test_what_the_suite_itself_gets_wrong_is_no_verdict(
     assert said.err.startswith("the suite itself failed; please report this:\n  File ")
     assert said.err.endswith("RuntimeError\n")
     assert "RuntimeError: " not in said.err
+
+
+def test_a_library_that_is_not_installed_is_named(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after `pip install --no-deps`."""
+
+    def lacking(*_: object) -> str:
+        raise ModuleNotFoundError("No module named 'rich'", name="rich")
+
+    monkeypatch.setattr(describe, "explain", lacking)
+    said = command("explain", "LIST-1")
+    assert said.status == 2
+    assert said.err.endswith(": rich is not installed: install the package with its dependencies\n")
+
+
+def test_an_interruption_while_a_class_is_made_is_one(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 makes another error of what is raised while attributes are told their names."""
+
+    def interrupted(*_: object) -> int:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(describe, "explain", interrupted)
+    said = command("explain", "LIST-1")
+    assert (said.status, "suite itself failed" in said.err) == (130, False)
 
 
 def test_help_does_not_wait_for_the_checks() -> None:

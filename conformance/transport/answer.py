@@ -75,7 +75,7 @@ class Answer:
     before: State | None = None  # of a cancel: the state of its order when it was sent, where that is sure
     touched: bool = False  # whether the guard was told of a cancel
     lacking: tuple[int, ...] = ()  # orders of the suite's own, to which nothing was done, that a listing does not show
-    aged: frozenset[int] = frozenset()  # of a listing: orders that were handed out A_WHILE before it came
+    aged: frozenset[int] = frozenset()  # of a listing: orders that the suite had been given a while before
     spared: frozenset[int] = frozenset()  # orders of these that were placed while the listing was under way
     sender: Callable[[Request], Answer] | None = field(default=None, repr=False)
 

@@ -116,7 +116,7 @@ class Client:
 
     def _keep(self, answer: Answer) -> None:
         answer.sender = self.send
-        self.guard.heard(answer.exchange.started + answer.exchange.seconds)
+        self.guard.heard(answer.exchange.started, answer.exchange.started + answer.exchange.seconds)
         # With a query, or as some odd header fields prefer it, orders may be shown without the ids that they have.
         plain = not answer.request.query and answer.request.allowed is not Allowed.OPEN
         if answer.exchange.operation == Operation.LIST and answer.listing is not None:

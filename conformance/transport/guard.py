@@ -95,8 +95,11 @@ class Guard:
         self.listing_read = False
         self.handed_out: set[int] = set()
         self.untouched: dict[int, State] = {}  # of these, those that no cancel was sent for
-        self._since: dict[int, float] = {}  # when each of these was handed out
-        self._now = 0.0  # when the last answer came, in seconds since the epoch: so an audit has the same times
+        # When each of these was handed out, by the start of the next exchange, and when the last one ended, in seconds
+        # since the epoch: an audit has the same times, and a slow provider makes no order old.
+        self._since: dict[int, float] = {}
+        self._new: set[int] = set()  # handed out since the last exchange
+        self._now = 0.0
         # The listed ids by value, and by their lowest 31 bits with those bits aside: ids that fall together in some way
         # stand together in one of the two.
         self._sorted: list[int] = []
@@ -135,7 +138,7 @@ class Guard:
         ids = set(ids)
         self.handed_out |= ids
         self.untouched.update(dict.fromkeys(ids, state))
-        self._since.update(dict.fromkeys(ids, self._now))
+        self._new |= ids
 
     def take_back(self, ids: Iterable[int]) -> None:
         """Forget orders that were returned to the provider: whoever gets these ids next is somebody else."""
@@ -143,13 +146,16 @@ class Guard:
             self.handed_out.discard(number)
             self.untouched.pop(number, None)
             self._since.pop(number, None)
+            self._new.discard(number)
 
-    def heard(self, moment: float) -> None:
-        """Note that an answer came at this `moment`, in seconds since the epoch."""
-        self._now = max(self._now, moment)
+    def heard(self, started: float, ended: float) -> None:
+        """Note that an exchange began and ended at these moments, in seconds since the epoch."""
+        self._since.update(dict.fromkeys(self._new, started))
+        self._new.clear()
+        self._now = max(self._now, ended)
 
     def held(self, seconds: float) -> frozenset[int]:
-        """The orders that were handed out so long before the last answer, or longer."""
+        """The orders that have been the suite's for so long, or longer."""
         return frozenset(number for number, since in self._since.items() if self._now - since >= seconds)
 
     def touch(self, segment: str) -> State | None:

@@ -336,17 +336,19 @@ def test_an_order_that_is_listed_without_an_id_may_have_any_that_is_in_use(numbe
 
 
 def test_how_long_orders_have_been_held() -> None:
-    """By the moments of answers alone, which an audit has as well."""
+    """By the moments of exchanges alone, which an audit has as well: however long the provider took."""
     careful = guard(Mode.FULL, [])
-    careful.heard(1000.0)
+    careful.heard(1000.0, 1000.1)
     careful.hand_out([1], State.SHIPPED)
-    careful.heard(1000.3)
+    careful.hand_out([3], State.SHIPPED)
+    careful.take_back([3])
+    careful.heard(1005.0, 1005.1)
     careful.hand_out([2], State.PENDING)
     assert careful.held(0.4) == frozenset()
-    careful.heard(1000.5)
-    careful.heard(1000.2)  # one of several under way at once
+    careful.heard(1005.3, 1005.5)
+    careful.heard(1005.1, 1005.2)  # one of several under way at once
     assert careful.held(0.4) == {1}
-    careful.heard(1001.0)
+    careful.heard(1006.0, 1006.1)
     careful.take_back([1])
     assert careful.held(0.4) == {2}
 

@@ -55,7 +55,7 @@ def explain(requirement: str) -> str:
 
     if row.id in judges.JUDGES:
         parts.append("  every exchange of the run")
-        demand = str(judges.JUDGES[row.id].__doc__).removeprefix(f"{row.id}: ")
+        demand = (judges.JUDGES[row.id].__doc__ or "").removeprefix(f"{row.id}: ")
         parts.append(_described(f"{demand[:1].upper()}{demand[1:]}"))
     parts.append(_labelled("needs", ", ".join(row.needs) or "nothing but a listing"))
     return "\n".join(parts)

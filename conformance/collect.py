@@ -12,7 +12,7 @@ from typing import Any
 from conformance import __version__, doubts, facts, judges, universal
 from conformance.check import Check
 from conformance.contract import catalogue
-from conformance.reported import OWN_PROCESS, Report
+from conformance.reported import OWN_PROCESS, CheckReport
 from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.settings import Settings
 from conformance.target import Target
@@ -53,7 +53,7 @@ class Collection:
 
     target: Target
     started: datetime
-    reports: dict[str, Report] = field(default_factory=dict)
+    reports: dict[str, CheckReport] = field(default_factory=dict)
     preflight: list[Exchange] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Collection:
     clean: Callable[[str], str] = str  # takes secrets out of a text
     pointless: bool = False  # the look before the run found no service to judge
 
-    def add(self, report: Report) -> None:
+    def add(self, report: CheckReport) -> None:
         """Take in what a check reported. Equal bodies are kept once."""
         for exchange in report.exchanges:
             exchange.body = sys.intern(exchange.body)
@@ -70,7 +70,7 @@ class Collection:
     @property
     def order(self) -> tuple[tuple[str, ...], ...]:
         """For each process the checks in the order in which they ran there, the command's own process first."""
-        found: dict[str, list[Report]] = {OWN_PROCESS: []}
+        found: dict[str, list[CheckReport]] = {OWN_PROCESS: []}
         for report in self.reports.values():
             found.setdefault(report.process, []).append(report)
         ordered = (sorted(reports, key=lambda report: report.place) for reports in found.values())
@@ -92,7 +92,7 @@ def build(
     is not `complete`, and else were deselected. `process_lost` says that it is not since a process ended unexpectedly,
     and not for an interruption."""
     exchanges = _number(collection.preflight, 0)
-    reports: list[Report] = []
+    reports: list[CheckReport] = []
     results: list[CheckResult] = []
     observed: list[Observed] = []
     for check in checks:
@@ -144,7 +144,7 @@ def build(
 
 
 def _warnings(
-    collection: Collection, reports: Iterable[Report], passed: Sequence[Exchange], unneeded: Iterable[str]
+    collection: Collection, reports: Iterable[CheckReport], passed: Sequence[Exchange], unneeded: Iterable[str]
 ) -> Iterator[str]:
     """What the run has to say of itself; `passed` are the exchanges of one that is conformant, `unneeded` the
     requirements whose waiver covers no failure."""
@@ -204,7 +204,7 @@ def _number(exchanges: list[Exchange], first: int) -> list[Exchange]:
     return exchanges
 
 
-def _result(check: Check, report: Report, first: int) -> CheckResult:
+def _result(check: Check, report: CheckReport, first: int) -> CheckResult:
     failure = None
     if report.failure is not None:
         failure = Failure(**report.failure)

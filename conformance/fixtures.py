@@ -16,7 +16,7 @@ from conformance.check import Check
 from conformance.contract import catalogue
 from conformance.plugin import plugin_of
 from conformance.process import Process
-from conformance.reported import Report
+from conformance.reported import CheckReport
 from conformance.session import Session
 from conformance.target import Target
 from conformance.transport.answer import Answer
@@ -36,7 +36,7 @@ def session(request: pytest.FixtureRequest, process: Process) -> Session:
 
 
 @pytest.fixture(autouse=True)
-def recorded(process: Process) -> Iterator[Report | None]:
+def recorded(process: Process) -> Iterator[CheckReport | None]:
     """What the check has to report, None for a test that is no check. Sees to it that a check which cannot run is not
     run, and that what it sends is kept as its evidence."""
     check, report = process.check, process.report
@@ -70,7 +70,7 @@ def check_id(own_check: Check) -> str:
 
 
 @pytest.fixture
-def shown_in(recorded: Report) -> Callable[[str], None]:
+def shown_in(recorded: CheckReport) -> Callable[[str], None]:
     """Says which other check has the exchanges that this one goes by, for whoever looks for them."""
 
     def note(check: str) -> None:
@@ -103,7 +103,7 @@ def already_met(check_id: str, seen_met: dict[str, str], shown_in: Callable[[str
 
 
 @pytest.fixture
-def api(recorded: Report, session: Session) -> Api:
+def api(recorded: CheckReport, session: Session) -> Api:
     """The two operations, with the valid key."""
     return session.api(recorded.check)
 
@@ -145,7 +145,7 @@ def seed(process: Process) -> int:
 
 
 @pytest.fixture
-def orders(recorded: Report, session: Session, api: Api) -> Iterator[Orders]:
+def orders(recorded: CheckReport, session: Session, api: Api) -> Iterator[Orders]:
     """Orders of the check's own, given back when it ends."""
     leases, own = session.orders(recorded.check, api)
     try:
@@ -155,7 +155,7 @@ def orders(recorded: Report, session: Session, api: Api) -> Iterator[Orders]:
 
 
 @pytest.fixture
-def kept_orders(recorded: Report, session: Session, api: Api) -> Orders:
+def kept_orders(recorded: CheckReport, session: Session, api: Api) -> Orders:
     """Orders of the check's own that stay when it ends, until another check has them returned by `give_back`."""
     return session.orders(recorded.check, api, kept=True)[1]
 
@@ -179,7 +179,7 @@ def due(session: Session) -> frozenset[str]:
 
 
 @pytest.fixture
-def observe(recorded: Report) -> Iterator[Observations]:
+def observe(recorded: CheckReport) -> Iterator[Observations]:
     """Takes down facts on topics that the specification leaves open."""
     observations = Observations(catalogue.load().observations)
     yield observations

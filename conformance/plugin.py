@@ -1,10 +1,10 @@
 """The suite as a pytest plugin: options, fixtures, outcomes to statuses.
 
-    worker (or the one process)                        controller (or the one process)
-    item ─▶ excluded? target dead? ─▶ check ─▶ Report ──▶ Collection ─▶ Run ─▶ reports, exit status
+    worker (or the one process)                             controller (or the one process)
+    item ─▶ excluded? target dead? ─▶ check ─▶ CheckReport ──▶ Collection ─▶ Run ─▶ reports, exit status
 
 With `-n` the controller starts the reference server, looks at the targets and collects; the workers run the checks.
-What a check reported is a `Report` in `report.conformance`; it crosses from a worker as bytes, since xdist's own
+What a check reported is a `CheckReport` in `report.conformance`; it crosses from a worker as bytes, since xdist's own
 channel takes no number above 2^31 and no text that is not UTF-8.
 """
 
@@ -27,7 +27,7 @@ from conformance.configuration import adjusted, resolve
 from conformance.ending import ENDING
 from conformance.process import Process, Shared
 from conformance.reference import Address
-from conformance.reported import Report
+from conformance.reported import CheckReport
 from conformance.reporting import outline
 from conformance.reporting.text import visible
 from conformance.target import REFERENCE, ConfigError
@@ -226,7 +226,7 @@ class Plugin:
             return
         for check in all_checks():
             if check.id.partition(".")[2] == match[1]:
-                report.conformance = Report.crashed(check.id, match[2], report.node.gateway.id)
+                report.conformance = CheckReport.crashed(check.id, match[2], report.node.gateway.id)
 
     @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:
@@ -279,12 +279,12 @@ def check_of(item: Any) -> Check | None:
     return of_function(getattr(item, "function", None))
 
 
-def reported(report: Any) -> Report | None:
+def reported(report: Any) -> CheckReport | None:
     """What the check that a `report` of pytest is about reported, once it has ended; decoded where a worker ran it."""
     told = getattr(report, "conformance", None)
     if isinstance(told, bytes):
         report.conformance = told = pickle.loads(told)
-    return cast(Report | None, told)
+    return cast(CheckReport | None, told)
 
 
 def target_of(item: Any) -> str:

@@ -24,7 +24,7 @@ from conformance.check import Check, all_checks, places
 from conformance.collect import Collection
 from conformance.configuration import adjusted
 from conformance.reference import ReferenceServer
-from conformance.reported import OWN_PROCESS, Report
+from conformance.reported import OWN_PROCESS, CheckReport
 from conformance.reporting.run import Run
 from conformance.session import Session, redactor_of
 from conformance.settings import Settings
@@ -77,7 +77,7 @@ class Process:
         self.sessions: dict[str, Session] = {}
         self.collections: dict[str, Collection] = {}
         self.check: Check | None = None  # that is under way
-        self.report: Report | None = None  # of that
+        self.report: CheckReport | None = None  # of that
         self.runs: list[Run] = []  # one for each target, once they have ended
         self.unwritten: set[str] = set()  # the targets whose results could not be written
         self.exit: Exit | None = None  # once there are results
@@ -213,9 +213,9 @@ class Process:
     def start(self, check: Check, target: str) -> None:
         """Begin with a check, and with a report of it."""
         self._count += 1
-        self.check, self.report = check, Report(check.id, target, Status.PASSED, self._name, self._count)
+        self.check, self.report = check, CheckReport(check.id, target, Status.PASSED, self._name, self._count)
 
-    def done(self) -> Report | None:
+    def done(self) -> CheckReport | None:
         """What the check that was under way has to report, now that it has ended."""
         report, self.check, self.report = self.report, None, None
         return report
@@ -229,13 +229,13 @@ class Process:
             writing.prepare()
         time.sleep(max(0.0, end - time.monotonic()))
 
-    def classify(self, report: Report, error: BaseException) -> None:
+    def classify(self, report: CheckReport, error: BaseException) -> None:
         """Note in the report of a check what it raised."""
         target = self.targets[report.target]
         assert target is not None, "no check is run before there is a target"
         report.ended_with(error, target.shell, self.clean)
 
-    def collect(self, report: Report) -> None:
+    def collect(self, report: CheckReport) -> None:
         """Take in what a check reported."""
         if report.target in self.collections:
             self.collections[report.target].add(report)
@@ -244,9 +244,9 @@ class Process:
         """Note that a process has ended unexpectedly, while it ran `check` on `target`."""
         self.crashed = True
         if check is not None:
-            self.collect(Report.crashed(check.id, target, process))
+            self.collect(CheckReport.crashed(check.id, target, process))
 
-    def unfinished(self) -> Report | None:
+    def unfinished(self) -> CheckReport | None:
         """What the check that an interruption cut short has to report, if there is one."""
         if (report := self.done()) is not None:
             report.cut_short()

@@ -26,7 +26,7 @@ SPELLED = 6
 
 
 @dataclass
-class Report:
+class CheckReport:
     """What one check reported of a target, with its exchanges; numbers in it count within the check. `process` ran it,
     as the one numbered `place`."""
 
@@ -84,7 +84,7 @@ class Report:
         self.owners, self.certain = [], False
 
     @classmethod
-    def crashed(cls, check: str, target: str, process: str) -> Report:
+    def crashed(cls, check: str, target: str, process: str) -> CheckReport:
         """Of a check whose process was lost while it ran: there is nothing but that."""
         lost = cls(check, target, Status.INCONCLUSIVE, process=process, place=sys.maxsize)
         lost.cut_short(CRASHED)

@@ -2,7 +2,7 @@
 
 Every fault of the reference server, and every correct variant of it, is judged by the whole suite. A fault is caught
 only if the requirement that it breaks failed; a variant is left alone only if everything was decided and nothing failed
-but the recommended requirements that it is known not to follow (`matrix.Judged.good`).
+but the recommended requirements that it is known not to follow (`detection.Judged.good`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from typing import cast
 
 import pytest
 
-from conformance import embedding, judges, matrix, plugin, progress, settings
+from conformance import embedding, judges, plugin, progress, settings
 from conformance.check import all_checks
 from conformance.contract import catalogue
 from conformance.direct import DirectSession
 from conformance.ending import ENDING, held_back
 from conformance.files import make_folder, replace
-from conformance.matrix import Case, Judged
 from conformance.process import Process, Shared
+from conformance.reporting import detection
+from conformance.reporting.detection import Case, Judged
 from conformance.reporting.run import Run
 from conformance.session import Session
 from conformance.settings import Settings
@@ -162,13 +163,13 @@ def _named(check: str, requirement: str) -> str:
 
 def every_check() -> tuple[str, ...]:
     """The names of all checks, of requirements that a server can break."""
-    own = [check.id for check in all_checks() if check.requirement not in matrix.NO_FAULT]
+    own = [check.id for check in all_checks() if check.requirement not in detection.NO_FAULT]
     return (*own, *(_named(EVERY_EXCHANGE, requirement) for requirement in judges.JUDGES))
 
 
-def proofs() -> matrix.Proofs:
+def proofs() -> detection.Proofs:
     """The proofs on record: those that every seed gives. Written from the `proofs.json` of several selftests."""
-    return cast(matrix.Proofs, json.loads((files("conformance") / "proofs.json").read_text(encoding="utf-8")))
+    return cast(detection.Proofs, json.loads((files("conformance") / "proofs.json").read_text(encoding="utf-8")))
 
 
 _collected: pytest.Session  # in a worker: what its parent has collected
@@ -228,8 +229,8 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     everything = cases()
     chosen = [case for case in everything if not names or case.matches(names)]
     unknown = [name for name in names if not any(case.matches((name,)) for case in everything)]
-    if unknown and unknown[0].upper() in matrix.NO_FAULT:
-        raise ConfigError(f"no fault breaks {unknown[0].upper()}: {matrix.NO_FAULT[unknown[0].upper()]}")
+    if unknown and unknown[0].upper() in detection.NO_FAULT:
+        raise ConfigError(f"no fault breaks {unknown[0].upper()}: {detection.NO_FAULT[unknown[0].upper()]}")
     if unknown:
         raise ConfigError(f"{unknown[0]!r} is not a fault, variant, requirement or family; `faults` lists them")
     if not 1 <= workers <= settings.MOST_WORKERS:
@@ -244,14 +245,14 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
             found[judged.case] = judged
             advance(judged.case.requirement or "variants")
             if not judged.good:
-                progress.line(matrix.complaint(judged))
+                progress.line(detection.complaint(judged))
 
         judge_all(chosen, seed, budget, workers, note)
     ordered = [found[case] for case in chosen]
     seconds = round(time.monotonic() - started, 1)
-    whole = matrix.Matrix(ordered, seconds, complete=not names, proofs=proofs(), checks=every_check())
-    console.print(matrix.text(whole), markup=False, soft_wrap=True)
-    for name, render in matrix.WRITERS.items():
+    whole = detection.Matrix(ordered, seconds, complete=not names, proofs=proofs(), checks=every_check())
+    console.print(detection.text(whole), markup=False, soft_wrap=True)
+    for name, render in detection.WRITERS.items():
         replace(folder / name, render(whole).encode())
     console.print(f"Written to {folder}", markup=False, style="dim", soft_wrap=True)
     return 0 if whole.good else 1

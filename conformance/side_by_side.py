@@ -30,7 +30,7 @@ import pytest
 from conformance import plugin
 from conformance.ending import ENDING, held_back
 from conformance.process import Process
-from conformance.reported import Report
+from conformance.reported import CheckReport
 from conformance.states.leases import undisturbed
 from conformance.states.provider import given_meanwhile
 
@@ -84,7 +84,7 @@ class Pool:
         self._units = _units(session.items)
         # The node ids of items in units of several.
         self._in_company = {item.nodeid for unit in self._units if len(unit) > 1 for item in unit}
-        self._kept_back: dict[str, tuple[Report, list[pytest.TestReport]]] = {}  # by node id
+        self._kept_back: dict[str, tuple[CheckReport, list[pytest.TestReport]]] = {}  # by node id
         self._queue, numbers = os.pipe()
         os.write(numbers, b"".join(number.to_bytes(2, "big") for number in range(len(self._units))))
         os.close(numbers)
@@ -172,7 +172,7 @@ class Pool:
             name: given_meanwhile(message for report in collection.reports.values() for message in report.messages)
             for name, collection in self._own.collections.items()
         }
-        again: list[tuple[pytest.Item, Report]] = []
+        again: list[tuple[pytest.Item, CheckReport]] = []
         for unit in self._units:
             kept = [(item, *self._kept_back.pop(item.nodeid)) for item in unit if item.nodeid in self._kept_back]
             doubtful = any(report.unfavourable for _, report, _ in kept)

@@ -20,7 +20,7 @@ from conformance.check import Check, Needs, all_checks, exclusion
 from conformance.collect import Collection
 from conformance.contract import catalogue
 from conformance.contract.catalogue import Level
-from conformance.reported import Report
+from conformance.reported import CheckReport
 from conformance.target import Mode, States
 from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.verdict import Status
@@ -109,7 +109,7 @@ def test_a_check_that_takes_orders_says_so(check: Check) -> None:
 
 
 def test_checks_carry_no_level() -> None:
-    names = {field.name for kind in (Check, Needs, Report) for field in dataclasses.fields(kind)}
+    names = {field.name for kind in (Check, Needs, CheckReport) for field in dataclasses.fields(kind)}
     assert names & {"level", "severity", "gates", "required", "recommended"} == set()
     assert "level" not in inspect.signature(checks_of.requirement).parameters
 
@@ -121,7 +121,7 @@ def test_the_level_in_a_result_is_that_of_the_catalogue() -> None:
     for row in ROWS.values():
         check = next(check for check in CHECKS if check.requirement == row.id)
         failure = {"expected": "that", "received": "this", "exchange": None, "curl": None}
-        reports = {check.id: Report(check.id, "staging", Status.FAILED, failure=failure)}
+        reports = {check.id: CheckReport(check.id, "staging", Status.FAILED, failure=failure)}
         collection = Collection(target(), now, reports)
         run = collect.build(collection, CHECKS, chosen, {}, finished=now, complete=True, command="run")
         (result,) = [result for result in run.requirements if result.requirement.id == row.id]
@@ -163,7 +163,7 @@ def test_what_was_never_answered_is_told(check: str, crowded: bool, trouble: Tro
     late = replace(answered(LIST, None).exchange, check=check, crowded=crowded, trouble=trouble)
     now = datetime.now(UTC)
     status = Status.PASSED if passed else Status.INCONCLUSIVE
-    report = Report(CHECKS[0].id, "staging", status, exchanges=[late])
+    report = CheckReport(CHECKS[0].id, "staging", status, exchanges=[late])
     collection = Collection(target(), now, {CHECKS[0].id: report})
     run = collect.build(collection, CHECKS, settings.read((), {}), {}, finished=now, complete=True, command="run")
     told = collect.UNANSWERED.format(1, 1, f"{late.line} (exchange 0)")

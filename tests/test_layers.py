@@ -54,7 +54,6 @@ ALLOWED: dict[str, set[str]] = {
         "verdict",
     },
     "reference": {"target"},
-    "matrix": {"contract", "reporting"},
     "progress": {"terminal"},
     "terminal": set(),
     "templates": {"target"},

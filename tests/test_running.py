@@ -9,7 +9,7 @@ import pytest
 
 from conformance import running
 from conformance.check import all_checks
-from conformance.reported import Report
+from conformance.reported import CheckReport
 from conformance.verdict import Status
 
 
@@ -23,7 +23,7 @@ def test_a_log_hears_of_what_takes_long(
     monkeypatch.setattr(running, "SILENCE", silence)
     watch = running._Watch(["staging"], checks)
     for check in checks:
-        told = Report(check.id, "staging", Status.PASSED)
+        told = CheckReport(check.id, "staging", Status.PASSED)
         watch.pytest_runtest_logreport(cast(pytest.TestReport, SimpleNamespace(conformance=told)))
     lines = capsys.readouterr().err.splitlines()
     assert lines[: len(heard)] == [line.format(n=len(checks)) for line in heard]

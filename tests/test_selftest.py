@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from commands import command
 
-from conformance import matrix, selftest
+from conformance import selftest
 from conformance.contract import catalogue
-from conformance.matrix import Case, Judged, Matrix
+from conformance.reporting import detection
+from conformance.reporting.detection import Case, Judged, Matrix
 from reference_server.faults import FAULTS
 
 FAULT = Case("cancels-anything", "CANCEL-3", "Cancels shipped orders <too>.")
@@ -33,10 +34,10 @@ def test_a_fault_is_caught_only_if_its_own_requirement_failed() -> None:
 def test_a_fault_that_was_missed_is_told_with_what_the_checks_said() -> None:
     missed = Judged(FAULT, failed=("CANCEL-4",), messages={"CANCEL-3": "met by 9 exchanges"})
     said = "MISSED cancels-anything: CANCEL-3 did not fail, CANCEL-4 did. met by 9 exchanges"
-    assert matrix.complaint(missed) == said
-    assert said in matrix.text(Matrix([missed], 1.0, complete=False))
-    assert "**(missed)**" in matrix.markdown(Matrix([missed], 1.0))
-    assert '<td class="missed">missed</td>' in matrix.as_html(Matrix([missed], 1.0))
+    assert detection.complaint(missed) == said
+    assert said in detection.text(Matrix([missed], 1.0, complete=False))
+    assert "**(missed)**" in detection.markdown(Matrix([missed], 1.0))
+    assert '<td class="missed">missed</td>' in detection.as_html(Matrix([missed], 1.0))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_what_failed_beside_it_counts_if_it_is_required() -> None:
 )
 def test_a_variant_is_left_alone_if_nothing_failed_but_what_it_leaves(judged: Judged, good: bool) -> None:
     assert judged.good is good
-    assert ("LIST-10 did not fail" in matrix.complaint(judged)) is (judged == Judged(LEAVING))
+    assert ("LIST-10 did not fail" in detection.complaint(judged)) is (judged == Judged(LEAVING))
     assert Matrix([judged], 1.0, complete=False).good is good
 
 
@@ -97,19 +98,19 @@ def test_a_check_that_sees_less_than_before_is_told_of() -> None:
     assert Matrix([caught], 1.0, False, {"two": ["cancels-anything"]}, ()).lost == [
         "two is gone, which failed on cancels-anything"
     ]
-    assert "LOST two no longer" in matrix.text(proof)
+    assert "LOST two no longer" in detection.text(proof)
 
 
 def test_a_check_that_no_fault_fails_is_told_of() -> None:
     proof = Matrix([], 1.0, proofs={"one": ["cancels-anything"], "two": []}, checks=("one", "two", "three"))
     assert proof.unproven == ["two", "three"]
     assert Matrix([], 1.0, complete=False, checks=("one",)).unproven == []
-    assert "UNPROVEN three" in matrix.text(proof)
+    assert "UNPROVEN three" in detection.text(proof)
 
 
 def test_proofs_are_written_by_check() -> None:
     judged = [Judged(Case(name, "CANCEL-3", ""), checks=("one",)) for name in ("b", "a")]
-    assert json.loads(matrix.proofs_of(judged)) == {"one": ["a", "b"]}
+    assert json.loads(detection.proofs_of(judged)) == {"one": ["a", "b"]}
 
 
 def test_proofs_on_record_are_of_checks_and_faults_that_exist() -> None:
@@ -120,16 +121,16 @@ def test_proofs_on_record_are_of_checks_and_faults_that_exist() -> None:
 
 def test_every_requirement_has_faults() -> None:
     counted = {row: sum(fault.requirement == row for fault in FAULTS.values()) for row in catalogue.load().requirements}
-    assert {row for row, count in counted.items() if count < matrix.LEAST_FAULTS} == set(matrix.NO_FAULT)
+    assert {row for row, count in counted.items() if count < detection.LEAST_FAULTS} == set(detection.NO_FAULT)
     assert len(FAULTS) >= 120
 
 
 def test_writers_escape_and_agree() -> None:
     proof = Matrix([Judged(FAULT, failed=("CANCEL-3",)), Judged(VARIANT)], 2.0, complete=False)
-    assert "1 of 1 faults caught, 1 of 1 correct variants left alone" in matrix.text(proof)
-    assert [case["good"] for case in json.loads(matrix.as_json(proof))["cases"]] == [True, True]
-    assert "<too>" not in matrix.as_html(proof)
-    assert "| cancels-anything |" in matrix.markdown(proof)
+    assert "1 of 1 faults caught, 1 of 1 correct variants left alone" in detection.text(proof)
+    assert [case["good"] for case in json.loads(detection.as_json(proof))["cases"]] == [True, True]
+    assert "<too>" not in detection.as_html(proof)
+    assert "| cancels-anything |" in detection.markdown(proof)
 
 
 def test_a_real_fault_and_a_real_variant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +168,7 @@ def test_the_command_judges_and_writes(tmp_path: Path) -> None:
     assert done.status == 0, done.said
     assert "1 of 1 faults caught, 0 of 0 correct variants left alone" in done.out
     assert done.err == "1 of 1\n"
-    assert {path.name for path in (tmp_path / "out").iterdir()} == matrix.WRITERS.keys()
+    assert {path.name for path in (tmp_path / "out").iterdir()} == detection.WRITERS.keys()
     for words, said in (
         (("no-such-fault",), "'no-such-fault' is not a fault, variant, requirement or family"),
         (("base-2",), "no fault breaks BASE-2: the scheme is the deployment's"),

@@ -22,7 +22,7 @@ from conformance.check import Check, all_checks
 from conformance.collect import Collection
 from conformance.configuration import Options
 from conformance.process import Process, Shared
-from conformance.reported import CRASHED, OWN_PROCESS, UNFINISHED, Report
+from conformance.reported import CRASHED, OWN_PROCESS, UNFINISHED, CheckReport
 from conformance.reporting.run import Circumstances, Run
 from conformance.session import Session
 from conformance.settings import Settings
@@ -144,17 +144,17 @@ class Replay(Process):
     def place(self, check: Check, target: str, marks: frozenset[str]) -> tuple[int, ...] | None:
         return self._places.get((target, check.id))
 
-    def collect(self, report: Report) -> None:
+    def collect(self, report: CheckReport) -> None:
         process = report.target  # which is a target of its own here
         made = replace(report, process=process, seconds=self._seconds.get(report.check, 0.0))
         if made.check in self.record.unfinished:
             if made.check in self._crashed:
-                made = Report.crashed(made.check, process, process)
+                made = CheckReport.crashed(made.check, process, process)
             else:
                 made.cut_short()
         self.collections[process].add(made)
 
-    def classify(self, report: Report, error: BaseException) -> None:
+    def classify(self, report: CheckReport, error: BaseException) -> None:
         if isinstance(error, Unsupported) or report.check in self.record.unfinished:
             report.status, report.message = Status.INCONCLUSIVE, str(error)
         else:

@@ -14,7 +14,7 @@ from conformance.api import Observations
 from conformance.checks import test_concurrency
 from conformance.checks.cancelling import test_a_moment_later, test_absent, test_pending
 from conformance.checks.listing import test_conditional, test_empty, test_orders
-from conformance.reported import SPELLED, Report
+from conformance.reported import SPELLED, CheckReport
 from conformance.session import Session
 from conformance.transport.request import Allowed, Request
 from conformance.verdict import Status
@@ -25,7 +25,7 @@ def shown(session: Session, check: Callable[[], object]) -> tuple[str, list[str]
     """What a check that fails says, and its requests in turn, as its `curl` lines have them."""
     with pytest.raises(Failed) as raised:
         check()
-    report = Report("a check", session.target.name, Status.PASSED)
+    report = CheckReport("a check", session.target.name, Status.PASSED)
     report.ended_with(raised.value, session.target.shell, session.recorder.redactor.clean)
     assert report.failure is not None
     lines = report.failure["curl"].splitlines()

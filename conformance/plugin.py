@@ -184,6 +184,7 @@ class Plugin:
             if isinstance(call.excinfo.value, verify.Failed):
                 curl = report.failure and report.failure.get("curl")
                 outcome.longrepr = self._printable(f"{report.message}\n{curl}")
+                self._expect(item, outcome)
         # Tracebacks quote values, and what was captured may hold anything.
         if isinstance(outcome.longrepr, TerminalRepr):
             outcome.longrepr = self._printable(str(outcome.longrepr))
@@ -196,6 +197,12 @@ class Plugin:
             self.process.done()
             outcome.conformance = pickle.dumps(report) if self.process.is_worker else report  # type: ignore[attr-defined]
         return outcome
+
+    def _expect(self, item: pytest.Item, failure: pytest.TestReport) -> None:
+        """Have pytest count a failure of a waived requirement as one that was expected: `-x` does not stop at it."""
+        check = check_of(item)
+        if check is not None and (waiver := self.process.waivers.get(check.requirement)) is not None:
+            failure.outcome, failure.wasxfail = "skipped", self._printable(f"waived: {waiver.reason}")
 
     # --- no secret in what pytest prints, and nothing that acts on a terminal
 

@@ -41,10 +41,12 @@ def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
 class Api:
     """Sends the operations of the contract to the target, with the valid key unless told otherwise."""
 
-    def __init__(self, client: Client, key: Credential, rng: random.Random) -> None:
+    def __init__(self, client: Client, key: Credential, rng: random.Random, accept: str = "*/*") -> None:
+        """`accept` is what its requests say in Accept, unless told otherwise."""
         self._client = client
         self.key = key
         self.rng = rng
+        self.accept = accept
 
     def ask_list(
         self,
@@ -57,7 +59,7 @@ class Api:
         """`GET /store/orders` (section 4.1), not yet sent. A query is not in the contract: any status is open to it."""
         credential = credential or self.key
         allowed = _open_to(credential, query, allowed)
-        return Request("GET", "/store/orders", credential, query, headers, None, allowed)
+        return Request("GET", "/store/orders", credential, query, headers, None, allowed, accept=self.accept)
 
     def ask_cancel(
         self,
@@ -75,7 +77,8 @@ class Api:
         if credential.form:
             headers, body = (*headers, *FORM), credential.form.encode()
         allowed = _open_to(credential, query, allowed)
-        return Request("DELETE", f"/store/orders/{order}", credential, query, headers, body, allowed)
+        path = f"/store/orders/{order}"
+        return Request("DELETE", path, credential, query, headers, body, allowed, accept=self.accept)
 
     def list(self, credential: Credential | None = None, query: str = "") -> Answer:
         """Send `ask_list`."""
@@ -142,7 +145,7 @@ class OneConnection(Api):
     one."""
 
     def __init__(self, api: Api, wire: Wire) -> None:
-        super().__init__(api._client, api.key, api.rng)
+        super().__init__(api._client, api.key, api.rng, api.accept)
         self._connection = wire.connect()
 
     def set_off(self, request: Request) -> None:

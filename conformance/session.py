@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.api import Api, Orders
-from conformance.check import Check, Needs, Shares, all_checks, exclusions, shares
+from conformance.check import Check, Needs, Shares, accepts, all_checks, exclusions, shares
 from conformance.checks import credentials, invalid_keys
 from conformance.contract import catalogue
 from conformance.judges import Judge
@@ -93,7 +93,7 @@ class Session:
 
     def api(self, check: str) -> Api:
         """The operations for one check, whose random choices derive from the seed and its id."""
-        return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"))
+        return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"), accepts(check))
 
     def orders(self, check: str, api: Api, *, kept: bool = False) -> tuple[leases.Leases, Orders]:
         """The leases to give back when a check ends, and its orders, which come from them; `kept` ones are given back

@@ -64,6 +64,11 @@ def no_header(request: Request) -> bool:
     return "authorization" not in request.headers
 
 
+def names_json(request: Request) -> bool:
+    """Whether a client accepts application/json by name, and nothing else."""
+    return request.headers.get("accept") == "application/json"
+
+
 def authorization(request: Request) -> str:
     """The Authorization header of a request, or nothing."""
     return request.headers.get("authorization", "")

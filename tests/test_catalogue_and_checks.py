@@ -8,20 +8,23 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, cast
 
 import pytest
-from built import LIST, answered, target
+from built import LIST, VALID, answered, target
 
 from conformance import check as checks_of
 from conformance import checks as checks_package
 from conformance import collect, judges, settings
+from conformance.api import Api
 from conformance.check import Check, Needs, all_checks, exclusion
 from conformance.collect import Collection
 from conformance.contract import catalogue
 from conformance.contract.catalogue import Level
 from conformance.reported import CheckReport
 from conformance.target import Mode, States
+from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.verdict import Status
 
@@ -106,6 +109,26 @@ def test_a_check_that_takes_orders_says_so(check: Check) -> None:
     if needs.mode is Mode.FULL:
         assert needs.orders or needs.empty_store
     assert min(needs.pending, needs.shipped) >= 0
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_clients_of_both_kinds_bear_on_each_requirement(row: str) -> None:
+    kinds = [checks_of.accepts(check.id) for check in CHECKS if check.requirement == row]
+    assert abs(kinds.count("*/*") - kinds.count("application/json")) <= 1
+    assert set(kinds) <= {"*/*", "application/json"}
+
+
+def test_what_a_client_accepts_is_in_what_its_check_sends() -> None:
+    names_json, anything = (
+        Api(cast(Any, None), VALID, Random(1), "application/json"),
+        Api(cast(Any, None), VALID, Random(1)),
+    )
+    endpoint = Endpoint(target())
+    for api, accept in ((names_json, "application/json"), (anything, "*/*")):
+        for request in (api.ask_list(), api.ask_cancel(7)):
+            assert dict(endpoint.headers(request, connection="close"))["Accept"] == accept
+    own = names_json.ask_list(headers=(("Accept", "text/csv"),))
+    assert [value for name, value in endpoint.headers(own, connection="close") if name == "Accept"] == ["text/csv"]
 
 
 def test_checks_carry_no_level() -> None:

@@ -10,7 +10,6 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from random import Random
 
 import pytest
 
@@ -34,7 +33,6 @@ from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import PREFLIGHT
 from conformance.transport.guard import Guard
 from conformance.transport.redaction import Redactor
-from conformance.transport.request import Credential
 from conformance.transport.wire import Wire
 from conformance.verdict import CheckResult, Status
 
@@ -185,8 +183,8 @@ class ReplayedApi(Api):
     """The operations for a check of a process that had run others before, which were then run again elsewhere. What was
     seen in those is not on record: the guard may have kept something back for it, which shows in what was not sent."""
 
-    def __init__(self, client: Client, key: Credential, rng: Random, record: Record, check: str) -> None:
-        super().__init__(client, key, rng)
+    def __init__(self, api: Api, client: Client, record: Record, check: str) -> None:
+        super().__init__(client, api.key, api.rng, api.accept)
         self._record = record
         self._check = check
 
@@ -203,7 +201,7 @@ class ReplayedSession(Session):
 
     def api(self, check: str) -> Api:
         api = super().api(check)
-        return ReplayedApi(self.client, api.key, api.rng, self.record, check) if self.has_seen_more else api
+        return ReplayedApi(api, self.client, self.record, check) if self.has_seen_more else api
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,5 +1,5 @@
-"""LIST, CANCEL: orders with the id 0, which many a language takes for none, at both ends of int64, and where 31 and 32
-bits end (specification, sections 2 and 4).
+"""LIST, CANCEL: orders with the ids 0 and -1, which many a language takes for none, at both ends of int64, and where 31
+and 32 bits end (specification, sections 2 and 4).
 
 A pending one with the id 0 is for `cancelling/test_pending`. One look at shipped ones serves two checks here: the first
 of them has it, and its requests stand with that check. The other one looks for itself where something was wrong.
@@ -26,6 +26,8 @@ from conformance.transport.request import Allowed
 pytestmark = [pytest.mark.xdist_group("edges"), pytest.mark.alone, pytest.mark.last]
 
 EDGES = (0, INT64.stop - 1, INT64.start, 2**31, 2**32)
+#: What pending orders have besides, and shipped ones do not: next to others, which a refused cancel may touch.
+NEXT_TO_THEM = (-1, 2**31 - 1)
 #: Why nothing can be said of any of these ids: some databases number the order 0 themselves.
 NONE_PLACED = "no order can be placed with such an id, or the listing shows none although it was"
 
@@ -60,11 +62,12 @@ def nothing_is_like_them(api: Api) -> None:
 
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
 def test_pending_orders_with_edge_ids_are_cancelled(api: Api, orders: Orders) -> None:
-    """Cancels pending orders with the ids at both ends of int64, and with 2^31 and 2^32, as far as they can be placed:
-    204. One that is refused is placed once more before that counts: the cancel of another one may have touched it."""
+    """Cancels pending orders with the ids at both ends of int64, and with -1, 2^31 - 1, 2^31 and 2^32, as far as they
+    can be placed: 204. One that is refused is placed once more before that counts: the cancel of another one may have
+    touched it."""
     nothing_is_like_them(api)
     placed: list[int] = []
-    for order in EDGES[1:]:
+    for order in (*EDGES[1:], *NEXT_TO_THEM):
         with suppress(verify.Excluded):
             placed += orders.place([order]).pending
     answers = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in placed)

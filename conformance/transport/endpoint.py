@@ -176,7 +176,7 @@ class Endpoint:
         fields = (
             ("Host", self.authority),
             ("User-Agent", USER_AGENT),
-            ("Accept", "*/*"),
+            ("Accept", request.accept),
             ("Accept-Encoding", "gzip, deflate"),
             ("Connection", connection),
         )

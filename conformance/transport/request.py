@@ -85,7 +85,8 @@ NOBODY = Credential("no credentials")
 @dataclass(frozen=True)
 class Request:
     """One request to the service; `path` is relative to the base URL and already percent-encoded. With `whole` it is
-    the whole request target, which may be any on the host: nothing is changed there, nor the key shown."""
+    the whole request target, which may be any on the host: nothing is changed there, nor the key shown. `accept` is
+    what it says in Accept, unless it has that among its `headers`."""
 
     method: str
     path: str
@@ -95,6 +96,7 @@ class Request:
     body: bytes | None = None
     allowed: Allowed = Allowed.LISTED
     whole: bool = False
+    accept: str = "*/*"
 
     def __post_init__(self) -> None:
         if self.whole and (self.method != "GET" or self.credential != NOBODY):

@@ -74,6 +74,12 @@ def finds_no_order_in_the_first_place(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def finds_no_order_with_the_id_minus_one(service: Service) -> None:
+    """Answers 404 for a pending order with the id -1, which stands for none."""
+    amend.outcomes(service, ABSENT, lambda order: amend.pending(order) and order.id == -1)
+
+
+@fault("CANCEL-1")
 def refuses_to_cancel_the_only_order(service: Service) -> None:
     """Answers 409 for a pending order where there is no other."""
     amend.outcomes(service, REFUSED, lambda order: amend.pending(order) and len(service.store) == 1)

@@ -109,12 +109,7 @@ def lists_for_anyone(service: Service) -> None:
 @fault("AUTH-2")
 def lists_for_anyone_who_names_json(service: Service) -> None:
     """Lists the orders without credentials to clients that accept application/json by name."""
-    amend.accept(
-        service,
-        lambda request: (
-            request.method == "GET" and _stranger(request) and request.headers.get("accept") == "application/json"
-        ),
-    )
+    amend.accept(service, lambda request: request.method == "GET" and _stranger(request) and amend.names_json(request))
 
 
 @fault("AUTH-2")

@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 
 from .. import amend
@@ -28,6 +28,16 @@ def leaves_out_shipped_orders(service: Service) -> None:
 def leaves_out_pending_orders(service: Service) -> None:
     """Lists shipped orders only."""
     amend.leave_out(service, amend.pending)
+
+
+@fault("LIST-3")
+def leaves_out_shipped_orders_for_clients_of_json(service: Service) -> None:
+    """Lists pending orders only to clients that accept application/json by name."""
+
+    def change(request: Request, orders: list[Order]) -> Iterable[Order]:
+        return filter(amend.pending, orders) if amend.names_json(request) else orders
+
+    amend.listing(service, change)
 
 
 @fault("LIST-3")

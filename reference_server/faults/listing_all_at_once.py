@@ -305,6 +305,16 @@ def filters_by_customer(service: Service) -> None:
 
 
 @fault("LIST-6")
+def filters_by_pets_that_may_be(service: Service) -> None:
+    """Lists only orders of the pet that pet_id or pet names, if that is a positive number."""
+
+    def chosen(value: str, orders: list[Order]) -> list[Order]:
+        return [order for order in orders if str(order.pet_id) == value] if value.isdecimal() else orders
+
+    _filters(service, ("pet_id", "pet"), chosen)
+
+
+@fault("LIST-6")
 def finds_nothing_for_a_query(service: Service) -> None:
     """Lists nothing when there is any query."""
     amend.listing(service, lambda request, orders: [] if request.query else orders)

@@ -57,6 +57,19 @@ def cancels_without_a_key_a_moment_later(service: Service) -> None:
     _acts_when(service, lambda order_id: later(lambda: service.store.cancel(order_id)), MISSING)
 
 
+@fault("AUTH-5")
+def removes_shipped_orders_for_strangers_who_name_json(service: Service) -> None:
+    """Answers 401 to a cancel without a valid key that accepts application/json by name, and removes the order, if it
+    has shipped."""
+
+    def change(request: Request, response: Response) -> None:
+        order = amend.order_to_cancel(service, request)
+        if amend.shipped(order) and amend.names_json(request):
+            service.store.remove([order.id])
+
+    amend.refusals(service, change)
+
+
 def _touches(service: Service, which: Callable[[Order], bool], **fields: object) -> None:
     """Refuses a cancel of an order of which this is true without a valid key, but changes fields of the order."""
 

@@ -20,7 +20,7 @@ VALID = f"Bearer {KEY}"
 LIST = "/v1/store/orders"
 FURTHER = (
     "limit=5", "_limit=1", "page%5Blimit%5D=1", "startDate=2999-01-01", "endDate=1900-01-01", "customerId=-1",
-    "after=9223372036854775806", "tenant=none", "format=csv", "format=api", "callback=f",
+    "after=9223372036854775806", "pet=987654", "tenant=none", "format=csv", "format=api", "callback=f",
 )  # fmt: skip
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
 FAR = [-(2**63), -77, -8, 2**32, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
@@ -251,6 +251,7 @@ def accepting(talk: Talk) -> Iterator[Said]:
     talk.store.place_ids([41, 42], Status.PENDING)
     talk.store.place_ids([43], Status.SHIPPED)
     yield talk.cancel(41, accept="text/html, */*")
+    yield talk.cancel(43, None, accept="application/json")
     for order_id in (42, 43, 44):
         yield talk.cancel(order_id, accept="application/json")
 
@@ -297,9 +298,11 @@ def disguises(talk: Talk) -> Iterator[Said]:
 
 
 def edges(talk: Talk) -> Iterator[Said]:
-    """The id 0 and both ends of int64, and queries of cancels."""
-    talk.store.place_ids([0, 52], Status.PENDING)
+    """The ids 0 and -1 and both ends of int64, and queries of cancels."""
+    talk.store.place_ids([-1, 0, 52], Status.PENDING)
     talk.store.place_ids([50, 51], Status.SHIPPED)
+    yield talk.say("GET", LIST)
+    yield talk.cancel(-1)
     yield talk.cancel(0, None)
     yield talk.cancel(0)
     talk.store.place_ids([0, -(2**63), 2**31, 2**63 - 1], Status.SHIPPED)

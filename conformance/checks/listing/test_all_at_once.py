@@ -24,31 +24,33 @@ from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Headers
 from conformance.transport.retries import turned_away
 
-#: Query parameters in common use for paging, filtering, sorting and choosing fields.
+#: Query parameters in common use for paging, filtering, sorting and choosing fields. Where a number has to match it is
+#: one that an order may have and hardly any does: a service may obey only those.
 QUERIES = (
     "limit=1", "page=2", "page=0", "page_size=1", "per_page=1", "pageSize=1", "page=2&per_page=1", "size=1",
     "offset=1", "skip=1", "start=1", "count=1", "first=1", "top=1", "%24top=1", "%24skip=1", "cursor=x", "after=1",
     "before=1", "since=2999-01-01", "from=1", "status=pending", "status=shipped", "status=none", "state=shipped",
-    "complete=true", "complete=false", "shipped=true", "petId=-1", "pet_id=-1", "id=-1", "ids=-1", "orderId=-1",
+    "complete=true", "complete=false", "shipped=true", "petId=987654", "pet_id=987654", "id=987654", "ids=987654",
+    "orderId=987654",
     "q=none", "query=none", "search=none", "filter=none", "filter%5Bstatus%5D=none", "where=0", "sort=id",
-    "fields=none", "quantity=-1", "shipDate=1900-01-01", "max=1", "limit=0",
+    "fields=none", "quantity=987654", "shipDate=1900-01-01", "max=1", "limit=0",
     "page%5Bsize%5D=1", "page%5Bnumber%5D=2", "pageNumber=2", "perPage=1", "rows=1", "take=1", "maxResults=1",
     "max_results=1", "starting_after=1", "%24filter=false", "createdAfter=2999-01-01", "created_after=2999-01-01",
     "updated_since=2999-01-01", "to=1", "until=1900-01-01", "end=1", "dateTo=1900-01-01", "completed=true", "open=true",
     "is_complete=true", "active=true", "archived=true", "status=PENDING", "status=placed", "status=approved",
     "length=1", "last=1", "pageNo=2", "page_no=2", "page_number=2", "page-size=1", "maxItems=1", "batch_size=1",
     "resultsPerPage=1", "show=1", "lastId=9223372036854775807", "max_id=-1", "shipDateFrom=2999-01-01",
-    "ship_date=1900-01-01", "minQuantity=999999999", "pet=-1", "petIds=-1", "isShipped=true", "statuses=none",
+    "ship_date=1900-01-01", "minQuantity=999999999", "pet=987654", "petIds=987654", "isShipped=true", "statuses=none",
     "keyword=none", "complete=True", "q=status%3Anone",
     # Of JSON Server, JSON:API, LoopBack, Feathers, API Platform and the like.
     "_limit=1", "_page=2", "_start=1", "_end=1", "%24limit=1", "page%5Blimit%5D=1", "page%5Boffset%5D=1",
-    "filter%5Blimit%5D=1", "filter%5BpetId%5D=-1", "status%5B%5D=none", "shipDate%5Bgte%5D=2999-01-01",
+    "filter%5Blimit%5D=1", "filter%5BpetId%5D=987654", "status%5B%5D=none", "shipDate%5Bgte%5D=2999-01-01",
     "quantity_gt=999999999", "itemsPerPage=1", "items_per_page=1", "pageIndex=2", "pagesize=1", "Limit=1", "p=2", "n=1",
     "num=1", "pageToken=x", "nextToken=x", "since_id=9223372036854775807", "updatedAfter=2999-01-01",
     "startDate=2999-01-01", "start_date=2999-01-01", "from_date=2999-01-01", "fromDate=2999-01-01",
-    "dateFrom=2999-01-01", "endDate=1900-01-01", "end_date=1900-01-01", "date=1900-01-01", "order_id=-1",
-    "customerId=-1", "userId=-1", "isComplete=true", "status__in=none", "%24count=true",
-    "pending=true", "orderStatus=none", "order_status=none", "petid=-1", "filter%5Bcomplete%5D=none",
+    "dateFrom=2999-01-01", "endDate=1900-01-01", "end_date=1900-01-01", "date=1900-01-01", "order_id=987654",
+    "customerId=987654", "userId=987654", "isComplete=true", "status__in=none", "%24count=true",
+    "pending=true", "orderStatus=none", "order_status=none", "petid=987654", "filter%5Bcomplete%5D=none",
     "min_quantity=999999999", "quantity_min=999999999", "maxQuantity=-1", "shipped_before=1900-01-01", "before_id=-1",
     # Limits where some services ignore lower ones, and another spelling of true.
     "limit=5", "limit=10", "complete=1",
@@ -59,8 +61,9 @@ QUERIES = (
     "chunk=1", "pageLimit=1", "page_limit=1", "list_size=1", "records=1", "max_count=1", "maxSize=1", "range=0-0",
     "filters%5Bstatus%5D=none", "q%5Bstatus_eq%5D=none", "quantity__gt=999999999",
     "shipDate__gte=2999-01-01", "id__gt=9223372036854775806", "created%5Bgte%5D=2999-01-01", "ending_before=1",
-    "min_id=9223372036854775806", "id_after=9223372036854775806", "include=none", "only=none", "ids%5B%5D=-1",
-    "exclude=pending", "tenant=none", "tenantId=-1", "storeId=-1", "user=none", "user_id=-1", "customer=none",
+    "min_id=9223372036854775806", "id_after=9223372036854775806", "include=none", "only=none", "ids%5B%5D=987654",
+    "exclude=pending", "tenant=none", "tenantId=987654", "storeId=987654", "user=none", "user_id=987654",
+    "customer=none",
     "owner=none", "mine=true", "email=none", "category=none", "tag=none", "tags=none", "type=none", "species=none",
     "deleted=true", "trashed=true", "cancelled=true", "placedAfter=2999-01-01", "orderDate=1900-01-01",
     "updatedSince=2999-01-01", "modified_since=2999-01-01", "year=1900",

@@ -343,7 +343,8 @@ class Judge:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Finding] = {}
         self._check = ""
-        self._missed: set[int] = set()  # orders that a listing lacked in this check, though it should have shown them
+        # Orders that a listing lacked in this check, though it should have shown them, each with when that had ended.
+        self._missed: dict[int, float] = {}
         self._denied: set[str] = set()  # pending ones whose cancel was refused in this check
 
     def __call__(self, answer: Answer) -> None:
@@ -371,12 +372,15 @@ class Judge:
     def _doubt(self, answer: Answer) -> None:
         exchange = answer.exchange
         if exchange.check != self._check:  # an audit plays checks again one by one
-            self._check, self._missed, self._denied = exchange.check, set(), set()
-        for doubt in doubts(answer, self._missed, self._denied):
+            self._check, self._missed, self._denied = exchange.check, {}, set()
+        # Of two answers that were under way at once, the one that was read first may be the later one's.
+        missed = [order for order, ended in self._missed.items() if ended <= exchange.started]
+        for doubt in doubts(answer, missed, self._denied):
             exchange.undecided[doubt.requirement] = doubt.reason
             if doubt.proven:
                 exchange.proven.append(doubt.requirement)
         if "LIST-3" in exchange.undecided:
-            self._missed.update(answer.lacking)
+            for order in answer.lacking:
+                self._missed.setdefault(order, exchange.started + exchange.seconds)
         if "CANCEL-1" in exchange.undecided and answer.request.order_id is not None:
             self._denied.add(answer.request.order_id)

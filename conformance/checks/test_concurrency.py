@@ -1,4 +1,4 @@
-"""CANCEL-3, CANCEL-6, CANCEL-7, AUTH-6, LIST-3: several requests at once (specification, sections 3, 4.1 and 5)."""
+"""CANCEL-1, CANCEL-3, CANCEL-6, CANCEL-7, AUTH-6, LIST-3: requests at once (specification, sections 3, 4.1 and 5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conformance.checks.together import AT_ONCE, FEWER_AT_ONCE, Crowd, cancel_at
 from conformance.contract.transitions import State
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.request import NOBODY, Operation
+from conformance.transport.request import NOBODY, Allowed, Operation
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
 
@@ -77,6 +77,8 @@ def test_one_of_simultaneous_cancels_succeeds(
         let_in = crowd.saw(answers)
         successes = [answer for answer in answers if answer.succeeded]
         if len(successes) > 1:
+            if successes[0].repeat().succeeded:
+                raise verify.Inconclusive(f"order {order} can be cancelled again after that, alone, too", "CANCEL-6")
             raise verify.Failed(
                 f"one success of {len(answers)} simultaneous cancels of one order",
                 f"{len(successes)} successes: {statuses(answers)}",
@@ -157,15 +159,23 @@ def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: O
     if already_met:
         return
     for round_ in in_rounds(api, wire, orders):
-        for first, second in twice(api, round_):
-            verify.step(first, 204, "CANCEL-1")
-            if verify.settled(second).succeeded:
-                raise verify.Failed(
-                    f"no success, since order {second.exchange.order_id} was cancelled at once with others",
-                    verify.describe(second),
-                    first,
-                    second,
-                )
+        none_again(api, round_, "others")
+
+
+@requirement("CANCEL-6", mode=Mode.FULL, pending=MIXED * CANCELS)
+def test_orders_cancelled_among_other_requests_stay_cancelled(api: Api, orders: Orders, key: str) -> None:
+    """Over several rounds, cancels orders while the listing is asked for, with the key and without, and while cancels
+    of an order that does not exist are refused: none of them can be cancelled again, as it could if one of those had
+    written back what it had read before."""
+    left = orders.take_listed(pending=MIXED * CANCELS).pending
+    absent, *_ = api.absent(anew=False)
+    strangers = [NOBODY, invalid_keys.telling(key)[-1]]
+    others = [api.ask_list(), api.ask_list(NOBODY), *(api.ask_cancel(absent, who) for who in (api.key, *strangers))]
+    for _ in range(MIXED):
+        chosen, left = left[:CANCELS], left[CANCELS:]
+        cancels = [api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in chosen]
+        answers = api.send_all([*others, *cancels], at_once=True)
+        none_again(api, [*filterfalse(turned_away, answers[len(others) :])], "other requests")
 
 
 def in_rounds(api: Api, wire: Wire, orders: Orders) -> Iterator[list[Answer]]:
@@ -181,6 +191,19 @@ def in_rounds(api: Api, wire: Wire, orders: Orders) -> Iterator[list[Answer]]:
 def twice(api: Api, first: list[Answer]) -> list[tuple[Answer, Answer]]:
     """The answers to cancels, and to the same ones after all of these."""
     return list(zip(first, api.send_all(answer.request for answer in first), strict=True))
+
+
+def none_again(api: Api, cancels: list[Answer], others: str) -> None:
+    """Demand that none of these `cancels`, which were sent at once with `others`, succeeds a second time."""
+    for first, second in twice(api, cancels):
+        verify.step(first, 204, "CANCEL-1")
+        if verify.settled(second).succeeded:
+            raise verify.Failed(
+                f"no success, since order {second.exchange.order_id} was cancelled at once with {others}",
+                verify.describe(second),
+                first,
+                second,
+            )
 
 
 def statuses(answers: list[Answer]) -> str:

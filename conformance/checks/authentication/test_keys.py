@@ -152,10 +152,12 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
 @requirement("AUTH-3")
 def test_listing_with_invalid_keys(api: Api, key: str) -> None:
     """Lists with each of a battery of near misses of the key (cut, extended, changed in one place or in case, right in
-    the first 4, 8, 16, 32, 72 characters only, without its prefix, hashed) and of strangers: 401 each time."""
+    the first 4, 8, 16, 32, 72 characters only, without its prefix, hashed) and of strangers: 401 each time, also where
+    a browser asks."""
     battery = invalid_keys.battery(key, api.rng)
     again = battery[-1:] * 2  # what was no key is none, whoever remembers it
-    verify.refused(api.send_all(api.ask_list(wrong) for wrong in (*battery, *again)), since="the key is invalid")
+    asked = [*map(api.ask_list, (*battery, *again)), api.ask_list(battery[-1], headers=BROWSER)]
+    verify.refused(api.send_all(asked), since="the key is invalid")
 
 
 @requirement("AUTH-3", mode=Mode.GUARDED)

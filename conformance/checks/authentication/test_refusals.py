@@ -8,7 +8,7 @@ from itertools import compress, zip_longest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks import credentials, invalid_keys
+from conformance.checks import credentials, ids, invalid_keys
 from conformance.checks.authentication.steps import cancel_each
 from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import alike
@@ -72,6 +72,22 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
     verify.still_shipped(
         api.cancel(order), lambda: api.cancel(control), since="the cancels were refused", shown_by=answers[:1]
     )
+
+
+@requirement("AUTH-5", mode=Mode.FULL, chosen_ids=True)
+def test_refused_cancel_leaves_orders_with_far_ids(api: Api, orders: Orders, key: str) -> None:
+    """Has cancels of half of some pending orders with ids above 2^31, above 2^53, near 2^63 and below zero refused,
+    without key and with a near miss: they can still be cancelled, as the others can."""
+    draws = (ids.large, ids.large, ids.below_zero, ids.below_zero)
+    chosen = api.unmistakable(order for draw in draws for order in draw(api.rng))
+    placed = orders.place(chosen).pending
+    refused, controls = placed[::2], placed[1::2]
+    refusals = cancel_each(api, refused, [NOBODY, invalid_keys.near_misses(key)[0]])
+    for refusal in refusals:
+        verify.step(refusal, 401, "AUTH-2 or AUTH-3")
+    ended, others = api.send_all(map(api.ask_cancel, refused)), api.send_all(map(api.ask_cancel, controls))
+    for end, other in zip(ended, others, strict=False):
+        verify.still_pending(end, other, since="cancels without the key were refused", shown_by=refusals)
 
 
 # --- AUTH-7 to AUTH-9: recommended

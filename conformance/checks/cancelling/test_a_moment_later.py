@@ -18,6 +18,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
+from conformance.checks import invalid_keys
 from conformance.checks.cancelling.steps import cancels, stays_cancelled
 from conformance.contract.listing import alike
 from conformance.target import Mode, Target
@@ -37,14 +38,17 @@ Course = Generator[None, None, None]
 
 
 def refused_without_key(api: Api, orders: Orders) -> Course:
-    """A pending order whose cancel was refused for want of a key."""
-    order, control_order = orders.take(pending=2).pending
+    """Pending orders whose cancels were refused for want of a key, and for a wrong one."""
+    *tried, control_order = orders.take(pending=3).pending
+    wrong = invalid_keys.near_misses(api.key.headers[0][1].removeprefix("Bearer "))[0]
     yield
-    refusal = api.send(api.ask_cancel(order, NOBODY))
-    verify.step(refusal, 401, "AUTH-2")
+    refusals = api.send_all(map(api.ask_cancel, tried, (NOBODY, wrong)))
+    for refusal, owner in zip(refusals, ("AUTH-2", "AUTH-3"), strict=True):
+        verify.step(refusal, 401, owner)
     yield
-    end, control = api.send_all(map(api.ask_cancel, (order, control_order)))
-    verify.still_pending(end, control, since="a cancel without key was refused before", shown_by=[refusal])
+    *ended, control = api.send_all(map(api.ask_cancel, (*tried, control_order)))
+    for end, refusal in zip(ended, refusals, strict=True):
+        verify.still_pending(end, control, since="a cancel of it was refused before", shown_by=[refusal])
 
 
 def refused_as_shipped(api: Api, orders: Orders) -> Course:
@@ -213,11 +217,11 @@ def conclude(
     return run
 
 
-@requirement("AUTH-5", mode=Mode.FULL, pending=2)
+@requirement("AUTH-5", mode=Mode.FULL, pending=3)
 @pytest.mark.last
 def test_refused_cancel_has_no_effect_later(conclude: Callable[[], None]) -> None:
-    """Has the cancel of a pending order refused for want of a key: later it can still be cancelled, as another can to
-    which nothing was done."""
+    """Has the cancels of pending orders refused for want of a key, and for a wrong one: later they can still be
+    cancelled, as another can to which nothing was done."""
     conclude()
 
 

@@ -85,12 +85,14 @@ def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_m
         untouched(api, orders, taken.pending, [], taken.shipped, None)
 
 
-@requirement("CANCEL-8", mode=Mode.FULL, pending=3, shipped=2)
+@requirement("CANCEL-8", mode=Mode.FULL, pending=4, shipped=2)
 @pytest.mark.lengthy
 def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:
     """Cancels every other one of some shipped orders, the first of them if it can one whose pet or ship date a pending
-    one has, too, and absent ones, such as -1: another pending order can still be cancelled, other shipped ones are
-    still refused, and a crowd is listed as before."""
+    one has, too, one that was cancelled before, and absent ones, such as -1: another pending order can still be
+    cancelled, other shipped ones are still refused, and a crowd is listed as before."""
+    (gone,) = orders.take(pending=1).pending
+    verify.step(api.cancel(gone), 204, "CANCEL-1")
     taken = orders.take(pending=2, shipped=2)
     further = CROWD if target.places_orders else 0
     crowd = orders.take_listed(pending=further, shipped=further)
@@ -100,6 +102,7 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: 
     refused = (chosen, *crowd.shipped[::2])
     # In a list 0 is the place of the first order, and -1 that of the last. An earlier run may have cancelled order 0.
     places = [api.ask_cancel(place, allowed=Allowed.ANY_4XX) for place in (0, -1) if api.permits(place)]
+    places.append(api.ask_cancel(gone, allowed=Allowed.ANY_4XX))
     refusals = api.send_all([*map(api.ask_cancel, refused), *places, api.ask_cancel(api.absent()[0])])
     for refusal in refusals[: len(refused)]:
         verify.step(refusal, 409, "CANCEL-3")

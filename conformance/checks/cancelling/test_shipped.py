@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from urllib.parse import parse_qsl
 
 import pytest
 
 from conformance import verify
-from conformance.api import Api, Observations, Orders
+from conformance.api import Api, Observations, Orders, Taken
 from conformance.check import requirement
 from conformance.checks import ids, many
 from conformance.checks.cancelling.steps import body_kind, not_made_up, refuses
@@ -150,14 +151,38 @@ def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=2 * KINDS, placing=True)
 def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders) -> None:
-    """Cancels half of many shipped orders: they are listed as before. Where one is not, another may have done that: so
-    others are cancelled one by one, until one shows it by itself. Where none does, and none was touched that was not
-    cancelled, it was its own."""
+    """Cancels half of many shipped orders: they are listed as before, and refused again. Where one is not, another may
+    have done that: so others are cancelled one by one, until one shows it by itself. Where none does, and none was
+    touched that was not cancelled, what the listing shows was its own."""
     taken = orders.take_listed(shipped=2 * KINDS)
     if taken.listing is None:
         raise verify.Inconclusive("there is no readable listing", "LIST-1")
     # The even ones, then the odd ones: what a provider varies may be the same in every other order.
     refused = [*taken.shipped[:KINDS:2], *taken.shipped[KINDS + 1 :: 2]]
+    stay_as_they_were(api, taken, refused, lambda: orders.take(shipped=2 * KINDS).shipped)
+
+
+@requirement("CANCEL-4", mode=Mode.FULL, chosen_ids=True)
+def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders) -> None:
+    """Does the same with shipped orders that have ids above 2^31, above 2^53, near 2^63 and below zero."""
+
+    def placed() -> list[int]:
+        draws = (ids.large, ids.large, ids.below_zero, ids.below_zero)
+        return orders.place(api.unmistakable(order for draw in draws for order in draw(api.rng)), shipped=True).shipped
+
+    shipped = placed()
+    found = api.listing()
+    known = [order for order in shipped if order in found.by_id]  # whether all are is for LIST-8
+    if len(known) < 2:
+        raise verify.Excluded("the listing shows fewer than two of the orders placed with such ids")
+    stay_as_they_were(api, Taken(shipped=known, listing=found), known[::2], placed)
+
+
+def stay_as_they_were(api: Api, taken: Taken, refused: list[int], fresh: Callable[[], list[int]]) -> None:
+    """Cancel those of the shipped orders `taken` that are to be `refused`, and demand that these are as they were;
+    `fresh` has others placed."""
+    before = taken.listing
+    assert before is not None, "the callers have one"
     others = [order for order in taken.shipped if order not in refused]
     for refusal in api.send_all(map(api.ask_cancel, refused)):
         verify.step(refusal, 409, "CANCEL-3")
@@ -165,17 +190,21 @@ def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders
     since = "cancelling it was refused"
     own = False
     try:
-        verify.unchanged([], taken.listing, after, shipped=others, since="it was not cancelled")
+        verify.unchanged([], before, after, shipped=others, since="it was not cancelled")
         own = True
-        verify.unchanged([], taken.listing, after, shipped=refused, since=since)
+        verify.unchanged([], before, after, shipped=refused, since=since)
+        own = False  # which of them another has made pending does not show
+        for again in api.send_all(map(api.ask_cancel, refused)):
+            verify.still_shipped(again, partial(api.cancel, others[-1]), since=since, shown_by=())
     except verify.Failed as failed:
-        fresh = orders.take(shipped=2 * KINDS).shipped
+        tried = fresh()
         before = api.listing()
-        for order in fresh:
+        for order in tried:
             refusal = api.cancel(order)
             after = api.list()
             if verify.settled(refusal).status == 409:  # else it was touched before
                 verify.unchanged([], before, after, shipped=[order], since=since, shown_by=[refusal])
+                verify.still_shipped(api.cancel(order), partial(api.cancel, tried[-1]), since=since, shown_by=[refusal])
             before = verify.listing(after)
         if own:
             raise

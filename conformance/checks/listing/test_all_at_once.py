@@ -15,7 +15,7 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import many
-from conformance.checks.clients import BROWSER, NAMES_JSON, PLAIN
+from conformance.checks.clients import BROWSER, NAMES_JSON, PLAIN, SCRIPT
 from conformance.checks.listing.steps import listed_meanwhile, not_made_up
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
@@ -67,6 +67,10 @@ QUERIES = (
     "owner=none", "mine=true", "email=none", "category=none", "tag=none", "tags=none", "type=none", "species=none",
     "deleted=true", "trashed=true", "cancelled=true", "placedAfter=2999-01-01", "orderDate=1900-01-01",
     "updatedSince=2999-01-01", "modified_since=2999-01-01", "year=1900",
+    "from=2999-01-01", "to=1900-01-01", "after=2999-01-01", "before=1900-01-01", "shipDateTo=1900-01-01",
+    "shipDateAfter=2999-01-01", "shipDateBefore=1900-01-01", "ship_date_from=2999-01-01", "ship_date_to=1900-01-01",
+    "term=none", "text=none", "find=none", "name=none", "petName=none", "paginate=true", "paged=true",
+    "pagination=true", "currentPage=2", "latest=true", "recent=true", "includeComplete=false",
     # Of Django REST framework and Express, for something else than JSON.
     "format=csv", "format=api", "callback=f",
 )  # fmt: skip
@@ -104,7 +108,8 @@ PAGES = ("limit=100", "page=1", "per_page=100&page_size=100&pageSize=100&size=10
 def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str]) -> None:
     """Has more orders placed than common page sizes hold (bulk_orders, 1,100 unless configured, or a few less, such
     that they fill pages of 100 within the service), and a quarter as many shipped ones, and looks for each, in a
-    listing as it comes, in one for a browser that may not be compressed, in one for a program, and in several at once.
+    listing as it comes, in one for a browser that may not be compressed, in those for a program and for the script of
+    a page, and in several at once.
     Lists with queries for pages, and where orders may be cancelled, cancels some: the checks about that place so many
     again only if something was wrong."""
     first = many.shipped(orders, 1)
@@ -114,7 +119,7 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str])
     pending = orders.take(pending=target.bulk_orders - over).pending
     after = many.shipped(orders, further)
     placed = [*pending, *after]
-    headers = ((), (*PLAIN, *BROWSER), NAMES_JSON)
+    headers = ((), (*PLAIN, *BROWSER), NAMES_JSON, SCRIPT)
     answers = api.send_all(api.ask_list(headers=each) for each in headers)
     for _ in range(ROUNDS):
         answers += filterfalse(turned_away, api.send_all([api.ask_list()] * AT_ONCE, at_once=True))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 
 #: How far apart two readings of an expected date may be that is reckoned from now.
 MINUTE = timedelta(minutes=1)
@@ -127,6 +128,18 @@ def close(one: object, other: object) -> bool:
         return bool(abs(instant(one) - instant(other)) <= MINUTE)  # type: ignore[operator]
     except TypeError:  # no dates, or only one of them with an offset
         return False
+
+
+def one_way(values: Sequence[object]) -> bool:
+    """Whether moments follow each other in time, or all go back; values that are no moments, or that cannot be
+    compared, do neither."""
+    moments = [instant(value) for value in values if isinstance(value, str)]
+    try:
+        ahead = [one <= other for one, other in pairwise(moments)]  # type: ignore[operator]
+        back = [one >= other for one, other in pairwise(moments)]  # type: ignore[operator]
+    except TypeError:
+        return False
+    return len(moments) == len(values) and (all(ahead) or all(back))
 
 
 def _numbers(parts: dict[str, str | None]) -> dict[str, int]:

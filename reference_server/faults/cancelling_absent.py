@@ -228,6 +228,40 @@ def brings_cancelled_orders_back_with_a_listing(service: Service) -> None:
 
 
 @fault("CANCEL-6")
+def writes_back_what_it_read_for_a_listing(service: Service) -> None:
+    """Reads all orders for a listing and a fiftieth of a second later writes back those that were cancelled since."""
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        time.sleep(0.02)
+        gone = {order.id for order in orders} - {order.id for order in service.store.all()}
+        service.store.place_ids([order.id for order in orders if order.id in gone & cancelled], Status.PENDING)
+        return orders
+
+    cancelled: set[int] = set()
+    amend.when(service, CANCELLED, lambda order: cancelled.add(order.id))
+    amend.listing(service, change)
+
+
+@fault("CANCEL-6")
+def brings_the_last_cancelled_order_back_with_a_new_one(service: Service) -> None:
+    """Makes the order that was cancelled last pending again when another one is placed."""
+    cancelled: list[int] = []
+    place = service.store.place
+
+    def place_both(count: int, status: Status) -> list[int]:
+        placed = place(count, status)
+        service.store.place_ids(cancelled, Status.PENDING)
+        cancelled.clear()
+        return placed
+
+    def note(order: Order) -> None:
+        cancelled[:] = [order.id]
+
+    amend.when(service, CANCELLED, note)
+    service.store.place = place_both  # type: ignore[method-assign]
+
+
+@fault("CANCEL-6")
 def brings_cancelled_orders_back_with_a_refusal(service: Service) -> None:
     """Makes a cancelled order pending again once a further cancel of it was answered 404."""
     cancelled: set[int] = set()

@@ -209,6 +209,12 @@ def cancels_refused_orders(service: Service) -> None:
 
 
 @fault("CANCEL-4")
+def cancels_refused_orders_with_negative_ids(service: Service) -> None:
+    """Answers 409 but cancels the shipped order anyway, if its id is below zero."""
+    amend.when(service, REFUSED, lambda order: service.store.remove([order.id] if order.id < 0 else []))
+
+
+@fault("CANCEL-4")
 def cancels_refused_orders_a_moment_later(service: Service) -> None:
     """Answers 409 and a fifth of a second later cancels the shipped order anyway."""
     later = amend.later(service)

@@ -212,6 +212,21 @@ def completes_the_shipped_orders_of_a_refused_pet(service: Service) -> None:
 
 
 @fault("CANCEL-8")
+def counts_a_repeated_cancel_for_the_pet(service: Service) -> None:
+    """Answers 404 to a further cancel of an order, and adds one to the quantities of all orders of the same pet."""
+    pets: dict[int, int] = {}
+
+    def change(order_id: int, outcome: Outcome) -> None:
+        if outcome is Outcome.ABSENT and order_id in pets:
+            for other in service.store.all():
+                if other.pet_id == pets[order_id]:
+                    service.store.change(other.id, quantity=other.quantity + 1)
+
+    amend.when(service, CANCELLED, lambda order: pets.update({order.id: order.pet_id}))
+    amend.after_cancel(service, change)
+
+
+@fault("CANCEL-8")
 def reopens_the_next_of_a_refused_order(service: Service) -> None:
     """Refuses to cancel a shipped order, and makes the one with the next higher id pending."""
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from .. import amend
 from ..api import Credentials, Service
 from ..messages import Request, Response
-from ..orders import Order, Status
+from ..orders import FAR_ID, Order, Status
 from ..registry import fault
 
 VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
@@ -55,6 +55,24 @@ def cancels_without_a_key_a_moment_later(service: Service) -> None:
     """Answers 401 to a cancel without a key, and a fifth of a second later cancels the order anyway."""
     later = amend.later(service)
     _acts_when(service, lambda order_id: later(lambda: service.store.cancel(order_id)), MISSING)
+
+
+@fault("AUTH-5")
+def cancels_with_a_wrong_key_a_moment_later(service: Service) -> None:
+    """Answers 401 to a cancel with a wrong key, and a fifth of a second later cancels the order anyway."""
+    later = amend.later(service)
+    _acts_when(service, lambda order_id: later(lambda: service.store.cancel(order_id)), INVALID)
+
+
+@fault("AUTH-5")
+def cancels_far_ids_although_it_answers_401(service: Service) -> None:
+    """Answers 401 to a cancel without a valid key, and cancels the order anyway if 32 bits cannot hold its id."""
+
+    def act(order_id: int) -> None:
+        if not -FAR_ID <= order_id < FAR_ID:
+            service.store.cancel(order_id)
+
+    _acts_when(service, act, MISSING, INVALID)
 
 
 @fault("AUTH-5")

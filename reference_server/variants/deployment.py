@@ -86,6 +86,12 @@ def refuses_accept_charset(service: Service) -> None:
 
 
 @variant()
+def forbids_every_origin(service: Service) -> None:
+    """Has a filter in front that answers 403 to a request with an Origin, since none is on its list."""
+    amend.before(service, lambda request: _forbidden() if "origin" in request.headers else None)
+
+
+@variant()
 def rejects_a_query_with_200(service: Service) -> None:
     """Has a firewall in front that sends a page of its own, with 200, to a query with a parameter called where."""
     page = (

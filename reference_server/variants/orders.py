@@ -92,6 +92,24 @@ def dates_orders_in_the_time_zone_of_each_replica(service: Service) -> None:
 
 
 @variant()
+def estimates_ship_dates_in_each_replica(service: Service) -> None:
+    """Writes for a pending order one of three expected ship dates an hour apart, in turn, as replicas that reckon for
+    themselves would."""
+    listings = itertools.count()
+
+    def change(request: Request, orders: list[Order]) -> list[Order]:
+        apart = timedelta(hours=next(listings) % 3)
+        return [
+            order._replace(ship_date=(datetime.fromisoformat(order.ship_date) + apart).isoformat())
+            if amend.pending(order)
+            else order
+            for order in orders
+        ]
+
+    amend.listing(service, change)
+
+
+@variant()
 def says_how_old_each_order_is(service: Service) -> None:
     """Gives each order in a listing a field of its own that is never the same twice: its age in nanoseconds."""
     amend.orders(service, lambda order, fields: {**fields, "age": time.monotonic_ns()})

@@ -52,7 +52,9 @@ def test_what_reading_twice_changes_is_read_twice() -> None:
 def test_what_comes_between_two_cancels_is_shown() -> None:
     session, api, orders = held("brings-cancelled-orders-back-with-a-listing")
     observe = Observations(["second cancel"])
-    _, methods = shown(session, lambda: test_absent.test_second_cancel_does_not_succeed(api, orders, observe))
+    _, methods = shown(
+        session, lambda: test_absent.test_second_cancel_does_not_succeed(api, orders, observe, session.target)
+    )
     assert methods == ["DELETE", "DELETE", "GET", "DELETE"]
 
 

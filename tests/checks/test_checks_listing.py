@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -84,6 +85,22 @@ def test_only_readings_of_the_same_orders_show_that_reading_moves_a_date() -> No
     test_orders.steady_date(1, readings(2, 3, 4, 5, 6, 7, 8), [])
     with pytest.raises(Failed, match="no more than 1 of 7 listings"):
         test_orders.steady_date(1, readings(*[2] * 7), [])
+
+
+@pytest.mark.parametrize(
+    ("hours", "moved"),
+    [
+        ((0, 1, 2, 3, 4, 5, 6), True),
+        ((6, 5, 4, 3, 2, 1, 0), True),
+        ((0, 1, 2, 0, 1, 2, 0), False),
+        ((3, 9, 1, 7, 5, 0, 8), False),
+    ],
+)
+def test_a_date_that_goes_back_and_forth_was_not_moved_by_reading(hours: tuple[int, ...], moved: bool) -> None:
+    """As where each replica reckons for itself, or an estimate scatters: nobody demands that it holds still."""
+    readings = [listing({"id": 1, "shipDate": f"2026-11-24T{hour:02}:00:00Z"}) for hour in hours]
+    with pytest.raises(Failed) if moved else nullcontext():
+        test_orders.steady_date(1, readings, [])
 
 
 def test_heaps_hold_every_parameter_once() -> None:

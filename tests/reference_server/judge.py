@@ -50,6 +50,18 @@ def alike(one: object, other: object) -> bool:
     return all(one[name] == other[name] or (name == "shipDate" and close(one[name], other[name])) for name in names)
 
 
+def undated(element: object) -> object:
+    """An element of a listing without its date, which for a pending order is an estimate."""
+    return {**element, "shipDate": ""} if isinstance(element, dict) else element
+
+
+def moves(elements: list[Any]) -> bool:
+    """Whether the date of an order is another in each listing, ever later or ever earlier."""
+    dates = [element["shipDate"] for element in elements if isinstance(element, dict) and "shipDate" in element]
+    ordered = sorted(dates)
+    return len(set(dates)) == len(elements) and dates in (ordered, ordered[::-1]) and not close(dates[0], dates[-1])
+
+
 def close(one: str, other: str) -> bool:
     """Whether two dates are at most a minute apart."""
     with suppress(TypeError, ValueError):
@@ -276,10 +288,14 @@ class Judge:
         mine = [*self.place(4), *self.place(4, Status.SHIPPED)]
         first = self.orders()
         self.expect("LIST-3", first.keys() >= set(mine))
+        readings = [first]
         for _ in range(3):
-            again = self.orders()
+            readings.append(again := self.orders())
             self.expect("LIST-3", again.keys() >= set(mine) or not first)
-            self.expect("LIST-9", all(alike(again.get(order_id), first.get(order_id)) for order_id in mine))
+            self.expect("LIST-9", all(alike(again.get(order_id), first.get(order_id)) for order_id in mine[4:]))
+        for order_id in mine[:4]:
+            shown = [reading.get(order_id) for reading in readings]
+            self.expect("LIST-9", all(alike(undated(one), undated(shown[0])) for one in shown) and not moves(shown))
         states = [getattr(self.service.store.get(order_id), "status", None) for order_id in mine]
         self.expect("LIST-9", states == [Status.PENDING] * 4 + [Status.SHIPPED] * 4)
         for query in (

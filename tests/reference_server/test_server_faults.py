@@ -73,7 +73,8 @@ READ_BEFORE = "keeps-a-listing-that-was-read-before-an-order-was-placed"
 PLACED_MEANWHILE = ("fails-to-list-while-an-order-is-placed", "joins-listings-of-the-same-key")
 ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET, SHIPPED_FOR_TWO, SKIPS_LOCKED, READ_BEFORE}
 PLACED_DURING_A_CANCEL = "writes-back-what-it-read-without-what-was-placed"
-ALONE |= {PLACED_DURING_A_CANCEL, *PLACED_MEANWHILE}
+LOST_TO_A_LISTING = "writes-back-what-it-read-for-a-listing"
+ALONE |= {PLACED_DURING_A_CANCEL, *PLACED_MEANWHILE, LOST_TO_A_LISTING}
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
     "joins-cancels-whoever-asks",
@@ -134,6 +135,17 @@ def test_a_lost_update_shows_itself(faults: tuple[str, ...], lost: bool) -> None
     orders = service.store.place(6, Status.PENDING)
     assert cancel_at_once(service, orders) == [204] * 6
     assert (204 in [cancel(service, order) for order in orders]) is lost
+
+
+@pytest.mark.parametrize(("faults", "lost"), [((), False), ((LOST_TO_A_LISTING,), True)])
+def test_an_update_lost_to_a_listing_shows_itself(faults: tuple[str, ...], lost: bool) -> None:
+    service = served(faults=faults)
+    look = Request("GET", LIST, "", {"authorization": f"Bearer {KEY}"})
+    again = []
+    for order in service.store.place(20, Status.PENDING):  # that the listing has begun by then is a matter of chance
+        at_once([partial(service.answer, look), lambda order=order: (time.sleep(0.005), cancel(service, order))])
+        again.append(cancel(service, order))
+    assert (204 in again) is lost
 
 
 @pytest.mark.parametrize(("faults", "lost"), [((), False), ((LOST_TO_ANOTHER,), True)])

@@ -91,6 +91,7 @@ def who_asks(talk: Talk) -> Iterator[Said]:
     yield from talk.both(None)
     yield from talk.both(None)
     yield from talk.both("Bearer wrong")
+    yield talk.say("GET", LIST, "Bearer wrong", accept="text/html, */*")
     yield from talk.both(None, accept="text/html, */*")
     yield from talk.both(VALID, accept="text/html, */*")
     yield from talk.both(None, accept="application/json")

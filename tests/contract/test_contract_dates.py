@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conformance.contract.dates import MINUS, all_rfc3339, close, instant, is_iso8601, is_rfc3339
+from conformance.contract.dates import MINUS, all_rfc3339, close, instant, is_iso8601, is_rfc3339, one_way
 
 BOTH = (
     "2026-11-21T07:00:00Z",
@@ -283,3 +283,19 @@ def test_a_year_that_python_does_not_know_is_taken_as_it_is_written() -> None:
 )
 def test_moments_that_are_close(one: object, other: object, near: bool) -> None:
     assert close(one, other) is close(other, one) is near
+
+
+@pytest.mark.parametrize(
+    ("moments", "told"),
+    [
+        ((), True),
+        (("2026-11-24T10:00:00Z", "2026-11-24T10:00:00Z", "2026-11-24T13:00:00+02:00"), True),
+        (("2026-11-24T10:00:00Z", "2026-11-24T11:00:00+02:00", "2026-11-24T08:00:00Z"), True),
+        (("2026-11-24T10:00:00Z", "2026-11-24T12:00:00Z", "2026-11-24T11:00:00Z"), False),
+        (("2026-11-24T10:00:00Z", "2026-11-24T12:00:00"), False),
+        (("2026-11-24T10:00:00Z", "tomorrow"), False),
+        (("2026-11-24T10:00:00Z", 7), False),
+    ],
+)
+def test_moments_that_go_one_way(moments: tuple[object, ...], told: bool) -> None:
+    assert one_way(moments) is told

@@ -33,6 +33,8 @@ pytestmark = pytest.mark.xdist_group("a moment later")
 MOMENT, PATIENCE = 0.3, 6.0
 #: Orders beside one that is cancelled.
 BESIDE = 5
+#: Orders of each kind that are only read.
+READ = 4
 #: Takes orders; does something with them; and, later, demands something of them.
 Course = Generator[None, None, None]
 
@@ -104,8 +106,8 @@ def beside_cancelled(api: Api, orders: Orders) -> Course:
 
 
 def only_read(api: Api, orders: Orders) -> Course:
-    """Orders that were listed."""
-    taken = orders.take(pending=1, shipped=1)
+    """Orders that were listed: several, which a provider may make of different kinds."""
+    taken = orders.take(pending=READ, shipped=READ)
     yield
     before = api.listing()
     listed = [*taken.pending, *taken.shipped]
@@ -246,7 +248,7 @@ def test_a_cancel_touches_no_other_order_later(conclude: Callable[[], None]) -> 
     conclude()
 
 
-@requirement("LIST-9", mode=Mode.FULL, pending=1, shipped=1)
+@requirement("LIST-9", mode=Mode.FULL, pending=READ, shipped=READ)
 @pytest.mark.last
 def test_reading_changes_nothing_later(conclude: Callable[[], None]) -> None:
     """Lists: later the orders of the suite are listed as they were."""

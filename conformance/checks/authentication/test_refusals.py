@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress, zip_longest
+from itertools import chain, compress, zip_longest
 
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks import credentials, ids, invalid_keys
+from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import cancel_each
+from conformance.checks.cancelling.steps import far_pairs
 from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import alike
 from conformance.contract.validators import as_json, shown
@@ -78,15 +79,13 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
 def test_refused_cancel_leaves_orders_with_far_ids(api: Api, orders: Orders, key: str) -> None:
     """Has cancels of half of some pending orders with ids above 2^31, above 2^53, near 2^63 and below zero refused,
     without key and with a near miss: they can still be cancelled, as the others can."""
-    draws = (ids.large, ids.large, ids.below_zero, ids.below_zero)
-    chosen = api.unmistakable(order for draw in draws for order in draw(api.rng))
-    placed = orders.place(chosen).pending
+    placed = orders.place([*chain(*far_pairs(api))]).pending
     refused, controls = placed[::2], placed[1::2]
     refusals = cancel_each(api, refused, [NOBODY, invalid_keys.near_misses(key)[0]])
     for refusal in refusals:
         verify.step(refusal, 401, "AUTH-2 or AUTH-3")
     ended, others = api.send_all(map(api.ask_cancel, refused)), api.send_all(map(api.ask_cancel, controls))
-    for end, other in zip(ended, others, strict=False):
+    for end, other in zip(ended, others, strict=True):
         verify.still_pending(end, other, since="cancels without the key were refused", shown_by=refusals)
 
 

@@ -38,6 +38,17 @@ def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answ
     return answer
 
 
+def far_pairs(api: Api) -> list[tuple[int, int]]:
+    """Pairs of ids of one kind, above 2^31, above 2^53, near 2^63 or below zero: of one order that something is done
+    to, and of one that shows what is so without. Raises Excluded where each could be mistaken for another order's."""
+    chosen, controls = ([*ids.large(api.rng), *ids.below_zero(api.rng)] for _ in range(2))
+    known = set(api.unmistakable([*chosen, *controls]))
+    pairs = [pair for pair in zip(chosen, controls, strict=True) if known.issuperset(pair) and pair[0] != pair[1]]
+    if not pairs:
+        raise verify.Excluded("no two ids of one kind are left that no order could be mistaken for")
+    return pairs
+
+
 def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
     """Raise Inconclusive where neither the cancel with this answer nor the listing knows the order, and the listing
     does not know the next one either: then it may be that the provider makes them up. The listing is looked at only

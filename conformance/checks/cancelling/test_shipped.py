@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from random import Random
 from urllib.parse import parse_qsl
 
@@ -14,7 +15,7 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders, Taken
 from conformance.check import requirement
 from conformance.checks import ids, many
-from conformance.checks.cancelling.steps import body_kind, not_made_up, refuses
+from conformance.checks.cancelling.steps import body_kind, far_pairs, not_made_up, refuses
 from conformance.checks.clients import NAMES_JSON, SENDS_JSON
 from conformance.target import Mode, Target
 from conformance.transport.request import Allowed
@@ -164,11 +165,11 @@ def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders
 
 @requirement("CANCEL-4", mode=Mode.FULL, chosen_ids=True)
 def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders) -> None:
-    """Does the same with shipped orders that have ids above 2^31, above 2^53, near 2^63 and below zero."""
+    """Cancels half of some shipped orders with ids above 2^31, above 2^53, near 2^63 and below zero: they are listed as
+    before, and refused again. Where one is not, others are cancelled one by one, as orders of many kinds are."""
 
     def placed() -> list[int]:
-        draws = (ids.large, ids.large, ids.below_zero, ids.below_zero)
-        return orders.place(api.unmistakable(order for draw in draws for order in draw(api.rng)), shipped=True).shipped
+        return orders.place([*chain(*far_pairs(api))], shipped=True).shipped
 
     shipped = placed()
     found = api.listing()
@@ -179,8 +180,8 @@ def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders)
 
 
 def stay_as_they_were(api: Api, taken: Taken, refused: list[int], fresh: Callable[[], list[int]]) -> None:
-    """Cancel those of the shipped orders `taken` that are to be `refused`, and demand that these are as they were;
-    `fresh` has others placed."""
+    """Cancel those of the shipped orders `taken` that are to be `refused`, and demand that these are as they were, by
+    the listing and when they are cancelled again; `fresh` has others placed, to see which refusal it was."""
     before = taken.listing
     assert before is not None, "the callers have one"
     others = [order for order in taken.shipped if order not in refused]

@@ -325,16 +325,13 @@ def test_plain_pytest_has_enough_of_a_failure(
     assert not ran.results["run"]["complete"]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_plain_pytest_expects_what_is_waived(
-    tmp_path: Path, served: Callable[..., ReferenceServer], workers: tuple[str, ...]
-) -> None:
+def test_plain_pytest_expects_what_is_waived(tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
     address = served("--fault", "shows-pets-to-anyone").address
     row = 'requirement = "PET-1"\nreason = "fixed in 2.4"\nexpires = 2999-12-31\n'
     (tmp_path / "waivers.toml").write_text(f"[[waiver]]\n{row}", encoding="utf-8")
     told = ("--conformance-base-url", address.base_url, "--conformance-api-key-env", "KEY", "--conformance-only", "PET")
     told += ("--conformance-waivers", "waivers.toml", "--conformance-report-dir", "reports")
-    ran = run(tmp_path, (*PLAIN, "-x", "-rx", *workers, *told), "target", KEY=address.key)
+    ran = run(tmp_path, (*PLAIN, "-x", "-rx", "-n", "2", *told), "target", KEY=address.key)
     assert ran.status == 0, ran.console
     assert " xfailed" in ran.console
     assert "FAILED" not in ran.console

@@ -76,8 +76,8 @@ class Crowd:
         """See that a cancel was let in. Raises Inconclusive where none was, in the end not one of two."""
         if self._let_in:
             return
-        limited = any(answer.status == 429 for answer in self._last)
-        advice = verify.FEWER if limited else "this takes a service that lets in two connections at once"
+        limited = any(answer.status == 429 or answer.exchange.crowded for answer in self._last)
+        advice = verify.FEWER if limited else "this takes a service that lets in one of two requests at once"
         raise verify.Inconclusive(f"each of {len(self._last)} simultaneous cancels was turned away; {advice}", "HTTP-1")
 
 

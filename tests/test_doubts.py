@@ -182,7 +182,7 @@ def listed(*orders: int) -> Answer:
 def test_an_order_that_a_listing_lacks_and_that_is_there_later_was_there(later: Answer, proven: bool) -> None:
     answers = [without(5, 6), later]
     for number, answer in enumerate(answers):
-        answer.exchange.number = number
+        answer.exchange.number, answer.exchange.started = number, float(number)
     judge = Judge()
     for answer in answers:
         judge(answer)
@@ -192,6 +192,16 @@ def test_an_order_that_a_listing_lacks_and_that_is_there_later_was_there(later: 
     assert (folded.failure is not None) is proven
     assert folded.exchanges == ((0, 1) if proven else (0,))
     assert folded.message.startswith("order 5 is there" if proven else "order 5 is not in the listing")
+
+
+def test_of_two_listings_that_overlap_neither_is_the_later_one() -> None:
+    """The one that is judged first may have been read last: then another request has removed the order between."""
+    answers = [without(5), listed(5)]
+    judge = Judge()
+    for answer in answers:
+        answer.exchange.started, answer.exchange.seconds = 7.0, 0.1
+        judge(answer)
+    assert "LIST-3" not in answers[1].exchange.undecided
 
 
 def test_what_one_check_missed_is_no_matter_for_the_next() -> None:

@@ -143,8 +143,9 @@ def test_a_real_fault_and_a_real_variant(monkeypatch: pytest.MonkeyPatch) -> Non
     assert judged["answers-409-without-body"].good
 
 
-@pytest.mark.parametrize("second", [False, True], ids=["one signal", "two signals"])
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("ending", "second"), [(signal.SIGINT, True), (signal.SIGTERM, False)], ids=["two SIGINT", "one SIGTERM"]
+)
 def test_an_interruption_ends_it_at_once_and_its_workers(ending: signal.Signals, second: bool, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "conformance", "selftest", "LIST", "-n", "2", "--report-dir", str(tmp_path)]
     with subprocess.Popen(

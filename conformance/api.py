@@ -16,7 +16,7 @@ from conformance.transport.answer import Answer
 from conformance.transport.client import Client
 from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Refused
-from conformance.transport.request import Allowed, Credential, Headers, Request
+from conformance.transport.request import ANYTHING, Allowed, Credential, Headers, Request
 from conformance.transport.retries import too_many
 from conformance.transport.wire import Wire
 from conformance.verify import Excluded, Inconclusive, not_shown
@@ -41,7 +41,7 @@ def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
 class Api:
     """Sends the operations of the contract to the target, with the valid key unless told otherwise."""
 
-    def __init__(self, client: Client, key: Credential, rng: random.Random, accept: str = "*/*") -> None:
+    def __init__(self, client: Client, key: Credential, rng: random.Random, accept: str = ANYTHING) -> None:
         """`accept` is what its requests say in Accept, unless told otherwise."""
         self._client = client
         self.key = key
@@ -214,11 +214,12 @@ class Orders:
         """The same, once the listing shows them."""
         return self._looked_for(self.take(pending, shipped))
 
-    def add(self, pending: int = 0, shipped: int = 0) -> None:
-        """Have such orders placed among those that are there, where there is a provider that can: for checks of
-        whatever is listed. What is wrong with the provider is for those that need it to say."""
+    def add(self, pending: int = 0, shipped: int = 0) -> Taken:
+        """Have such orders placed among those that are there, where there is a provider that can: for checks that can
+        do without. What is wrong with the provider is for those that need it to say."""
         with suppress(Inconclusive, Excluded):
-            self.take(pending, shipped)
+            return self.take(pending, shipped)
+        return Taken()
 
     def place(self, ids: list[int], *, shipped: bool = False) -> Taken:
         """Orders with exactly these ids, pending unless `shipped`. Raises Excluded where the provider cannot choose

@@ -118,13 +118,6 @@ def places() -> dict[str, int]:
     return {check.id: place for place, check in enumerate(all_checks())}
 
 
-def accepts(check: str) -> str:
-    """What the requests of the check with this id say in Accept unless it is about that. Real clients differ in this,
-    and a service may have code for each kind: every second check of a requirement names JSON, as clients of JSON
-    interfaces do, the others take anything, as curl does; so does the look before the first check."""
-    return "application/json" if places().get(check, 0) % 2 else "*/*"
-
-
 def exclusion(needs: Needs, target: Target) -> str | None:
     """Why a check with these needs was never going to be decided against `target`; None where it can run."""
     if needs.empty_store and target.states is not None and (target.mode is not Mode.FULL or target.protected):

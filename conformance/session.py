@@ -11,8 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.api import Api, Orders
-from conformance.check import Check, Needs, Shares, accepts, all_checks, exclusions, shares
+from conformance.check import Check, Needs, Shares, all_checks, exclusions, shares
 from conformance.checks import credentials, invalid_keys
+from conformance.checks.clients import accepts
 from conformance.contract import catalogue
 from conformance.judges import Judge
 from conformance.states import leases

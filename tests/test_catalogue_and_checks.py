@@ -19,6 +19,7 @@ from conformance import checks as checks_package
 from conformance import collect, judges, settings
 from conformance.api import Api
 from conformance.check import Check, Needs, all_checks, exclusion
+from conformance.checks.clients import accepts
 from conformance.collect import Collection
 from conformance.contract import catalogue
 from conformance.contract.catalogue import Level
@@ -113,7 +114,7 @@ def test_a_check_that_takes_orders_says_so(check: Check) -> None:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_clients_of_both_kinds_bear_on_each_requirement(row: str) -> None:
-    kinds = [checks_of.accepts(check.id) for check in CHECKS if check.requirement == row]
+    kinds = [accepts(check.id) for check in CHECKS if check.requirement == row]
     assert abs(kinds.count("*/*") - kinds.count("application/json")) <= 1
     assert set(kinds) <= {"*/*", "application/json"}
 

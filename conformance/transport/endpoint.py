@@ -26,8 +26,8 @@ GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL = 4, 20
 #: Seconds that one request, and all of a process together, may spend waiting because the service answered 429, or
 #: 503 with Retry-After; and the least that is waited, also where it says 0 or names a time that has passed.
 MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 65.0, 300.0, 0.2
-#: Seconds over which processes that have waited for the same moment spread what they send then: two that the service
-#: turned away since they met would meet again.
+#: Seconds over which processes that have waited for the same moment spread what they send then, unless a rate limit
+#: does: two that the service turned away since they met would meet again.
 SPREAD = 0.1
 #: A service that answered before and now takes no connection may be restarting. Seconds between attempts to reach it,
 #: and for which those that fail count as one.
@@ -75,15 +75,15 @@ class Pace:
     def wait(self, count: int = 1) -> None:
         """Sleep until `count` requests may go out together; none follows them before as many turns have passed."""
         while True:
-            held = self._free[1] > time.monotonic()
             if self._interval:
                 with self._lock, self._others:
                     turn = max(time.monotonic(), self._free[0])
                     self._free[0] = turn + count * self._interval
             else:
                 turn = self._free[0]
-            late = random.uniform(0.0, self._spread) if held else 0.0
-            time.sleep(max(0.0, turn + late - time.monotonic()))
+                if turn > time.monotonic():
+                    turn += random.uniform(0.0, self._spread)
+            time.sleep(max(0.0, turn - time.monotonic()))
             if self._free[1] <= turn:  # else a pause has begun meanwhile, which this turn falls into
                 return
 

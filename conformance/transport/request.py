@@ -82,6 +82,10 @@ class Credential:
 NOBODY = Credential("no credentials")
 
 
+#: What curl and many others say in Accept.
+ANYTHING = "*/*"
+
+
 @dataclass(frozen=True)
 class Request:
     """One request to the service; `path` is relative to the base URL and already percent-encoded. With `whole` it is
@@ -96,7 +100,7 @@ class Request:
     body: bytes | None = None
     allowed: Allowed = Allowed.LISTED
     whole: bool = False
-    accept: str = "*/*"
+    accept: str = ANYTHING
 
     def __post_init__(self) -> None:
         if self.whole and (self.method != "GET" or self.credential != NOBODY):

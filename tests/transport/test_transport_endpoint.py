@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import ssl
 import threading
 import time
@@ -16,6 +17,7 @@ from conformance.transport.endpoint import (
     GIVE_UP_AFTER,
     GIVE_UP_AFTER_IN_ALL,
     RESTART,
+    SPREAD,
     Endpoint,
     Pace,
     ServiceGone,
@@ -132,6 +134,31 @@ def test_processes_share_what_the_service_asks_for(tmp_path: Path) -> None:
     second.hold(0.3)
     first.wait()
     assert time.monotonic() - started >= 0.3
+
+
+def test_processes_that_were_held_together_do_not_go_on_in_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random, "uniform", lambda least, most: most)
+    pace = Pace(None, tmp_path / "pace")
+    started = time.monotonic()
+    pace.hold(0.2)
+    pace.wait()
+    assert time.monotonic() - started >= 0.2 + SPREAD
+
+
+def test_a_rate_limit_spreads_what_was_held_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn that came late could meet the next one, and both exceed the limit."""
+
+    def never(least: float, most: float) -> float:
+        raise AssertionError("no turn is moved")
+
+    monkeypatch.setattr(random, "uniform", never)
+    pace = Pace(RateLimit(20, 1.0), tmp_path / "pace")
+    started = time.monotonic()
+    pace.hold(0.2)
+    pace.wait()
+    assert time.monotonic() - started >= 0.2
 
 
 def test_the_pace_is_kept_by_threads_together() -> None:

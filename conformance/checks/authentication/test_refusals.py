@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, compress, zip_longest
+from itertools import compress, zip_longest
 
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import cancel_each
-from conformance.checks.cancelling.steps import far_pairs
+from conformance.checks.cancelling.steps import place_far
 from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import alike
 from conformance.contract.validators import as_json, shown
@@ -79,8 +79,7 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
 def test_refused_cancel_leaves_orders_with_far_ids(api: Api, orders: Orders, key: str) -> None:
     """Has cancels of half of some pending orders with ids above 2^31, above 2^53, near 2^63 and below zero refused,
     without key and with a near miss: they can still be cancelled, as the others can."""
-    placed = orders.place([*chain(*far_pairs(api))]).pending
-    refused, controls = placed[::2], placed[1::2]
+    refused, controls = zip(*place_far(api, orders), strict=True)
     refusals = cancel_each(api, refused, [NOBODY, invalid_keys.near_misses(key)[0]])
     for refusal in refusals:
         verify.step(refusal, 401, "AUTH-2 or AUTH-3")

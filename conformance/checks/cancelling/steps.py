@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import chain
 
 from conformance import verify
 from conformance.api import Api, Orders
@@ -38,14 +40,19 @@ def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answ
     return answer
 
 
-def far_pairs(api: Api) -> list[tuple[int, int]]:
-    """Pairs of ids of one kind, above 2^31, above 2^53, near 2^63 or below zero: of one order that something is done
-    to, and of one that shows what is so without. Raises Excluded where each could be mistaken for another order's."""
-    chosen, controls = ([*ids.large(api.rng), *ids.below_zero(api.rng)] for _ in range(2))
-    known = set(api.unmistakable([*chosen, *controls]))
-    pairs = [pair for pair in zip(chosen, controls, strict=True) if known.issuperset(pair) and pair[0] != pair[1]]
+def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[int, int]]:
+    """Place orders with ids above 2^31, above 2^53, near 2^63 and, where the provider can, below zero: two of each
+    kind, one to do something to, and one to show what is so without. Raises Excluded where there are none."""
+    pairs: list[tuple[int, int]] = []
+    for draw in (ids.large, ids.below_zero):
+        with suppress(verify.Excluded):
+            chosen, controls = draw(api.rng), draw(api.rng)
+            known = set(api.unmistakable([*chosen, *controls]))
+            kinds = [pair for pair in zip(chosen, controls, strict=True) if known.issuperset(pair) and len({*pair}) > 1]
+            orders.place([*chain(*kinds)], shipped=shipped)
+            pairs += kinds
     if not pairs:
-        raise verify.Excluded("no two ids of one kind are left that no order could be mistaken for")
+        raise verify.Excluded("no order can be placed with such an id, or none that no other could be mistaken for")
     return pairs
 
 

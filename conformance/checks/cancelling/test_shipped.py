@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from random import Random
@@ -12,11 +12,12 @@ from urllib.parse import parse_qsl
 import pytest
 
 from conformance import verify
-from conformance.api import Api, Observations, Orders, Taken
+from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many
-from conformance.checks.cancelling.steps import body_kind, far_pairs, not_made_up, refuses
+from conformance.checks.cancelling.steps import body_kind, not_made_up, place_far, refuses
 from conformance.checks.clients import NAMES_JSON, SENDS_JSON
+from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.request import Allowed
 
@@ -160,31 +161,29 @@ def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders
         raise verify.Inconclusive("there is no readable listing", "LIST-1")
     # The even ones, then the odd ones: what a provider varies may be the same in every other order.
     refused = [*taken.shipped[:KINDS:2], *taken.shipped[KINDS + 1 :: 2]]
-    stay_as_they_were(api, taken, refused, lambda: orders.take(shipped=2 * KINDS).shipped)
+    others = [order for order in taken.shipped if order not in refused]
+    stay_as_they_were(api, refused, others, taken.listing, lambda: orders.take(shipped=2 * KINDS).shipped)
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, chosen_ids=True)
 def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders) -> None:
     """Cancels half of some shipped orders with ids above 2^31, above 2^53, near 2^63 and below zero: they are listed as
     before, and refused again. Where one is not, others are cancelled one by one, as orders of many kinds are."""
-
-    def placed() -> list[int]:
-        return orders.place([*chain(*far_pairs(api))], shipped=True).shipped
-
-    shipped = placed()
-    found = api.listing()
-    known = [order for order in shipped if order in found.by_id]  # whether all are is for LIST-8
-    if len(known) < 2:
-        raise verify.Excluded("the listing shows fewer than two of the orders placed with such ids")
-    stay_as_they_were(api, Taken(shipped=known, listing=found), known[::2], placed)
+    pairs = place_far(api, orders, shipped=True)
+    before = api.listing()
+    listed = [pair for pair in pairs if before.ids.issuperset(pair)]  # whether all are is for LIST-8
+    if not listed:
+        raise verify.Excluded("the listing shows none of the orders placed with such ids")
+    refused, others = zip(*listed, strict=True)
+    stay_as_they_were(api, refused, others, before, lambda: [*chain(*place_far(api, orders, shipped=True))])
 
 
-def stay_as_they_were(api: Api, taken: Taken, refused: list[int], fresh: Callable[[], list[int]]) -> None:
-    """Cancel those of the shipped orders `taken` that are to be `refused`, and demand that these are as they were, by
-    the listing and when they are cancelled again; `fresh` has others placed, to see which refusal it was."""
-    before = taken.listing
-    assert before is not None, "the callers have one"
-    others = [order for order in taken.shipped if order not in refused]
+def stay_as_they_were(
+    api: Api, refused: Sequence[int], others: Sequence[int], before: Listing, fresh: Callable[[], list[int]]
+) -> None:
+    """Cancel the shipped orders that are to be `refused`, and demand that these are as they were, by the listing and
+    when they are cancelled again, as `others` are that are not cancelled. `fresh` has more placed, to see which refusal
+    it was."""
     for refusal in api.send_all(map(api.ask_cancel, refused)):
         verify.step(refusal, 409, "CANCEL-3")
     after = api.list()

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,8 +15,10 @@ import pytest
 from commands import command
 from held import held
 
+from conformance.api import Taken
 from conformance.checks import ids
 from conformance.checks.cancelling import test_a_moment_later, test_identifiers
+from conformance.checks.cancelling.steps import place_far
 from conformance.checks.cancelling.test_a_moment_later import CERTAIN, COURSES, MOMENT, PATIENCE, UnderWay, follow
 from conformance.checks.cancelling.test_others import kin
 from conformance.checks.many import inner
@@ -211,3 +214,24 @@ def test_every_kind_of_malformed_id_is_tried(taken: Iterable[int]) -> None:
     session.service.store.place_ids(taken, Status.PENDING)
     tried = test_identifiers.cancel_kinds(api, ids.WITH_DIGITS)
     assert ids.WITH_DIGITS.keys() - tried.keys() <= {"a very long number"}  # which an order at the end may be meant by
+
+
+@pytest.mark.parametrize(("least", "kinds"), [(-(2**63), 6), (0, 3), (2**63, 0)])
+def test_far_orders_are_placed_as_far_as_the_provider_can(
+    monkeypatch: pytest.MonkeyPatch, least: int, kinds: int
+) -> None:
+    """A store that counts from 1 has no ids below zero, and large ones all the same."""
+    _, api, orders = held()
+    place = orders.place
+
+    def placed(ids_: list[int], *, shipped: bool = False) -> Taken:
+        if min(ids_) < least:
+            raise Excluded("the provider cannot choose ids")
+        return place(ids_, shipped=shipped)
+
+    monkeypatch.setattr(orders, "place", placed)
+    with nullcontext() if kinds else pytest.raises(Excluded, match="no order can be placed with such an id"):
+        pairs = place_far(api, orders)
+        assert len(pairs) == kinds
+        listed = api.listing().ids
+        assert all(listed.issuperset(pair) for pair in pairs)

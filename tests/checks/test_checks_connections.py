@@ -22,10 +22,11 @@ from conformance.checks.authentication.test_each_request import PAUSES, in_turn
 from conformance.checks.test_protocol import whole
 from conformance.checks.together import AT_ONCE, cancel_at_once
 from conformance.transport import wire
+from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import Allowed
 from conformance.transport.retries import turned_away
-from conformance.verify import Failed, Inconclusive
+from conformance.verify import Excluded, Failed, Inconclusive
 from reference_server.api import Service
 from reference_server.running import Running, build
 from reference_server.server import answer_at_once
@@ -243,3 +244,18 @@ def test_cancels_that_were_all_turned_away_decide_nothing(
     orders: Any = SimpleNamespace(take_listed=lambda **_: SimpleNamespace(pending=list(range(8))))
     with nullcontext() if decided else pytest.raises(Inconclusive, match="turned away"):
         test_concurrency.test_one_of_simultaneous_cancels_succeeds(api, cast(Any, None), orders, time.sleep)
+
+
+@pytest.mark.parametrize(
+    ("answers", "raised", "said"),
+    [
+        ([], Inconclusive, "were turned away"),
+        ([answered(LIST, 200, b"[]", crowded=False)], Excluded, "none could overlap"),
+        ([answered(LIST, 200, b"[]", crowded=True)], None, ""),
+    ],
+)
+def test_requests_at_once_tell_nothing_unless_some_were_let_in(
+    answers: list[Answer], raised: type[Exception] | None, said: str
+) -> None:
+    with pytest.raises(raised, match=said) if raised else nullcontext():
+        test_concurrency.some_let_in(answers)

@@ -77,8 +77,8 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
 
 @requirement("AUTH-5", mode=Mode.FULL, chosen_ids=True)
 def test_refused_cancel_leaves_orders_with_far_ids(api: Api, orders: Orders, key: str) -> None:
-    """Has cancels of half of some pending orders with ids above 2^31, above 2^53, near 2^63 and below zero refused,
-    without key and with a near miss: they can still be cancelled, as the others can."""
+    """Has cancels of half of some pending orders with ids above 2^31, above 2^53 and below zero refused, without
+    key and with a near miss: they can still be cancelled, as the others can."""
     refused, controls = zip(*place_far(api, orders), strict=True)
     refusals = cancel_each(api, refused, [NOBODY, invalid_keys.near_misses(key)[0]])
     for refusal in refusals:

@@ -41,12 +41,13 @@ def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answ
 
 
 def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[int, int]]:
-    """Place orders with ids above 2^31, above 2^53, near 2^63 and, where the provider can, below zero: two of each
-    kind, one to do something to, and one to show what is so without. Raises Excluded where there are none."""
+    """Place orders with ids above 2^31, above 2^53 and, where the provider can, below zero: two of each kind, one to do
+    something to, and one to show what is so without. Raises Excluded where there are none."""
     pairs: list[tuple[int, int]] = []
     for draw in (ids.large, ids.below_zero):
         with suppress(verify.Excluded):
-            chosen, controls = draw(api.rng), draw(api.rng)
+            # None near the ends of int64: so few doubles lie there that other checks would find no room for theirs.
+            chosen, controls = draw(api.rng)[:2], draw(api.rng)[:2]
             known = set(api.unmistakable([*chosen, *controls]))
             kinds = [pair for pair in zip(chosen, controls, strict=True) if known.issuperset(pair) and len({*pair}) > 1]
             orders.place([*chain(*kinds)], shipped=shipped)

@@ -167,8 +167,8 @@ def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders
 
 @requirement("CANCEL-4", mode=Mode.FULL, chosen_ids=True)
 def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders) -> None:
-    """Cancels half of some shipped orders with ids above 2^31, above 2^53, near 2^63 and below zero: they are listed as
-    before, and refused again. Where one is not, others are cancelled one by one, as orders of many kinds are."""
+    """Cancels half of some shipped orders with ids above 2^31, above 2^53 and below zero: they are listed as before,
+    and refused again. Where one is not, others are cancelled one by one, as orders of many kinds are."""
     pairs = place_far(api, orders, shipped=True)
     before = api.listing()
     listed = [pair for pair in pairs if before.ids.issuperset(pair)]  # whether all are is for LIST-8

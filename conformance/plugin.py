@@ -78,8 +78,8 @@ def plugin_of(config: pytest.Config) -> Plugin:
 
 def run_collected(session: pytest.Session, process: Process) -> None:
     """Run the checks that `session` has collected as `process` says, in the place of the one there was."""
-    session.config.pluginmanager.unregister(name=PLUGIN)
-    session.config.pluginmanager.register(Plugin(session.config, process), PLUGIN)
+    # The same plugin goes by it: pluggy never forgets one that was registered, nor what that holds.
+    plugin_of(session.config).process = process
     process.begin()
     for item, following in zip(session.items, [*session.items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)

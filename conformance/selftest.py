@@ -184,7 +184,7 @@ def _begin_work(session: pytest.Session) -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     gc.freeze()
-    gc.set_threshold(100_000)
+    gc.set_threshold(400_000)
 
 
 def _work(case: Case, seed: int, budget: str) -> Judged:

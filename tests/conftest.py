@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
-from pipelines import PROJECT, Runner
+from pipelines import PROJECT, Runner, oldest_libraries
 
 from conformance import verify
 from conformance.reference import ReferenceServer
@@ -90,12 +90,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the commands of a fresh environment that holds the wheel and nothing of the checkout; the action
-    installs it, once for all workers."""
+    """The folder with the commands of a fresh environment that holds the wheel, the oldest version of each library that
+    the project says it works with, and nothing of the checkout; the action installs it, once for all workers."""
     with alone(tmp_path_factory, "environment") as folder:
         made = folder.exists()
         folder.mkdir(exist_ok=True)
-        runner = Runner(folder, action_path=wheel)
+        oldest = folder / "oldest.txt"
+        oldest.write_text("\n".join(f"{name}=={version}" for name, version in oldest_libraries().items()) + "\n")
+        runner = Runner(folder, action_path=wheel, environment={"PIP_CONSTRAINT": str(oldest)})
         assert made or runner.run("Install") == 0, runner.console
     (commands,) = (runner.temporary / "path").read_text(encoding="utf-8").split()
     return Path(commands)

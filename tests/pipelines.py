@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,13 @@ ACTION: dict[str, Any] = yaml.safe_load((PROJECT / "action.yml").read_text(encod
 def of_no_checkout() -> dict[str, str]:
     """The inherited variables without those that lead to this checkout or its environment."""
     return {name: value for name, value in inherited().items() if not name.startswith(("VIRTUAL_ENV", "PYTHONPATH"))}
+
+
+def oldest_libraries() -> dict[str, str]:
+    """The lowest version of each library with which the project says it works, by the name of the library."""
+    described = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    found = (re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", each) for each in described)
+    return dict(match.groups() for match in found if match is not None)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from commands import command, inherited
+from commands import WITHOUT_OTHERS, command, inherited
 from patience import PATIENCE
 
 from conformance import preflight
@@ -438,7 +438,7 @@ def test_workers_of_xdist_choose_no_ids_either(tmp_path: Path) -> None:
             f'states = {{ url = "{address.states_url}" }}\n',
             encoding="utf-8",
         )
-        words = ("-p", "conformance.plugin", "-n", "2", "--pyargs", "conformance.checks")
+        words = (*WITHOUT_OTHERS, "-p", "conformance.plugin", "-n", "2", "--pyargs", "conformance.checks")
         chosen = ("--target", "store", "--conformance-only", "CANCEL-9")
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *words, *chosen],

@@ -43,7 +43,7 @@ CASES = {
     "all of it": Case("--budget quick"),
     "in part": Case(f"--only {PART},LIST-6"),
     "four workers": Case(f"-n 4 --only {PART}"),
-    "thorough, two workers": Case("-n 2 --budget thorough --only LIST-5,LIST-6"),
+    "thorough": Case("--budget thorough --only LIST-5,LIST-6"),
     "quick, two workers, failing": Case(f"-n 2 --budget quick --only {PART}", 1, faults=("accepts-any-key",)),
     "walks that go wrong": Case("--only CANCEL-8,CANCEL-1", 1, faults=("cancels-another-order-every-third-time",)),
     "broken answers": Case("--only HTTP-2,CANCEL-2", 1, faults=("sends-short-listings", "sends-null-after-204")),

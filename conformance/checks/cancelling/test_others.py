@@ -100,8 +100,8 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: 
     chosen, other = sorted(taken.shipped, key=lambda order: not kin(crowd.listing, order, pending))
     others = [other, *crowd.shipped[1::2]]  # the last one placed among them
     refused = (chosen, *crowd.shipped[::2])
-    # In a list 0 is the place of the first order, and -1 that of the last. An earlier run may have cancelled order 0, and
-    # a store may give the id of an order that was cancelled, any of these, to another.
+    # In a list 0 is the place of the first order, and -1 that of the last. An earlier run may have cancelled order 0.
+    # A store may give the id of an order that was cancelled, any of these, to another.
     own = {*pending, *taken.shipped, *crowd.shipped}
     sent = [place for place in (0, -1, gone) if place not in own and api.permits(place)]
     places = [api.ask_cancel(place, allowed=Allowed.ANY_4XX) for place in sent]

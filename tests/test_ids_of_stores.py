@@ -54,6 +54,21 @@ class LowestFree(Again):
         return next(number for number in itertools.count(1) if self.get(number) is None)
 
 
+class GivesZero(Again):
+    """Gives the next order the id 0 whenever that is free."""
+
+    place_of_list = 0
+
+    def _above(self) -> int:
+        return super()._above() if self.get(self.place_of_list) else self.place_of_list
+
+
+class GivesMinusOne(GivesZero):
+    """Gives the next order the id -1 whenever that is free."""
+
+    place_of_list = -1
+
+
 class Pool(OrderStore):
     """Has a few ids, each of which is given again when its order was returned, and no sooner."""
 
@@ -365,6 +380,13 @@ def test_checks_that_were_given_the_same_order_are_run_again(tmp_path: Path) -> 
     own, *others = result["circumstances"]["order"]
     assert sum(map(bool, others)) > 2
     assert result["warnings"] == [RUN_AGAIN.format(", ".join(own))] * bool(own)
+
+
+@pytest.mark.parametrize("store", [GivesZero, GivesMinusOne])
+def test_an_order_of_the_suite_is_not_taken_for_a_place_of_a_list(tmp_path: Path, store: type[OrderStore]) -> None:
+    with served(store) as (address, _):
+        result = run(tmp_path, address, "--only", "CANCEL-8")
+    assert result["verdict"] == "conformant"
 
 
 def test_places_of_a_list_are_tried_where_they_are_no_orders(tmp_path: Path) -> None:

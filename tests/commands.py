@@ -47,8 +47,8 @@ def inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "GITHUB", "COV"))}
 
 
-#: For plain pytest, of which tests that are not about them start many: without the plugins that other libraries bring.
-#: That of Schemathesis loads all of it, in each worker, and that of Hypothesis all of that.
+#: Plain pytest without the plugins of other libraries, for tests that are not about these: in each process, that of
+#: Schemathesis loads Schemathesis, and that of Hypothesis Hypothesis, which takes seconds of a processor.
 WITHOUT_OTHERS = ("-p", "no:schemathesis", "-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:pytest_cov")
 #: Words of a run that waits for a service on a busy machine.
 PATIENTLY = ("--timeout", "120")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import command
 
 from conformance import selftest
 from conformance.contract import catalogue
+from conformance.process import Process
 from conformance.reporting import detection
 from conformance.reporting.detection import Case, Judged, Matrix
 from reference_server.faults import FAULTS
@@ -141,6 +145,27 @@ def test_a_real_fault_and_a_real_variant(monkeypatch: pytest.MonkeyPatch) -> Non
     selftest.judge_all(chosen, 1, "quick", workers=2, done=lambda found: judged.update({found.case.name: found}))
     assert judged["cancels-refused-orders"].failed == ("CANCEL-4",)
     assert judged["answers-409-without-body"].good
+
+
+def test_a_case_is_forgotten_when_the_next_has_been_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one has recorded is megabytes, and a worker judges hundreds."""
+    made: list[weakref.ref[Process]] = []
+
+    class Noted(selftest._Judging):
+        def __init__(self, *told: Any) -> None:
+            super().__init__(*told)
+            made.append(weakref.ref(self))
+
+    def work(session: pytest.Session) -> None:
+        del session.items[1:]  # one check will do
+        for case in selftest.cases()[:2]:
+            selftest.judge(session, case, 1, "quick")
+        gc.collect()
+
+    monkeypatch.setattr(selftest, "_Judging", Noted)
+    selftest.collected(work)
+    assert len(made) == 2
+    assert made[0]() is None
 
 
 @pytest.mark.parametrize(

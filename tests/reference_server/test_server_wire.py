@@ -7,14 +7,17 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
 from patience import PATIENCE
 from served import IMPATIENT, KEY, port_of
 
-from reference_server.running import Running
+from reference_server.orders import Status
+from reference_server.running import Running, build
+from reference_server.server import Timeouts
 
 Raw = Callable[..., bytes]
 HEAD = f"Host: x\r\nAuthorization: Bearer {KEY}\r\n".encode()
@@ -157,6 +160,45 @@ def test_silent_and_vanishing_clients_leave_no_trace(
         client.close()
     assert status(raw(LIST + b"\r\n")) == 200
     assert capfd.readouterr().err == ""
+
+
+@contextmanager
+def asking_for_much(orders: int, write: float) -> Iterator[tuple[socket.socket, Running]]:
+    """A client with a small buffer to which a listing is being sent that is larger than what a connection holds."""
+    service = build(KEY.encode())
+    service.store.place(orders, Status.PENDING)
+    with Running(service, timeouts=Timeouts(write=write)) as running, socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(PATIENCE)
+        client.connect(("127.0.0.1", port_of(running.base_url)))
+        asked = f"GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
+        client.sendall(asked.encode())
+        client.recv(1, socket.MSG_PEEK)
+        yield client, running
+
+
+def received(client: socket.socket) -> bytes:
+    pieces = []
+    while piece := client.recv(65536):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def test_who_takes_an_answer_slowly_gets_all_of_it() -> None:
+    with asking_for_much(60_000, write=PATIENCE) as (client, _):
+        time.sleep(0.2)  # the server waits for this one
+        body = received(client).partition(b"\r\n\r\n")[2]
+    assert len(json.loads(body)) >= 60_000
+
+
+def test_who_takes_no_answer_is_not_waited_for() -> None:
+    with asking_for_much(60_000, write=0.1) as (client, running):
+        deadline = time.monotonic() + PATIENCE
+        while running._listeners[0]._open and time.monotonic() < deadline:
+            time.sleep(0.01)
+        body = received(client).partition(b"\r\n\r\n")[2]
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(body)
 
 
 def test_other_forms_of_a_correct_request(raw: Raw) -> None:

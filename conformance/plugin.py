@@ -31,6 +31,8 @@ from conformance.reported import CheckReport
 from conformance.reporting import outline
 from conformance.reporting.text import visible
 from conformance.target import REFERENCE, ConfigError
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.guard import Refused
 from conformance.verdict import Exit
 
 PLUGIN = "conformance"
@@ -171,7 +173,11 @@ class Plugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        if call.excinfo is not None and isinstance(call.excinfo.value, verify.Failed):
+        if call.excinfo is not None and isinstance(error := call.excinfo.value, ServiceGone | Refused):
+            # What was not sent decides nothing: to pytest, too, such a check is skipped, like any that is inconclusive.
+            unsent = verify.Inconclusive(str(error)).with_traceback(error.__traceback__)
+            call.excinfo = pytest.ExceptionInfo.from_exception(unsent)
+        elif call.excinfo is not None and isinstance(call.excinfo.value, verify.Failed):
             # The message says it all; a traceback of the suite would not help, and takes long to make.
             item.repr_failure = lambda *_, said=str(call.excinfo.value), **__: said  # type: ignore[method-assign]
         outcome = yield
@@ -185,6 +191,9 @@ class Plugin:
                 curl = report.failure and report.failure.get("curl")
                 outcome.longrepr = self._printable(f"{report.message}\n{curl}")
                 self._expect(item, outcome)
+            elif isinstance(outcome.longrepr, tuple):  # skipped: which check, and why, which may quote a state provider
+                file, line, _ = item.reportinfo()
+                outcome.longrepr = (str(file), (line or 0) + 1, self._printable(f"Skipped: {call.excinfo.value}"))
         # Tracebacks quote values, and what was captured may hold anything.
         if isinstance(outcome.longrepr, TerminalRepr):
             outcome.longrepr = self._printable(str(outcome.longrepr))

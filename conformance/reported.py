@@ -10,9 +10,7 @@ from typing import Any
 from conformance import verify
 from conformance.target import Shell
 from conformance.transport.curl import curl, on_one_connection
-from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import Exchange
-from conformance.transport.guard import Refused
 from conformance.verdict import Status
 
 #: The process of the command itself; workers have names of their own.
@@ -68,9 +66,9 @@ class CheckReport:
                     self.failure["exchange"] = shown.number
         elif isinstance(error, verify.Excluded):
             self.status, self.message = Status.EXCLUDED, str(error)
-        elif isinstance(error, verify.Inconclusive | ServiceGone | Refused):
+        elif isinstance(error, verify.Inconclusive):
             self.status, self.message = Status.INCONCLUSIVE, str(error)
-            self.owners = list(getattr(error, "owners", ()))
+            self.owners = list(error.owners)
         else:
             said = f"the suite itself failed here, which says nothing of the service: {type(error).__name__}: {error}"
             self.warnings.append(clean(f"check {self.check}: {said}; please report this"))

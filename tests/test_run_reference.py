@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import jsonschema
 import pytest
 from commands import WITHOUT_OTHERS, command, inherited
 from patience import PATIENCE
-from raw_service import Conversation, serving
+from raw_service import Conversation, answer, serving
 
 from conformance.check import all_checks
 from conformance.contract import catalogue
@@ -187,6 +188,27 @@ def test_plain_pytest_says_what_is_wrong_with_its_options(tmp_path: Path) -> Non
     assert ran.status == pytest.ExitCode.USAGE_ERROR
     assert "ERROR: unknown target 'nowhere'" in ran.console
     assert "Traceback" not in ran.console
+
+
+def test_plain_pytest_skips_what_was_not_sent(tmp_path: Path) -> None:
+    """No check fails for a service that has fallen silent, and none comes with a traceback of the suite."""
+
+    def fall_silent(talk: Conversation) -> None:
+        if talk.number < 4:
+            talk.send(answer("200 OK", b"[]"))
+            talk.hang_up()
+        talk.ended.wait(60)
+
+    with serving(fall_silent) as there:
+        told = ("--conformance-base-url", there.base_url, "--conformance-api-key-env", "KEY", "--conformance-timeout")
+        told += ("0.3", "--conformance-only", "LIST", "--conformance-report-dir", "reports")
+        ran = run(tmp_path, (*LEAN, "-rA", *told), "target", KEY=KEY)
+    assert ran.status == 3, ran.console
+    assert "not sent: the last 4 requests to listOrders got no answer" in ran.console
+    skipped = re.findall(r"SKIPPED \[1\] \S*conformance/checks/\S+:[0-9]+: ", ran.console)
+    assert len(skipped) == sum(check.requirement.startswith("LIST-") for check in all_checks()), ran.console
+    assert not re.search(" failed| error|Refused|ServiceGone", ran.console), ran.console
+    assert "failed" not in ran.statuses.values()
 
 
 #: For plain pytest with workers: the second is killed as soon as it has orders.

@@ -154,7 +154,16 @@ def test_a_provider_that_repeats_its_token(tmp_path: Path, reference: ReferenceS
         environment = {"KEY": reference.address.key, "TOKEN": token}
         said = run(tmp_path, "doctor", "one", **environment)
         said += run(tmp_path, "run", "one", "--only", "CANCEL-1", "--budget", "quick", **environment)
-    assert "answered 403" in said
+        assert "answered 403" in said
+        reasons = ("--target", "one", "--conformance-only", "CANCEL-1", "-rs", "--junitxml", "junit.xml")
+        words = [sys.executable, "-m", "pytest", "-p", "conformance.plugin", "--pyargs", "conformance.checks", *reasons]
+        done = subprocess.run(
+            [*words, *WITHOUT_OTHERS], cwd=tmp_path, env={**inherited(), **environment},
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        assert "test_pending.py" in done.stdout
+        assert ": the state provider answered 403 to" in done.stdout, done.stdout
+        said += done.stdout + done.stderr
     assert_nowhere(token, said, tmp_path)
 
 

@@ -83,30 +83,30 @@ def run(folder: Path, words: tuple[str, ...], target: str = "reference", **envir
 
 
 @pytest.fixture(scope="module")
-def standard(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """The run that all others are compared with."""
-    return run(tmp_path_factory.mktemp("standard"), (*COMMAND, "--seed", "7"))
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The run that all others are compared with. A small budget asks for everything, only less often."""
+    return run(tmp_path_factory.mktemp("whole"), (*COMMAND, "--seed", "7", "--budget", "quick"))
 
 
-def test_the_reference_conforms(standard: Ran) -> None:
-    assert standard.status == 0, standard.console
-    assert standard.results["verdict"] == "conformant"
-    required = [row for row in standard.results["requirements"] if row["level"] == "required"]
+def test_the_reference_conforms(whole: Ran) -> None:
+    assert whole.status == 0, whole.console
+    assert whole.results["verdict"] == "conformant"
+    required = [row for row in whole.results["requirements"] if row["level"] == "required"]
     assert {row["id"] for row in required} == {row.id for row in ROWS.values() if row.level == "required"}
     assert {row["status"] for row in required} == {"passed"}
-    assert {row["status"] for row in standard.results["requirements"]} == {"passed"}
-    assert standard.results["warnings"] == []
+    assert {row["status"] for row in whole.results["requirements"]} == {"passed"}
+    assert whole.results["warnings"] == []
 
 
-def test_every_check_ran(standard: Ran) -> None:
-    ran = {check["id"] for row in standard.results["requirements"] for check in row["checks"]} - {"every_exchange"}
+def test_every_check_ran(whole: Ran) -> None:
+    ran = {check["id"] for row in whole.results["requirements"] for check in row["checks"]} - {"every_exchange"}
     assert ran == {check.id for check in all_checks()}
-    assert set(standard.statuses.values()) == {"passed"}
+    assert set(whole.statuses.values()) == {"passed"}
 
 
-def test_what_another_check_has_seen_met_is_not_asked_again(standard: Ran) -> None:
+def test_what_another_check_has_seen_met_is_not_asked_again(whole: Ran) -> None:
     """Such checks are known to others by their ids: a mistyped one would have them look again, and nobody notice."""
-    checks = {check["id"]: check for row in standard.results["requirements"] for check in row["checks"]}
+    checks = {check["id"]: check for row in whole.results["requirements"] for check in row["checks"]}
     seen = {
         "listing.only_order_is_listed",
         "listing.no_order_is_hidden_while_others_are_cancelled",
@@ -124,37 +124,37 @@ def test_what_another_check_has_seen_met_is_not_asked_again(standard: Ran) -> No
         assert checks[shown_in]["exchanges"]
 
 
-def test_the_console_has_verdict_coverage_and_seed(standard: Ran) -> None:
+def test_the_console_has_verdict_coverage_and_seed(whole: Ran) -> None:
     total = sum(row.level == "required" for row in ROWS.values())
-    assert f"reference: conformant, {total} of {total} required exercised" in standard.console
-    assert "seed 7" in standard.console
-    assert "Traceback" not in standard.console
-    assert "Warning" not in standard.console
+    assert f"reference: conformant, {total} of {total} required exercised" in whole.console
+    assert "seed 7" in whole.console
+    assert "Traceback" not in whole.console
+    assert "Warning" not in whole.console
 
 
-def test_results_are_what_the_schema_admits(standard: Ran) -> None:
-    jsonschema.Draft202012Validator(results.schema()).validate(standard.results)
-    assert standard.results["run"]["seed"] == 7
-    assert standard.results["run"]["complete"] is True
-    assert standard.results["suite"]["catalogue"] == catalogue.load().digest
+def test_results_are_what_the_schema_admits(whole: Ran) -> None:
+    jsonschema.Draft202012Validator(results.schema()).validate(whole.results)
+    assert whole.results["run"]["seed"] == 7
+    assert whole.results["run"]["complete"] is True
+    assert whole.results["suite"]["catalogue"] == catalogue.load().digest
 
 
-def test_other_files_are_named_with_their_digests(standard: Ran) -> None:
-    others = set(standard.files) - {"results.json"}
-    assert others == standard.results["files"].keys() >= {"junit.xml", "summary.md"}
-    for name, digest in standard.results["files"].items():
-        assert digest == "sha256:" + sha256((standard.folder / name).read_bytes()).hexdigest()
+def test_other_files_are_named_with_their_digests(whole: Ran) -> None:
+    others = set(whole.files) - {"results.json"}
+    assert others == whole.results["files"].keys() >= {"junit.xml", "summary.md"}
+    for name, digest in whole.results["files"].items():
+        assert digest == "sha256:" + sha256((whole.folder / name).read_bytes()).hexdigest()
 
 
-def test_the_junit_file_parses(standard: Ran) -> None:
-    root = ElementTree.fromstring(standard.files["junit.xml"])
+def test_the_junit_file_parses(whole: Ran) -> None:
+    root = ElementTree.fromstring(whole.files["junit.xml"])
     cases = list(root.iter("testcase"))
-    assert len(cases) == len(standard.statuses)
+    assert len(cases) == len(whole.statuses)
     assert not list(root.iter("failure")) + list(root.iter("error")) + list(root.iter("skipped"))
 
 
-def test_observations_are_of_the_catalogue(standard: Ran) -> None:
-    topics = [row["topic"] for row in standard.results["observations"]]
+def test_observations_are_of_the_catalogue(whole: Ran) -> None:
+    topics = [row["topic"] for row in whole.results["observations"]]
     assert set(topics) == catalogue.load().observations.keys()
     assert len(set(topics)) == len(topics)
 
@@ -163,11 +163,12 @@ def test_observations_are_of_the_catalogue(standard: Ran) -> None:
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_plain_pytest(standard: Ran, tmp_path: Path, workers: tuple[str, ...]) -> None:
+def test_plain_pytest(whole: Ran, tmp_path: Path, workers: tuple[str, ...]) -> None:
     told = ("--target", "reference", "--conformance-report-dir", "reports", "--conformance-seed", "7")
+    told += ("--conformance-budget", "quick")
     ran = run(tmp_path, (*(LEAN if workers else PLAIN), *workers, *told))
     assert ran.status == 0, ran.console
-    assert ran.statuses == standard.statuses
+    assert ran.statuses == whole.statuses
     assert f"{len(all_checks())} passed" in ran.console
     assert "\nreference: conformant, 31 of 31 required exercised" in ran.console
     assert "warning" not in ran.console
@@ -364,13 +365,13 @@ def test_plain_pytest_expects_what_is_waived(tmp_path: Path, served: Callable[..
     assert "PET-2 passed" in {f"{row['id']} {row['status']}" for row in ran.results["requirements"]}
 
 
-def test_a_target_with_workers(standard: Ran, tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
+def test_a_target_with_workers(whole: Ran, tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
     """The same as one process finds, and the key, of which more is known here than of the reference's, in no output."""
     address = served().address
     words = (*COMMAND, "--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
-    ran = run(tmp_path, (*words, "--seed", "7", "-n", "2"), "target", KEY=address.key)
+    ran = run(tmp_path, (*words, "--seed", "7", "--budget", "quick", "-n", "2"), "target", KEY=address.key)
     assert ran.status == 0, ran.console
-    assert ran.statuses == standard.statuses
+    assert ran.statuses == whole.statuses
     for text in (ran.console, *ran.files.values()):
         lowered = text.lower()
         assert not any(address.key[i : i + 8].lower() in lowered for i in range(len(address.key) - 7))

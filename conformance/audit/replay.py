@@ -51,7 +51,8 @@ class Replayed:
 def replay(stated: Run, made: Circumstances, key: str) -> Replayed:
     """Run the checks of `stated` again on its evidence, with `key` standing in for the one of the run."""
     bench = _Bench(stated, made, key)
-    embedding.main([], [bench, embedding.Quiet()])
+    # Nobody reads the tracebacks, of which there are many where evidence does not fit and which take long to make.
+    embedding.main(["--tb=no"], [bench, embedding.Quiet()])
     if bench.replay is None or not bench.replay.runs:
         raise RuntimeError("the checks could not be run")
     run = replace(

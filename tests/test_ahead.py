@@ -35,9 +35,7 @@ def nothing_made(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_makes_nothing_up_itself(tmp_path: Path) -> None:
     """Not with the budget that is the default, with which Schemathesis takes part."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -18,8 +18,9 @@ from conformance.target import States
 from conformance.transport.answer import Answer, Observer
 from conformance.transport.body import Unreadable
 from conformance.transport.client import Client
+from conformance.transport.concurrency import Concurrency
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.evidence import Recorder, Trouble
+from conformance.transport.evidence import Exchange, Recorder, Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.http11 import BROKEN, Incoming, outgoing
 from conformance.transport.plain_words import in_plain_words
@@ -28,6 +29,18 @@ from conformance.transport.retries import ended_early
 from reference_server.api import Service
 from reference_server.control import Control, UnsupportedError
 from reference_server.server import answer_at_once
+
+
+class _AtHand(Concurrency):
+    """What this process answers itself: to hand requests to threads saves no time, and whether that is done must not
+    hang on how busy the machine is. What is meant to overlap still does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.near = True
+
+    def timed(self, exchange: Exchange) -> None:
+        pass
 
 
 @dataclass
@@ -51,6 +64,7 @@ class DirectClient(Client):
     ) -> None:
         super().__init__(endpoint, guard, recorder, observer)
         self._service = service
+        self.concurrency = _AtHand()
 
     def _once(self, request: Request, crowded: bool) -> Answer:
         headers = self.endpoint.headers(request, connection="close")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import ssl
 import subprocess
@@ -35,6 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "first: runs before the others")
     config.addinivalue_line("markers", "last: runs after the others")
     config.addinivalue_line("markers", "lengthy: begins early, where several checks run at once")
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector leave alone what is there for good, thousands of tests, and come less often: it took a
+    tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -65,6 +65,7 @@ class Ran:
     peak: int  # bytes
     out: str
     err: str
+    key: str
 
     def files(self, target: str) -> dict[str, str]:
         return {path.name: path.read_text(encoding="utf-8") for path in (self.folder / "reports" / target).iterdir()}
@@ -95,7 +96,7 @@ def run(folder: Path, targets: dict[str, str], key: str, *words: str) -> Ran:
         status = subprocess.run(command, cwd=folder, env=outside, stdout=out, stderr=err, check=False).returncode
     peak = int((folder / "peak").read_text(encoding="ascii")) * 1024
     printed = [(folder / name).read_text(encoding="utf-8") for name in ("out", "err")]
-    return Ran(folder, status, time.monotonic() - started, peak, printed[0], printed[1])
+    return Ran(folder, status, time.monotonic() - started, peak, printed[0], printed[1], key)
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +107,24 @@ def hostile(reference: ReferenceServer) -> Iterator[HostileService]:
 
 
 @pytest.fixture(scope="module")
-def ran(
-    reference: ReferenceServer, hostile: HostileService, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Ran]:
-    """One run for each way in which services turn hostile, all services of that way its targets."""
-    states = f'[targets."{{}}".states]\nurl = "{reference.address.states_url}"\n'
-
-    def described(name: str, when: str) -> str:
-        return f'base_url = "{hostile.base_url(name, when)}"\n{states.format(name)}'
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """One run for each way in which services turn hostile, all services of that way its targets. Each has a store of
+    its own, which some checks empty."""
 
     def judged(when: str) -> Ran:
-        targets = {name: described(name, when) for way, name in CASES if way == when}
-        ended = run(folder / (when or "first"), targets, reference.address.key, "--only", CHECKED, "--max-body", "1")
+        with contextlib.ExitStack() as opened:
+            reference = ReferenceServer(())
+            opened.callback(reference.stop)
+            hostile = HostileService(reference.address.base_url)
+            opened.callback(hostile.stop)
+            states = f'.states]\nurl = "{reference.address.states_url}"\n'
+            targets = {
+                name: f'base_url = "{hostile.base_url(name, when)}"\n[targets."{name}"{states}'
+                for way, name in CASES
+                if way == when
+            }
+            key = reference.address.key
+            ended = run(folder / (when or "first"), targets, key, "--only", CHECKED, "--max-body", "1")
         assert ended.status == 1, ended.err  # some do not conform; the others are incomplete
         return ended
 
@@ -163,8 +170,8 @@ def test_a_run_ends_in_time_and_within_memory(ran: dict[str, Ran], when: str) ->
 
 
 @pytest.mark.parametrize("when", ["", "after9", "cancels"])
-def test_the_key_is_nowhere(ran: dict[str, Ran], reference: ReferenceServer, when: str) -> None:
-    key = reference.address.key
+def test_the_key_is_nowhere(ran: dict[str, Ran], when: str) -> None:
+    key = ran[when].key
     everything = ran[when].everything
     for secret in (key, quote(key, safe=""), key[:-1], key[1:], base64.b64encode(key.encode()).decode().rstrip("=")):
         assert secret not in everything

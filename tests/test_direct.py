@@ -11,8 +11,8 @@ from conformance.verdict import Status
 from reference_server.running import Running, build
 
 KEY = "key-of-a-service-in-this-process"
-#: A race, and a correct one that is odd in HTTP.
-CASES = ("lets-two-of-several-cancels-win", "sends-chunks")
+#: Bytes past an end, a race, and a correct one that is odd in HTTP.
+CASES = ("sends-json-after-204", "lets-two-of-several-cancels-win", "sends-chunks")
 
 Statuses = dict[Status, tuple[str, ...]]
 

@@ -72,7 +72,7 @@ def gigabyte(coding: str) -> bytes:
         return gzip.compress(b"\0" * 10_000_000) * 100
     packer = zlib.compressobj()
     first, further = (packer.compress(b"\0" * 10_000_000) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
-    return first + further * 99  # which depend on nothing before, and never end
+    return first + further * 99  # a block after a full flush refers to none before it; the stream has no end
 
 
 def bomb(coding: str) -> Callable[[Conversation], None]:

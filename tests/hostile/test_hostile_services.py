@@ -321,7 +321,7 @@ def test_providers_that_misbehave(reference: ReferenceServer, tmp_path: Path) ->
             service = RawService(always(reply))
             opened.callback(service.stop)
             targets[name] = f'{base_url}[targets."{name}".states]\nurl = "http://127.0.0.1:{service.port}/_states"\n'
-        only = ("--only", "CANCEL-1,LIST-1", "--timeout", "5")
+        only = ("--only", "CANCEL-1,CANCEL-5,LIST-1,LIST-5", "--timeout", "5")
         ended = run(tmp_path, targets, reference.address.key, *only)
     assert ended.status == 3
     for name in targets:

@@ -17,7 +17,7 @@ from conformance.contract.catalogue import Level
 from reference_server.messages import Request
 
 #: Together they show nearly all kinds of breach that the oracle knows: some everywhere, some in one answer of hundreds.
-SEEDS = (20, 61, 70, 239)
+SEEDS = (6, 20, 61, 70, 239)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_a_required_one_that_was_not_met_is_never_conformant(found: list[Found])
 def test_the_seeds_are_worth_their_time(found: list[Found]) -> None:
     known = {row for each in found for breach in each.breaches for row in breach}
     assert len(known) >= 25
-    assert sum(list(each.statuses.values()).count("passed") > 30 for each in found) >= 2
+    assert sum(list(each.statuses.values()).count("passed") > 30 for each in found) >= 3
     assert all(each.requests > 200 for each in found)
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import gc
 import json
 import multiprocessing
+import os
 import random
 import signal
 import string
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -183,8 +185,18 @@ def _begin_work(session: pytest.Session) -> None:
     for number in ENDING:  # the command ends its workers
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()
     gc.set_threshold(400_000)
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent has ended without ending it, as where that was killed. It would wait for ever: it
+    holds both ends of the queue that it takes its work from."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only workers come here"
+    parent.join()
+    os._exit(1)
 
 
 def _work(case: Case, seed: int, budget: str) -> Judged:

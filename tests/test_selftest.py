@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from commands import command
+from patience import PATIENCE
 
 from conformance import selftest
 from conformance.contract import catalogue
@@ -187,6 +188,15 @@ def test_an_interruption_ends_it_at_once_and_its_workers(ending: signal.Signals,
     assert "Traceback" not in said
     with pytest.raises(ProcessLookupError):  # nobody of its group is left
         os.killpg(made.pid, 0)
+
+
+def test_no_worker_is_left_where_the_command_was_killed(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "conformance", "selftest", "PET", "-n", "2", "--report-dir", str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as made:
+        assert made.stderr is not None
+        made.stderr.readline()  # the first case is judged: there are workers
+        made.kill()
+        made.communicate(timeout=PATIENCE)  # the streams end with the last process that has them
 
 
 def test_the_command_judges_and_writes(tmp_path: Path) -> None:

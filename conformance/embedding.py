@@ -21,7 +21,7 @@ def main(options: Sequence[str], plugins: Sequence[object]) -> int:
 def _seclude() -> None:
     """See to it that a project's own pytest settings and plugins have no part in this, here and in the workers."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+    for name in ("PYTEST_ADDOPTS", "PYTEST_DEBUG", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
 
 

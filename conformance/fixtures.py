@@ -18,7 +18,7 @@ from conformance.plugin import plugin_of
 from conformance.process import Process
 from conformance.reported import CheckReport
 from conformance.session import Session
-from conformance.target import Target
+from conformance.target import Secret, Target
 from conformance.transport.answer import Answer
 from conformance.transport.wire import Wire
 
@@ -115,9 +115,9 @@ def wire(session: Session) -> Wire:
 
 
 @pytest.fixture(scope="session")
-def key(session: Session) -> str:
-    """The valid key itself, to make credentials from."""
-    return session.key
+def key(session: Session) -> Secret:
+    """The valid key itself, to make credentials from. pytest prints what fixtures return, where it is told to."""
+    return session.target.key
 
 
 @pytest.fixture(scope="session")

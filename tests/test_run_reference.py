@@ -245,9 +245,10 @@ def test_plain_pytest_loses_a_worker(tmp_path: Path) -> None:
 def test_a_projects_own_settings_take_no_part(tmp_path: Path, ini: str) -> None:
     (tmp_path / "pytest.ini").write_text(ini, encoding="utf-8")
     (tmp_path / "conftest.py").write_text("raise SystemExit('conftest was loaded')\n", encoding="utf-8")
-    of_project = {"PYTEST_ADDOPTS": "--no-such-option", "PYTEST_PLUGINS": "no_such_plugin"}
+    of_project = {"PYTEST_ADDOPTS": "--no-such-option", "PYTEST_PLUGINS": "no_such_plugin", "PYTEST_DEBUG": "1"}
     ran = run(tmp_path, (*COMMAND, "--only", "LIST-1"), **of_project)
     assert ran.status == 0, ran.console
+    assert "pytest_" not in ran.console
     assert ran.results["verdict"] == "conformant"
 
 

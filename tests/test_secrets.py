@@ -95,6 +95,19 @@ def test_a_service_that_repeats_the_key(tmp_path: Path) -> None:
     assert_nowhere(KEY, audited, tmp_path)
 
 
+def test_pytest_tells_all_that_it_does(tmp_path: Path) -> None:
+    """With `--debug` it writes down what every fixture returns and every hook is given."""
+    with serving(telling) as service:
+        words = [word.format(url=service.base_url) for word in (*PYTEST, *WHERE)]
+        done = subprocess.run(
+            [sys.executable, *words, "--debug", "--conformance-only=AUTH-1,AUTH-3,ERR-4", *WITHOUT_OTHERS],
+            cwd=tmp_path, env={**inherited(), "KEY": KEY},
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    assert "finish pytest_fixture_setup --> Secret" in (tmp_path / "pytestdebug.log").read_text(encoding="utf-8")
+    assert_nowhere(KEY, done.stdout + done.stderr, tmp_path)
+
+
 def test_codes_are_compared_as_they_are_on_record(tmp_path: Path) -> None:
     """Where each holds another part of the key there is one code on record, and an audit has nothing else."""
 

@@ -16,7 +16,7 @@ from conformance.checks.cancelling.steps import cancelled_once
 from conformance.checks.listing.steps import listed_meanwhile, none_missing
 from conformance.checks.together import AT_ONCE, FEWER_AT_ONCE, Crowd, cancel_at_once, under_way
 from conformance.contract.transitions import State
-from conformance.target import Mode, Target
+from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY, Allowed, Operation
 from conformance.transport.retries import turned_away
@@ -161,13 +161,13 @@ def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: O
 
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=MIXED * CANCELS)
-def test_orders_cancelled_among_other_requests_stay_cancelled(api: Api, orders: Orders, key: str) -> None:
+def test_orders_cancelled_among_other_requests_stay_cancelled(api: Api, orders: Orders, key: Secret) -> None:
     """Over several rounds, cancels orders while the listing is asked for, with the key and without, and while cancels
     of an order that does not exist are refused: none of them can be cancelled again, as it could if one of those had
     written back what it had read before."""
     left = orders.take_listed(pending=MIXED * CANCELS).pending
     (absent,) = api.absent(anew=False)
-    strangers = [NOBODY, invalid_keys.telling(key)[-1]]
+    strangers = [NOBODY, invalid_keys.telling(key.reveal())[-1]]
     others = [api.ask_list(), api.ask_list(NOBODY), *(api.ask_cancel(absent, who) for who in (api.key, *strangers))]
     decided: list[Answer] = []
     for _ in range(MIXED):
@@ -225,11 +225,11 @@ def statuses(answers: list[Answer]) -> str:
 
 @requirement("AUTH-6")
 @pytest.mark.lengthy
-def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> None:
+def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> None:
     """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings, and unless
     the mode is observe cancels of an order that does not exist. None is answered by the credentials of another: what
     was answered wrongly is as it should be, each time that it is sent again alone."""
-    who = [api.key, NOBODY, invalid_keys.telling(key)[-1]]
+    who = [api.key, NOBODY, invalid_keys.telling(key.reveal())[-1]]
     absent = api.absent() if target.mode > Mode.OBSERVE else []
     decided: list[Answer] = []
     for _ in range(MIXED):
@@ -243,10 +243,10 @@ def test_credentials_are_not_mixed_up(api: Api, key: str, target: Target) -> Non
 
 
 @requirement("AUTH-6", mode=Mode.FULL, pending=MIXED)
-def test_cancels_of_one_order_are_not_mixed_up(api: Api, orders: Orders, key: str) -> None:
+def test_cancels_of_one_order_are_not_mixed_up(api: Api, orders: Orders, key: Secret) -> None:
     """Cancels a pending order with the key, without one and with a wrong one at once, over several rounds: none is
     answered by the credentials of another, as when it is sent again alone."""
-    who = [api.key, NOBODY, invalid_keys.telling(key)[-1]]
+    who = [api.key, NOBODY, invalid_keys.telling(key.reveal())[-1]]
     decided: list[Answer] = []
     for order in orders.take(pending=MIXED).pending:
         who = [*who[1:], who[0]]

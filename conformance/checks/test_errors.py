@@ -11,22 +11,22 @@ from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.clients import BROWSER, NAMES_OTHERS, SCRIPT
 from conformance.contract.jsontext import NotJson, parse
-from conformance.target import Mode
+from conformance.target import Mode, Secret
 from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY, Allowed, Request
 
 
-def refused_listings(api: Api, key: str) -> list[Answer]:
+def refused_listings(api: Api, key: Secret) -> list[Answer]:
     """Listings without key, as a browser and its scripts ask, too, and with wrong ones: 401."""
     asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), BROWSER, SCRIPT)]
-    return refusals(api.send_all([*asked, *map(api.ask_list, invalid_keys.telling(key))]), 401)
+    return refusals(api.send_all([*asked, *map(api.ask_list, invalid_keys.telling(key.reveal()))]), 401)
 
 
-def refused_cancels(api: Api, key: str) -> list[Answer]:
+def refused_cancels(api: Api, key: Secret) -> list[Answer]:
     """Cancels of absent orders without key and with a wrong one: 401; with the key, as a browser and its scripts ask,
     too: 404."""
     first, second = api.absent(2)
-    wrong = (NOBODY, invalid_keys.telling(key)[0])
+    wrong = (NOBODY, invalid_keys.telling(key.reveal())[0])
     unauthorised = api.send_all(api.ask_cancel(first, who) for who in wrong)
     asked = list(map(api.ask_cancel, (first, second, -first)))
     asked += [api.ask_cancel(first, headers=headers) for headers in (BROWSER, SCRIPT)]
@@ -43,7 +43,7 @@ def refusals(answers: list[Answer], expected: int) -> list[Answer]:
 
 
 @requirement("ERR-1")
-def test_refused_listing_is_an_error(api: Api, key: str) -> None:
+def test_refused_listing_is_an_error(api: Api, key: Secret) -> None:
     """Has listings refused with 401: each body is an Error, as application/json, also for a client that accepts XML
     only, unless that is told so (406)."""
     verify.meets("ERR-1", *refused_listings(api, key))
@@ -51,7 +51,7 @@ def test_refused_listing_is_an_error(api: Api, key: str) -> None:
 
 
 @requirement("ERR-1", mode=Mode.GUARDED)
-def test_refused_cancel_is_an_error(api: Api, key: str) -> None:
+def test_refused_cancel_is_an_error(api: Api, key: Secret) -> None:
     """Has cancels refused with 401 and 404: each body is an Error, as application/json, also for a client that accepts
     XML only, unless that is told so (406)."""
     verify.meets("ERR-1", *refused_cancels(api, key))
@@ -79,13 +79,13 @@ def test_second_cancel_with_404_is_an_error(api: Api, orders: Orders) -> None:
 
 
 @requirement("ERR-2")
-def test_status_of_refused_listing(api: Api, key: str) -> None:
+def test_status_of_refused_listing(api: Api, key: Secret) -> None:
     """Has listings refused with 401: `status` in the body is 401."""
     same_status_inside(refused_listings(api, key))
 
 
 @requirement("ERR-2", mode=Mode.GUARDED)
-def test_status_of_refused_cancel(api: Api, key: str) -> None:
+def test_status_of_refused_cancel(api: Api, key: Secret) -> None:
     """Has cancels refused with 401 and 404: `status` in the body equals the HTTP status."""
     same_status_inside(refused_cancels(api, key))
 
@@ -99,11 +99,11 @@ def same_status_inside(answers: list[Answer]) -> None:
 
 
 @requirement("ERR-3")
-def test_codes_of_refused_listings(api: Api, key: str) -> None:
+def test_codes_of_refused_listings(api: Api, key: Secret) -> None:
     """Has listings refused several times over: `code` is not empty and does not vary."""
     steady(refusals(api.send_all([api.ask_list(NOBODY)] * 3), 401))
     # With a wrong key it is another condition, which may have another code.
-    steady(refusals(api.send_all(map(api.ask_list, invalid_keys.telling(key))), 401))
+    steady(refusals(api.send_all(map(api.ask_list, invalid_keys.telling(key.reveal()))), 401))
 
 
 @requirement("ERR-3", mode=Mode.GUARDED)
@@ -143,10 +143,15 @@ def code_in(body: bytes) -> str | None:
 
 
 @requirement("ERR-4")
-def test_refused_listing_reveals_nothing(api: Api, key: str) -> None:
+def test_refused_listing_reveals_nothing(api: Api, key: Secret) -> None:
     """Has listings refused in many ways, some with the key in the wrong place: no key, stack trace or path in the
     answers."""
-    tried = [NOBODY, *credentials.misplaced(key)[:6], *credentials.in_query(key)[:2], *credentials.malformed(key)]
+    tried = [
+        NOBODY,
+        *credentials.misplaced(key.reveal())[:6],
+        *credentials.in_query(key.reveal())[:2],
+        *credentials.malformed(key.reveal()),
+    ]
     reveals_nothing(api.send_all(api.ask_list(who) for who in tried), "AUTH-2")
 
 

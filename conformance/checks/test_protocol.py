@@ -14,7 +14,7 @@ from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.clients import FRENCH, SENDS_JSON
 from conformance.contract.jsontext import integer
-from conformance.target import Mode, Target
+from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Allowed, Request
@@ -154,7 +154,7 @@ PETS = ("/pets/1", "/pets/2", "/pets/10")
 
 @requirement("PET-1")
 @pytest.mark.lengthy
-def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
+def test_pet_lookup_needs_the_key(api: Api, key: Secret) -> None:
     """Looks pets up, one of them that of an order in the listing, without the key, with a wrong one, and with it in a
     wrong place: no 2xx."""
     no_pet_for_anyone(api, key)
@@ -162,16 +162,16 @@ def test_pet_lookup_needs_the_key(api: Api, key: str) -> None:
 
 @requirement("PET-1", pending=1)
 @pytest.mark.lengthy
-def test_pet_lookup_needs_the_key_where_there_are_orders(api: Api, orders: Orders, key: str) -> None:
+def test_pet_lookup_needs_the_key_where_there_are_orders(api: Api, orders: Orders, key: Secret) -> None:
     """The same while an order of the suite is in the listing, which may have been empty."""
     orders.take_listed(pending=1)
     no_pet_for_anyone(api, key)
 
 
-def no_pet_for_anyone(api: Api, key: str) -> None:
+def no_pet_for_anyone(api: Api, key: Secret) -> None:
     """Look pets up without the key, and demand no success."""
-    elsewhere = (credentials.in_query(key)[0], credentials.misplaced(key)[0])
-    wrong = (NOBODY, invalid_keys.near_misses(key)[0], *elsewhere)
+    elsewhere = (credentials.in_query(key.reveal())[0], credentials.misplaced(key.reveal())[0])
+    wrong = (NOBODY, invalid_keys.near_misses(key.reveal())[0], *elsewhere)
     listing = api.list().listing
     known = [integer(listing.by_id[order].get("petId")) for order in islice(listing.by_id, 10)] if listing else []
     pets = [*PETS, *[f"/pets/{pet}" for pet in known if pet is not None][:1]]

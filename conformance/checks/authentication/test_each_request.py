@@ -13,7 +13,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import accepted
-from conformance.target import Mode
+from conformance.target import Mode, Secret
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Request
@@ -33,10 +33,10 @@ LENT = "this request has no valid key, whatever the connection carried before"
 
 
 @requirement("AUTH-6")
-def test_connection_lends_no_key_to_listing(api: Api, wire: Wire, key: str, observe: Observations) -> None:
+def test_connection_lends_no_key_to_listing(api: Api, wire: Wire, key: Secret, observe: Observations) -> None:
     """On one kept-alive connection: list with the key, without, with a wrong one, with it again, and in turn several
     times. Only the requests with the key are answered with a listing."""
-    rounds = [NOBODY, *invalid_keys.telling(key)]
+    rounds = [NOBODY, *invalid_keys.telling(key.reveal())]
     asked = [request for wrong in rounds for request in (api.ask_list(), api.ask_list(wrong), api.ask_list())]
     answers, kept = in_turn(wire, asked)
     for first, refusal, again in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
@@ -74,11 +74,11 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
 
 
 @requirement("AUTH-6", mode=Mode.FULL, pending=2)
-def test_connection_lends_no_key_to_cancelling(api: Api, wire: Wire, orders: Orders, key: str) -> None:
+def test_connection_lends_no_key_to_cancelling(api: Api, wire: Wire, orders: Orders, key: Secret) -> None:
     """On a kept-alive connection that carried the valid key just before: cancels of pending orders without a key, and
     with a wrong one, are refused."""
     first, second = orders.take_listed(pending=2).pending
-    for order, wrong in ((first, NOBODY), (second, invalid_keys.telling(key)[0])):
+    for order, wrong in ((first, NOBODY), (second, invalid_keys.telling(key.reveal())[0])):
         (before, refusal), _ = in_turn(wire, [api.ask_list(), api.ask_cancel(order, wrong)])
         verify.step(before, 200, "LIST-1")
         if verify.settled(refusal).status != 401:

@@ -13,7 +13,7 @@ from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import accepted, cancel_each
 from conformance.checks.clients import BROWSER, NAMES_JSON
-from conformance.target import Mode, Target
+from conformance.target import Mode, Secret, Target
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Allowed, Request
 from conformance.transport.retries import turned_away
@@ -36,10 +36,10 @@ def test_valid_key_lists(api: Api) -> None:
 
 
 @requirement("AUTH-1")
-def test_valid_key_under_any_spelling_of_the_header(api: Api, key: str) -> None:
+def test_valid_key_under_any_spelling_of_the_header(api: Api, key: Secret) -> None:
     """Lists with the valid key in `authorization` and in `AUTHORIZATION`: accepted, since the name of a header field
     has no case."""
-    for answer in api.send_all(api.ask_list(credential) for credential in credentials.header_names(key)):
+    for answer in api.send_all(api.ask_list(credential) for credential in credentials.header_names(key.reveal())):
         accepted(answer)
 
 
@@ -150,93 +150,97 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
 
 
 @requirement("AUTH-3")
-def test_listing_with_invalid_keys(api: Api, key: str) -> None:
+def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
     """Lists with each of a battery of near misses of the key (cut, extended, changed in one place or in case, right in
     the first 4, 8, 16, 32, 72 characters only, without its prefix, hashed) and of strangers: 401 each time, also where
     a browser asks."""
-    battery = invalid_keys.battery(key, api.rng)
+    battery = invalid_keys.battery(key.reveal(), api.rng)
     again = battery[-1:] * 2  # what was no key is none, whoever remembers it
     asked = [*map(api.ask_list, (*battery, *again)), api.ask_list(battery[-1], headers=BROWSER)]
     verify.refused(api.send_all(asked), since="the key is invalid")
 
 
 @requirement("AUTH-3", mode=Mode.GUARDED)
-def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: str, target: Target) -> None:
+def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, target: Target) -> None:
     """Cancels an order that does not exist with each of the battery: 401, not 404. Where there are pending orders to
     try it on, the most telling will do here."""
-    battery = invalid_keys.telling(key) if has_orders(target) else invalid_keys.battery(key, api.rng)
+    battery = invalid_keys.telling(key.reveal()) if has_orders(target) else invalid_keys.battery(key.reveal(), api.rng)
     verify.refused(cancel_each(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
 
 
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
-def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: str) -> None:
+def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> None:
     """Cancels a pending order with each of the battery, a shipped one and the cancelled one with the most telling of
     it: 401, neither 204 nor 409 nor 404."""
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
-    verify.refused(cancel_each(api, taken.shipped, invalid_keys.telling(key)), since=since)
-    verify.refused(cancel_each(api, taken.pending, invalid_keys.battery(key, api.rng)), since=since)
+    verify.refused(cancel_each(api, taken.shipped, invalid_keys.telling(key.reveal())), since=since)
+    verify.refused(cancel_each(api, taken.pending, invalid_keys.battery(key.reveal(), api.rng)), since=since)
     api.cancel(taken.pending[0])
-    verify.refused(cancel_each(api, taken.pending, invalid_keys.telling(key)), since=since)
+    verify.refused(cancel_each(api, taken.pending, invalid_keys.telling(key.reveal())), since=since)
 
 
 # --- AUTH-4: the key in the wrong place
 
 
 @requirement("AUTH-4")
-def test_listing_with_the_key_elsewhere(api: Api, key: str, target: Target) -> None:
+def test_listing_with_the_key_elsewhere(api: Api, key: Secret, target: Target) -> None:
     """Lists with the right key as Basic, bare, under other schemes, in other headers and in cookies: 401 each time."""
-    battery = credentials.misplaced(key, proxied=target.proxy is not None)
+    battery = credentials.misplaced(key.reveal(), proxied=target.proxy is not None)
     answers = api.send_all(api.ask_list(credential) for credential in battery)
     verify.refused(answers, since="there is no bearer token in Authorization")
 
 
 @requirement("AUTH-4")
-def test_listing_with_the_key_in_the_query(api: Api, key: str) -> None:
+def test_listing_with_the_key_in_the_query(api: Api, key: Secret) -> None:
     """Lists with the right key in a query parameter: 401, or another client error for the parameter."""
-    answers = api.send_all(api.ask_list(credential) for credential in credentials.in_query(key))
+    answers = api.send_all(api.ask_list(credential) for credential in credentials.in_query(key.reveal()))
     verify.refused(answers, since="there is no bearer token in Authorization")
 
 
 @requirement("AUTH-4")
-def test_listing_with_malformed_credentials(api: Api, key: str) -> None:
+def test_listing_with_malformed_credentials(api: Api, key: Secret) -> None:
     """Lists with empty and malformed bearer credentials: 401 or 400."""
-    answers = api.send_all(api.ask_list(credential) for credential in credentials.malformed(key))
+    answers = api.send_all(api.ask_list(credential) for credential in credentials.malformed(key.reveal()))
     verify.refused(answers, since="the bearer credential is malformed")
 
 
 @requirement("AUTH-4")
-def test_listing_with_a_token_beyond_ascii(api: Api, key: str) -> None:
+def test_listing_with_a_token_beyond_ascii(api: Api, key: Secret) -> None:
     """Lists with tokens that hold a letter beyond ASCII, on which some comparisons of strings break, one of them the
     key with such a letter behind it: 401 or another client error, or a connection closed, since it may be a server in
     front that refuses such a field."""
-    for answer in api.send_all(api.ask_list(credential) for credential in credentials.beyond_ascii(key)):
+    for answer in api.send_all(api.ask_list(credential) for credential in credentials.beyond_ascii(key.reveal())):
         if answer.exchange.trouble != Trouble.BROKEN and not answer.client_error:
             verify.refused([answer], since="that is no valid key")
 
 
 @requirement("AUTH-4", mode=Mode.GUARDED)
-def test_cancelling_an_absent_order_with_the_key_elsewhere(api: Api, key: str, target: Target) -> None:
+def test_cancelling_an_absent_order_with_the_key_elsewhere(api: Api, key: Secret, target: Target) -> None:
     """Cancels an order that does not exist with the right key in every wrong place: 401, not 404. Where there are
     pending orders to try them on, a few will do here."""
     key_elsewhere_refused(api, api.absent()[0], key, target, few=has_orders(target))
 
 
 @requirement("AUTH-4", mode=Mode.FULL, pending=1, shipped=1)
-def test_cancelling_with_the_key_elsewhere(api: Api, orders: Orders, key: str, target: Target) -> None:
+def test_cancelling_with_the_key_elsewhere(api: Api, orders: Orders, key: Secret, target: Target) -> None:
     """Cancels a pending order with the right key in every wrong place, and a shipped one with it in a few: 401, neither
     204 nor 409."""
     taken = orders.take_listed(pending=1, shipped=1)
-    few = cancel_each(api, taken.shipped, credentials.misplaced(key)[:6])
+    few = cancel_each(api, taken.shipped, credentials.misplaced(key.reveal())[:6])
     verify.refused(few, since="there is no bearer token in Authorization")
     key_elsewhere_refused(api, taken.pending[0], key, target)
 
 
-def key_elsewhere_refused(api: Api, order: int, key: str, target: Target, *, few: bool = False) -> None:
+def key_elsewhere_refused(api: Api, order: int, key: Secret, target: Target, *, few: bool = False) -> None:
     """Cancel an order with the right key in every wrong place, or in a `few` of them, and demand refusals."""
     step = 5 if few else 1
-    answers = cancel_each(api, [order], credentials.misplaced(key, proxied=target.proxy is not None)[::step])
+    answers = cancel_each(api, [order], credentials.misplaced(key.reveal(), proxied=target.proxy is not None)[::step])
     verify.refused(answers, since="there is no bearer token in Authorization")
-    battery = [*credentials.in_query(key, fitting=True), *credentials.malformed(key), *credentials.in_form(key)]
+    battery = [
+        *credentials.in_query(key.reveal(), fitting=True),
+        *credentials.malformed(key.reveal()),
+        *credentials.in_form(key.reveal()),
+    ]
     answers = cancel_each(api, [order], battery[::step])
     verify.refused(answers, since="there is no well-formed bearer token in Authorization")

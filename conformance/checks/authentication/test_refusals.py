@@ -14,7 +14,7 @@ from conformance.checks.cancelling.steps import place_far
 from conformance.contract.jsontext import NotJson
 from conformance.contract.listing import alike
 from conformance.contract.validators import as_json, shown
-from conformance.target import Mode, Target
+from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY
 
@@ -25,7 +25,7 @@ MORE = 4
 
 
 @requirement("AUTH-5", mode=Mode.FULL, pending=5)
-def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: str, target: Target) -> None:
+def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: Secret, target: Target) -> None:
     """Has cancels of pending orders refused: without key, with near misses, with the key elsewhere. Afterwards each is
     listed as before and can still be cancelled with the key, as another order can to which nothing was done."""
     taken = orders.take_listed(pending=5)
@@ -33,9 +33,12 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
     proxied = target.proxy is not None
     batteries = (
         [NOBODY],
-        invalid_keys.near_misses(key)[:8],
-        [*credentials.misplaced(key, proxied=proxied)[::3], *credentials.in_query(key, fitting=True)[::3]],
-        credentials.malformed(key),
+        invalid_keys.near_misses(key.reveal())[:8],
+        [
+            *credentials.misplaced(key.reveal(), proxied=proxied)[::3],
+            *credentials.in_query(key.reveal(), fitting=True)[::3],
+        ],
+        credentials.malformed(key.reveal()),
     )
     pairs = [(order, who) for order, battery in zip(tried, batteries, strict=True) for who in battery]
     given = api.send_all(api.ask_cancel(order, who) for order, who in pairs)
@@ -60,12 +63,12 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: st
 
 
 @requirement("AUTH-5", mode=Mode.FULL, shipped=2)
-def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: str) -> None:
+def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: Secret) -> None:
     """Has cancels of a shipped order refused for want of a key: it is listed as before, and still shipped, as another
     is to which nothing was done."""
     taken = orders.take_listed(shipped=2)
     order, control = taken.shipped
-    answers = cancel_each(api, [order], [NOBODY, *invalid_keys.telling(key)])
+    answers = cancel_each(api, [order], [NOBODY, *invalid_keys.telling(key.reveal())])
     for answer in answers:
         verify.step(answer, 401, "AUTH-2 or AUTH-3")
     if taken.listing is not None:
@@ -76,11 +79,11 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: st
 
 
 @requirement("AUTH-5", mode=Mode.FULL, chosen_ids=True)
-def test_refused_cancel_leaves_orders_with_far_ids(api: Api, orders: Orders, key: str) -> None:
+def test_refused_cancel_leaves_orders_with_far_ids(api: Api, orders: Orders, key: Secret) -> None:
     """Has cancels of half of some pending orders with ids above 2^31, above 2^53 and below zero refused, without
     key and with a near miss: they can still be cancelled, as the others can."""
     refused, controls = zip(*place_far(api, orders), strict=True)
-    refusals = cancel_each(api, refused, [NOBODY, invalid_keys.near_misses(key)[0]])
+    refusals = cancel_each(api, refused, [NOBODY, invalid_keys.near_misses(key.reveal())[0]])
     for refusal in refusals:
         verify.step(refusal, 401, "AUTH-2 or AUTH-3")
     ended, others = api.send_all(map(api.ask_cancel, refused)), api.send_all(map(api.ask_cancel, controls))
@@ -99,15 +102,15 @@ def challenged(*answers: Answer) -> None:
 
 
 @requirement("AUTH-7")
-def test_refused_listing_carries_a_challenge(api: Api, key: str) -> None:
+def test_refused_listing_carries_a_challenge(api: Api, key: Secret) -> None:
     """Has listings refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    challenged(api.list(NOBODY), api.list(invalid_keys.near_misses(key)[0]))
+    challenged(api.list(NOBODY), api.list(invalid_keys.near_misses(key.reveal())[0]))
 
 
 @requirement("AUTH-7", mode=Mode.GUARDED)
-def test_refused_cancel_carries_a_challenge(api: Api, key: str) -> None:
+def test_refused_cancel_carries_a_challenge(api: Api, key: Secret) -> None:
     """Has cancels refused without key and with a wrong one: WWW-Authenticate names Bearer."""
-    challenged(*cancel_each(api, api.absent(), [NOBODY, invalid_keys.near_misses(key)[0]]))
+    challenged(*cancel_each(api, api.absent(), [NOBODY, invalid_keys.near_misses(key.reveal())[0]]))
 
 
 def same_as_bearer(answers: list[Answer]) -> None:
@@ -121,18 +124,18 @@ def same_as_bearer(answers: list[Answer]) -> None:
 
 
 @requirement("AUTH-8")
-def test_scheme_in_any_case_lists(api: Api, key: str) -> None:
+def test_scheme_in_any_case_lists(api: Api, key: Secret) -> None:
     """Lists with the valid key behind `bearer`, `BEARER` and `bEaReR`: accepted."""
     verify.step(api.list(), 200, "LIST-1")
-    same_as_bearer(api.send_all(api.ask_list(scheme) for scheme in credentials.schemes(key)))
+    same_as_bearer(api.send_all(api.ask_list(scheme) for scheme in credentials.schemes(key.reveal())))
 
 
 @requirement("AUTH-8", mode=Mode.GUARDED)
-def test_scheme_in_any_case_cancels(api: Api, key: str) -> None:
+def test_scheme_in_any_case_cancels(api: Api, key: Secret) -> None:
     """Cancels an order that does not exist with the valid key behind other spellings of the scheme: accepted."""
     (order,) = api.absent()
     verify.step(api.cancel(order), 404, "CANCEL-5")
-    same_as_bearer(cancel_each(api, [order], credentials.schemes(key)))
+    same_as_bearer(cancel_each(api, [order], credentials.schemes(key.reveal())))
 
 
 def told(answer: Answer) -> tuple[object, ...]:
@@ -166,13 +169,13 @@ def in_words(told: tuple[object, ...]) -> str:
 
 
 @requirement("AUTH-9", mode=Mode.FULL, pending=1, shipped=1)
-def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders, key: str) -> None:
+def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders, key: Secret) -> None:
     """Has cancels of a pending, a shipped and two absent orders refused, without key and with a wrong one: status, code
     and message are the same for all, except for what differs between the absent ones, such as a time or the path."""
     taken = orders.take_listed(pending=1, shipped=1)
     absent = api.absent(2)
     ids = {"absent": absent[0], "pending": taken.pending[0], "shipped": taken.shipped[0], "absent too": absent[1]}
-    for wrong in (NOBODY, invalid_keys.near_misses(key)[0]):
+    for wrong in (NOBODY, invalid_keys.near_misses(key.reveal())[0]):
         asked = api.send_all(api.ask_cancel(order, wrong) for order in ids.values())
         answers = dict(zip(ids, asked, strict=True))
         words = {state: told(answer) for state, answer in answers.items()}

@@ -242,14 +242,14 @@ def unneeded_waivers(results: Iterable[RequirementResult], waivers: Mapping[str,
 
 
 def verdict(results: Iterable[RequirementResult], *, strict: bool = False, complete: bool = True) -> Verdict:
-    """NON_CONFORMANT if a gating requirement failed, else INCOMPLETE if one is inconclusive, nothing at all was
+    """NON_CONFORMANT if a gating requirement failed, else INCOMPLETE if one is inconclusive, no requirement at all was
     exercised or the run was cut short, else CONFORMANT. Required rows gate, and with `strict` the recommended ones
     too."""
     rows = list(results)
     gating = {r.status for r in rows if strict or r.requirement.level is Level.REQUIRED}
     if Status.FAILED in gating:
         return Verdict.NON_CONFORMANT
-    if Status.INCONCLUSIVE in gating or not complete or all(row.status is Status.EXCLUDED for row in rows):
+    if Status.INCONCLUSIVE in gating or not complete or not any(row.status in EXERCISED for row in rows):
         return Verdict.INCOMPLETE
     return Verdict.CONFORMANT
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from conformance.contract.catalogue import Level, Requirement
 from conformance.verdict import (
     EVERY_EXCHANGE,
+    EXERCISED,
     CheckResult,
     Coverage,
     Exit,
@@ -122,6 +123,8 @@ def test_nothing_exercised_is_no_success() -> None:
     excluded = [CheckResult("only", row.id, Status.EXCLUDED, "why") for row in ROWS]
     assert verdict(fold(ROWS, excluded)) is Verdict.INCOMPLETE
     assert verdict(fold(ROWS, [])) is Verdict.INCOMPLETE
+    undecided = CheckResult("c", "B-1", Status.INCONCLUSIVE, "cannot be reached")  # only a recommended one was selected
+    assert verdict(fold(ROWS, [undecided])) is Verdict.INCOMPLETE
     passed = CheckResult("only", ROWS[0].id, Status.PASSED)
     assert verdict(fold(ROWS, [passed, *excluded[1:]])) is Verdict.CONFORMANT
 
@@ -132,7 +135,7 @@ def test_the_verdict_by_its_definition(checks: list[CheckResult], waivers: dict[
     gating = [r.status for r in results if strict or r.requirement.level is Level.REQUIRED]
     if Status.FAILED in gating:
         expected = Verdict.NON_CONFORMANT
-    elif Status.INCONCLUSIVE in gating or {result.status for result in results} == {Status.EXCLUDED}:
+    elif Status.INCONCLUSIVE in gating or not any(r.status in EXERCISED for r in results):
         expected = Verdict.INCOMPLETE
     else:
         expected = Verdict.CONFORMANT
@@ -143,7 +146,7 @@ def test_the_verdict_by_its_definition(checks: list[CheckResult], waivers: dict[
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.INCONCLUSIVE])
 def test_recommended_rows_gate_only_with_strict(status: Status) -> None:
-    results = fold(ROWS, [CheckResult("c", "B-1", status, "no")])
+    results = fold(ROWS, [CheckResult("c", "A-1", Status.PASSED), CheckResult("c", "B-1", status, "no")])
     assert verdict(results) is Verdict.CONFORMANT
     assert verdict(results, strict=True) is not Verdict.CONFORMANT
 

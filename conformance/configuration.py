@@ -43,6 +43,8 @@ from conformance.urls import address, base_url_of, http_url
 #: Advice that fits where a secret stands in the place of the name of its variable, or of the path of its file.
 KEY_ITSELF = "If it is the key itself, export it as a variable and give that variable's name"
 KEY_ITSELF_NO_FILE = "If it is the key itself, put it into a file and give the path of that"
+#: So many characters between underscores are more likely a key, such as one in base32, than part of a variable's name.
+LONG_WORD = 16
 
 
 @dataclass(frozen=True)
@@ -266,9 +268,11 @@ def _protect(target: Target, table: dict[str, Any], reader: Table, options: Opti
 
 def _from_environment(where: str, variable: str, environment: Mapping[str, str]) -> str:
     """What the variable holds. Raises ConfigError where that is nothing; it does not repeat what is no usual name of a
-    variable: whoever puts a key where the name of its variable belongs has it in a log otherwise."""
+    variable, such as one with a word too long to be one: whoever puts a key where the name of its variable belongs has
+    it in a log otherwise."""
     value = environment.get(variable, "").strip()
-    if not value and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):
+    usual = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable) and max(map(len, variable.split("_"))) < LONG_WORD
+    if not value and not usual:
         advice = 'If it is the URL itself, write base_url = "…"' if "://" in variable else KEY_ITSELF
         raise ConfigError(f"{where}: there is no environment variable of the given name. {advice}")
     if not value:
@@ -380,7 +384,7 @@ def _mode(text: str | None, where: str, reader: Table, states: States | None) ->
 
 def _rate(text: str | None, where: str) -> RateLimit | None:
     try:
-        return RateLimit.parse(text) if text else None
+        return None if text is None else RateLimit.parse(text)
     except ValueError as error:
         raise ConfigError(f"{where}: {text!r}: {error}") from None
 

@@ -171,7 +171,8 @@ def _mend(session: Session, detail: str) -> str:
         names = visible(cut(", ".join(str(name) for _, name in shown.get("subjectAltName", ())), NAMES))
         other = f"it is for {names}; " if names else ""
         return f"{other}check the host in base_url, or have the certificate made out to {host}, too"
-    return "give its authority with ca_bundle"
+    given = session.target.ca_bundle
+    return f"its authority is not in the ca_bundle given, {given}" if given else "give its authority with ca_bundle"
 
 
 def _certificate(session: Session) -> dict[str, Any]:

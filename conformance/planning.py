@@ -57,7 +57,12 @@ def lines(target: Target, checks: Sequence[Check], budget: Budget) -> list[str]:
     said += ["", f"  {len(running)} of {len(checks)} checks run, for {len(exercised)} of {len(selected)} requirements."]
     if judged:
         said.append(f"  Decided all the same where an answer of another check tells: {', '.join(judged)}.")
-    return [*said, f"  {_orders(target, checks, running, budget)}", ""]
+    said.append(f"  {_orders(target, checks, running, budget)}")
+    if target.unconfirmed:
+        said.append(
+            f"  Without --confirm-cancel {target.name} or --mode guarded the run is refused, and sends nothing."
+        )
+    return [*said, ""]
 
 
 def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], budget: Budget) -> str:

@@ -269,6 +269,16 @@ def test_the_plan_for_lists_and_for_production(command: Command) -> None:
     assert "There is no state provider for this target, so no orders are wanted" in production
 
 
+def test_the_plan_of_a_run_that_is_not_confirmed(command: Command) -> None:
+    full = STATIC.replace("[targets.production]", '[targets.production]\nmode = "full"')
+    states = '[targets.production.states]\nurl = "http://127.0.0.1:9/states"\n'
+    Path("targets.toml").write_text(full + states, encoding="utf-8")
+    planned = command("run", "production", "--plan")
+    assert planned.status == 0
+    assert "Without --confirm-cancel production or --mode guarded the run is refused, and sends nothing." in planned.out
+    assert command("run", "production").status == 2
+
+
 def test_the_plan_of_a_selection(command: Command) -> None:
     said = command("run", "--plan", "--only", "PET", "--skip", "PET-2")
     assert "PET-1" in said.out

@@ -359,6 +359,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             "conf.toml: targets.staging.rate_limit: 'fast': a rate limit is written 10/s or 90/m",
         ),
         (table(rate_limit='"0/s"'), "a rate limit is written 10/s or 90/m"),
+        (table(rate_limit='""'), "conf.toml: targets.staging.rate_limit: '': a rate limit is written 10/s or 90/m"),
         (table(rate_limit="10"), 'targets.staging.rate_limit: is 10, and should be a string: "10/s" or "90/m"'),
         (
             table(bulk_orders="-1"),
@@ -479,6 +480,7 @@ def test_int64_ends_where_it_does() -> None:
         for setting in ("api_key_env", "api_key_file", "token_env", "base_url_env")
         for written in ('"sk-live-12345678"', '"sklive12345678"', '"~sk/12345678"', '"\\u0000sk-12345678"')
     ]
+    + [(setting, '"SK_JBSWY3DP12345678"') for setting in ("api_key_env", "token_env")]
     + [(setting, "12345678") for setting in ("api_key_env", "api_key_file", "token_env")],
 )
 def test_a_key_in_the_place_of_its_name_is_not_repeated(setting: str, written: str) -> None:

@@ -320,6 +320,16 @@ def test_an_authority_that_is_not_known(tell: Callable[..., str], server_context
         assert found.endswith(": certificate verify failed: self-signed certificate; give its authority with ca_bundle")
 
 
+def test_an_authority_that_is_another_one(
+    tmp_path: Path, tell: Callable[..., str], server_context: ssl.SSLContext
+) -> None:
+    (tmp_path / "other").mkdir()
+    Authority(tmp_path / "other")
+    with serving(answer("200 OK", b"[]"), server_context) as there:
+        found = tell(there.base_url, 'ca_bundle = "other/ca.pem"')
+        assert found.endswith("; its authority is not in the ca_bundle given, other/ca.pem"), found
+
+
 def test_tls_to_a_port_that_speaks_plain_http(tell: Callable[..., str]) -> None:
     with Running(build(KEY.encode())) as server:
         found = tell(server.base_url.replace("http:", "https:"))

@@ -41,7 +41,7 @@ CANNOT_EXIT, CANNOT_STATUS = 3, 501
 
 #: What to look at where an HTTP provider answers so.
 _HINTS = {
-    **dict.fromkeys((401, 403), "; check token_env of its table, the variable that holds its bearer token"),
+    **dict.fromkeys((401, 403), "; token_env of its table in targets.toml names the variable with its bearer token"),
     **dict.fromkeys((404, 405), "; check url of its table"),
 }
 

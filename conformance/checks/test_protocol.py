@@ -104,11 +104,12 @@ def test_conflict_is_framed(api: Api, orders: Orders, wire: Wire) -> None:
 @requirement("HTTP-2", mode=Mode.GUARDED)
 def test_answers_on_one_connection_are_framed(api: Api, wire: Wire) -> None:
     """Sends all kinds of request down one connection for as long as the service keeps it open, in the end one with a
-    body, which it may refuse but not take for the next request (RFC 9112 section 9.3): each answer is whole, and the
-    next begins where it ends."""
+    body: each answer is whole, and the next begins where it ends. What comes behind a body is open, since no operation
+    has one and a server may have left it unread."""
     (order,) = api.absent()
     asked = [api.ask_list(), api.ask_cancel(order), api.ask_list(NOBODY), api.ask_cancel(order, NOBODY), api.ask_list()]
-    asked += [api.ask_cancel(order, NOBODY, allowed=Allowed.OPEN, headers=SENDS_JSON, body=b"{}"), api.ask_list()]
+    asked.append(api.ask_cancel(order, NOBODY, allowed=Allowed.OPEN, headers=SENDS_JSON, body=b"{}"))
+    asked.append(api.ask_list(allowed=Allowed.OPEN))
     answers = []
     with wire.connect() as connection:
         for request in asked:

@@ -264,3 +264,18 @@ def lives_in_another_time(service: Service) -> None:
 def has_no_clock(service: Service) -> None:
     """Sends no Date."""
     _head(service, lambda head: re.sub(rb"\r\nDate: [^\r]*", b"", head))
+
+
+@variant()
+def leaves_bodies_unread(service: Service) -> None:
+    """Leaves the body of a request unread, as http.server does, so that it takes this for the beginning of the next
+    request on the connection, whose method it does not know then (501)."""
+    unread: set[int] = set()
+
+    def answer(request: Request) -> Response | None:
+        misread = request.connection in unread
+        if request.body:
+            unread.add(request.connection)
+        return Response(501, b"<p>No such method.", {"Content-Type": "text/html"}, close=True) if misread else None
+
+    amend.before(service, answer)

@@ -21,6 +21,7 @@ from conformance.transport.evidence import Exchange
 from conformance.transport.request import Operation
 from conformance.verdict import (
     EVERY_EXCHANGE,
+    EXERCISED,
     NO_CHECK,
     CheckResult,
     RequirementResult,
@@ -65,8 +66,10 @@ def shortfall(run: Run) -> str:
         return "a process of the run ended unexpectedly"
     if not run.complete:
         return "the run was cut short"
-    nothing = all(result.status is Status.EXCLUDED for result in run.requirements)
-    return "nothing of what was selected can be checked here" if nothing else ""
+    statuses = {result.status for result in run.requirements}
+    if statuses & EXERCISED or undecided(run):
+        return ""
+    return f"nothing of what was selected {'could' if Status.INCONCLUSIVE in statuses else 'can'} be checked here"
 
 
 def with_status(run: Run, status: Status) -> list[RequirementResult]:

@@ -73,6 +73,7 @@ CASES = {
     "a key of one character": Case("--only AUTH-3", key="k"),
     "a key of seven characters": Case("--only AUTH-3", key="secret7"),
     "a key of eight characters": Case("--only AUTH-3", key="secret78"),
+    "a key that begins like the path": Case("--only AUTH-3,ERR-1", key="orders12"),
     "a key that is a pattern": Case("--only AUTH-4", key="*"),
 }
 #: One that covers a failure, and one that is not needed.

@@ -194,7 +194,7 @@ def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = Non
         were = "was" if len(wrong) == 1 else "were"
         of = f"{len(wrong)} of {len(answers)} requests {were} not answered so: " if len(answers) > 1 else ""
         credential = wrong[0].request.credential
-        wanted = "401 or another client error" if credential.undefined else "401 or 400"
+        wanted = "401 or a client error that is not listed" if credential.undefined else "401 or 400"
         wanted = "401" if credential.allows is Allowed.LISTED else wanted
         steps = wrong[:4] if after is None else [after, wrong[0]]
         in_turn = after is not None

@@ -281,7 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         give_up_unwritable()
         return failed
     except KeyboardInterrupt as interruption:
-        if early or isinstance(interruption, Early):
+        if early or options.work is not _run or isinstance(interruption, Early):  # else the run has said so itself
             requests = early or options.work is _run
             _complain(f"interrupted{' before the first request' if requests else ''}\n")
         return Exit.INTERRUPTED

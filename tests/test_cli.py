@@ -488,6 +488,15 @@ def test_an_interruption_while_a_class_is_made_is_one(command: Command, monkeypa
     assert (said.status, "suite itself failed" in said.err) == (130, False)
 
 
+def test_an_interruption_is_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(describe, "explain", interrupted)
+    said = command("explain", "LIST-1")
+    assert (said.status, said.err) == (130, "interrupted\n")
+
+
 def test_help_does_not_wait_for_the_checks() -> None:
     """Commands import what they need: `--help` knows nothing of pytest and httpx."""
     code = "import sys; from conformance import cli; cli.parser(); print({'pytest', 'httpx'} & set(sys.modules))"

@@ -51,7 +51,8 @@ def render(run: Run) -> str:
     if lacking := outline.shortfall(run):
         case = Xml.SubElement(suite, "testcase", classname="RUN", name="RUN the run is complete", time="0")
         text = "What is missing here was not looked at."
-        _child(case, "error", lacking, text, "process lost" if run.process_lost else "interrupted")
+        kind = "process lost" if run.process_lost else "nothing checked" if run.complete else "interrupted"
+        _child(case, "error", lacking, text, kind)
     tally = {
         "tests": str(len(suite.findall("testcase"))),
         "failures": str(len(suite.findall("testcase/failure"))),

@@ -78,6 +78,15 @@ def test_junit_has_a_type_for_each(name: str, kind: str) -> None:
     assert error.get("type") == kind
 
 
+@pytest.mark.parametrize(("status", "word"), [(Status.INCONCLUSIVE, "could"), (Status.EXCLUDED, "can")])
+def test_a_run_that_decided_nothing_says_so(status: Status, word: str) -> None:
+    made = run([CheckResult("only", "AUTH-7", status, "why")])  # a recommended requirement, and no other
+    said = f"nothing of what was selected {word} be checked here"
+    assert outline.headline(made).startswith(f"incomplete ({said}), 0 of ")
+    (error,) = Xml.fromstring(junit.render(made)).findall(".//error[@type='nothing checked']")
+    assert error.get("message") == said
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

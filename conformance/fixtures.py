@@ -44,11 +44,11 @@ def recorded(process: Process) -> Iterator[CheckReport | None]:
         yield None
         return
     name = report.target
-    if name in process.shared.dead:
-        raise verify.Inconclusive(process.shared.dead[name])
     session = process.session(name)
     if check.id in session.exclusions:
         raise verify.Excluded(session.exclusions[check.id])
+    if name in process.shared.dead:
+        raise verify.Inconclusive(process.shared.dead[name])
     if check.needs.chosen_ids and name in process.shared.counts_on:
         raise verify.Excluded(preflight.COUNTS_ON)
     session.recorder.check = check.id

@@ -274,9 +274,11 @@ def shell(run: Run) -> Shell:
 def meaning(run: Run) -> str:
     """The verdict of `run` as a sentence for somebody who sees one for the first time."""
     if run.verdict is Verdict.NON_CONFORMANT:
-        return "At least one requirement that the contract makes is not kept."
+        required = any(result.requirement.level is Level.REQUIRED for result in with_status(run, Status.FAILED))
+        return f"At least one {'requirement' if required else 'recommendation'} of the contract is not kept."
+    besides = " but what is waived" if any(gates(run, each) for each in with_status(run, Status.WAIVED)) else ""
     if run.verdict is Verdict.CONFORMANT:
-        return "Nothing that was exercised breaks a requirement of the contract."
+        return f"Nothing that was exercised breaks a requirement of the contract{besides}."
     if lacking := shortfall(run):
-        return f"{lacking[0].upper()}{lacking[1:]}; what was found breaks no requirement."
-    return "Nothing required failed, but something required could not be decided."
+        return f"{lacking[0].upper()}{lacking[1:]}; what was found breaks no requirement{besides}."
+    return f"Nothing that decides the verdict failed{besides}, but something could not be decided."

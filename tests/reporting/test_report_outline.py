@@ -12,7 +12,7 @@ from rich.console import Console
 
 from conformance.reporting import badge, comparison, comparison_views, console, html, junit, outline, summary
 from conformance.reporting.run import Run
-from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
+from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status, Waiver
 
 PROVIDER = "the state provider exited with 1 at {}: 'no database'"
 
@@ -85,6 +85,27 @@ def test_a_run_that_decided_nothing_says_so(status: Status, word: str) -> None:
     assert outline.headline(made).startswith(f"incomplete ({said}), 0 of ")
     (error,) = Xml.fromstring(junit.render(made)).findall(".//error[@type='nothing checked']")
     assert error.get("message") == said
+
+
+@pytest.mark.parametrize(
+    ("failed", "waived", "strict", "said"),
+    [
+        ("CANCEL-3", "", False, "At least one requirement of the contract is not kept."),
+        ("AUTH-7", "", True, "At least one recommendation of the contract is not kept."),
+        ("AUTH-7", "", False, "Nothing that was exercised breaks a requirement of the contract."),
+        (
+            "CANCEL-3",
+            "CANCEL-3",
+            False,
+            "Nothing that was exercised breaks a requirement of the contract but what is waived.",
+        ),
+        ("AUTH-7", "AUTH-7", False, "Nothing that was exercised breaks a requirement of the contract."),
+    ],
+)
+def test_the_verdict_in_a_sentence(failed: str, waived: str, strict: bool, said: str) -> None:
+    checks = [CheckResult("other", "LIST-1", Status.PASSED), CheckResult("it", failed, Status.FAILED, "why")]
+    waivers = {waived: Waiver(waived, "known", "2030-01-01")} if waived else {}
+    assert outline.meaning(run(checks, waivers=waivers, strict=strict)) == said
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ Ids = list[int]
 
 
 def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
-    """Which answers a request leaves open that else has these `allowed`: neither operation has a query, and of some
-    credentials more may be wrong than that they are no key."""
+    """Which answers a request leaves open, given those `allowed` by the check: any with a query, which neither
+    operation has, and else those that the credential adds, of which more may be wrong than that it is no key."""
     if query:
         return Allowed.OPEN
     return allowed if credential.allows is Allowed.LISTED else credential.allows
@@ -196,7 +196,7 @@ class Orders:
 
     @property
     def by_hand(self) -> bool:
-        """Whether they are of lists in the configuration, which may be wrong, or have served a run before."""
+        """Whether they come from lists in the configuration, which may be wrong, or already used up."""
         return self._leases.by_hand
 
     @property

@@ -115,7 +115,7 @@ def _several_at_once(seen: list[Exchange], together: list[Exchange]) -> bool | N
 
 def _no_later_than_alone(alone: list[Exchange], together: list[Exchange]) -> bool:
     """Whether a service that answers now sooner, now later, has answered those `together` about as soon as the latest
-    of some that were sent `alone`. (One with a few workers takes as many times longer as it has too few of them.)"""
+    of some that were sent `alone`. (One with n workers takes SIDE_BY_SIDE / n times as long.)"""
     if len(alone) < ALONE or any(exchange.status != 200 for exchange in (*alone, *together)):
         return False
     slowest, latest = (max(exchange.seconds for exchange in each) for each in (alone, together))

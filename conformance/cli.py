@@ -48,7 +48,7 @@ SERVE_HELP = """\
 examples:
   store-orders-conformance serve                            on a free port, with a new key in a file that it names
   store-orders-conformance serve --port 8080 --states-port 9000 --api-key-env MY_KEY
-  store-orders-conformance serve --orders 1000              a store of a thousand orders; a JSON file does, too
+  store-orders-conformance serve --orders 1000              a store of a thousand orders; a JSON file also works
   store-orders-conformance serve --fault NAME NAME --variant NAME     wrong in two ways, and odd in one
 
 exit status: 0 stopped (Ctrl-C, SIGTERM) · 2 command line wrong, or it could not start
@@ -114,7 +114,7 @@ SELFTEST_HELP = """\
 A fault is caught only if the requirement that it breaks failed. A variant is left alone only if everything was decided
 and nothing failed but the recommended requirements that it is known not to follow. Exit status 1 means a fault that was
 missed, a variant that was not left alone, a requirement with fewer than two faults (BASE-2 aside, which no server can
-break), or a check that fails on no fault, or no longer on one that it is on record for.
+break), or a check that no fault makes fail, or that no longer fails on a fault recorded for it.
 
 examples:
   store-orders-conformance selftest                         the whole matrix

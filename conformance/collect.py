@@ -1,4 +1,4 @@
-"""From what the checks of a run reported to a `Run`: exchanges numbered, judges folded, verdict drawn. Pure."""
+"""From what the checks of a run reported to a `Run`: exchanges numbered, judges folded, verdict drawn."""
 
 from __future__ import annotations
 

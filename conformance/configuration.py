@@ -148,7 +148,9 @@ def _target(
     rate_limit = _given(reader, options, "rate_limit", mend=': "10/s" or "90/m"')
     bulk_orders = reader.take("bulk_orders", int, default=DEFAULT_BULK_ORDERS)
     if not 0 <= bulk_orders <= 1_000_000:
-        raise reader.error("bulk_orders", f"is {bulk_orders}; a number from 0 (leaves the check out) to 1000000")
+        raise reader.error(
+            "bulk_orders", f"is {bulk_orders}; give a whole number from 0 (leaves the checks out) to 1,000,000"
+        )
     states = _states(reader, options)
     timeout = reader.take("timeout", (int, float), default=DEFAULT_TIMEOUT)
     if not 0 < timeout <= MAX_TIMEOUT:
@@ -373,7 +375,7 @@ def _mode(text: str | None, where: str, reader: Table, states: States | None) ->
     try:
         mode = Mode[text.upper()]
     except KeyError:
-        raise ConfigError(f"{where}: is {text!r}; one of observe, guarded, full") from None
+        raise ConfigError(f"{where}: is {text!r}; use observe, guarded or full") from None
     if mode is Mode.FULL and states is None:
         raise ConfigError(
             f"{where}: mode full needs a state provider, which hands out the orders to cancel; "

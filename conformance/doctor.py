@@ -129,6 +129,8 @@ def _route(session: Session) -> Finding:
         addresses = sorted({str(info[4][0]) for info in socket.getaddrinfo(endpoint.host, endpoint.port)})
     except OSError as error:
         return WRONG, f"DNS: {endpoint.host} has no address ({error}); check base_url"
+    if addresses == [endpoint.host]:
+        return OK, f"address: {endpoint.host}"
     return OK, f"DNS: {endpoint.host} is {', '.join(addresses)}"
 
 

@@ -71,7 +71,7 @@ def check_id(own_check: Check) -> str:
 
 @pytest.fixture
 def shown_in(recorded: CheckReport) -> Callable[[str], None]:
-    """Says which other check has the exchanges that this one goes by, for whoever looks for them."""
+    """Notes which other check has the exchanges that this one relies on."""
 
     def note(check: str) -> None:
         recorded.message = f"shown by the exchanges of {check}"
@@ -194,5 +194,5 @@ def elsewhere(session: Session) -> Callable[[], list[Answer]]:
 
 @pytest.fixture
 def moment(process: Process) -> Callable[[float], None]:
-    """Lets so many seconds pass."""
+    """Waits for that many seconds."""
     return process.wait

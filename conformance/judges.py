@@ -315,8 +315,8 @@ JUDGES: dict[str, Callable[[Answer], Finding]] = {
 }
 #: Judges that look at the whole of a body: the same bytes are judged once.
 _BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")
-#: The statuses that matter to a judge, which says NOT_ABOUT of all others and is not asked. To a judge that is not here
-#: any may matter, and no complete answer, too.
+#: The statuses that a judge has to see: of all others it would say NOT_ABOUT, and is not asked. A judge that is not
+#: here sees every answer, incomplete ones, too.
 _STATUSES: dict[str, Container[int | None]] = {
     **dict.fromkeys(("LIST-1", *_BY_BODY), (200,)),
     **dict.fromkeys(("CANCEL-2", "CANCEL-12"), (204,)),

@@ -22,7 +22,7 @@ _REFERENCE = Target(
 )
 
 
-def plan(targets: tuple[str, ...], values: dict[str, Any], workers: str | None = None) -> int:
+def plan(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -> int:
     """Print the plan for `targets` and return 0. Raises ConfigError."""
     chosen = settings.read(targets, values)
     settings.look_at_workers(workers)

@@ -267,7 +267,7 @@ class Plugin:
                 session.exitstatus = self.process.exit
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """The verdict, which is the exit status, for who runs pytest itself: all checks may have passed without one."""
+        """The verdict, which is the exit status, for whoever runs pytest itself: all may have passed without one."""
         for run in self.process.runs:
             terminalreporter.write_line(f"{run.target}: {outline.headline(run)}")
             for group in outline.by_reason(outline.undecided(run)):

@@ -34,7 +34,7 @@ APART = 100
 LEAP = 1000
 #: Orders on a page at most, by the limits in common use.
 LARGEST_PAGE = 1_000
-#: How a transport says that an answer is none of HTTP, and how it quotes the beginning of an alert of TLS.
+#: How a transport says that an answer is not HTTP, and how it quotes the beginning of an alert of TLS.
 NO_STATUS_LINE, TLS_ALERT = "the answer begins with no status line of HTTP", r"\x15\x03"
 SPEAKS_TLS = "This port speaks TLS: is it https:// in base_url?"
 #: How OpenSSL begins to say why it does not trust a certificate.

@@ -221,7 +221,7 @@ class Process:
         return report
 
     def wait(self, seconds: float) -> None:
-        """Let so many seconds pass. The process that will write the reports uses them to load what that takes."""
+        """Wait for `seconds`; the process that will write the reports loads meanwhile what that takes."""
         end = time.monotonic() + seconds
         if not self.is_worker:
             from conformance import writing

@@ -44,7 +44,7 @@ from reference_server.faults import FAULTS
 from reference_server.running import Running, build
 from reference_server.variants import VARIANTS
 
-#: The part of a selftest in which the variants are judged.
+#: The part of the queue by whose end all variants have been begun.
 EARLIER = 0.9
 
 

@@ -28,8 +28,8 @@ from conformance.transport.redaction import Redactor
 from conformance.transport.request import Credential, Request
 from conformance.transport.wire import Wire
 
-#: Words of the contract, of which every record is full. What is made from a key and stands within them gives nothing
-#: away; taken out of the record it would leave one that cannot be read.
+#: Words of the contract, of which every record is full. A near miss of the key that lies within them reveals nothing,
+#: and to remove it would make the record unreadable.
 PUBLIC = (
     "/v1/store/orders/ /v1/pets/ Authorization: Bearer application/json orderId petId quantity shipDate complete "
     "pending shipped code message status"

@@ -27,7 +27,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "TARGET",
         "action": "append",
         "default": [],
-        "help": 'let this run cancel orders of a protected target, whose configuration has to say mode = "full", too',
+        "help": 'let this run cancel orders of a protected target; its configuration must also say mode = "full"',
     },
     "--strict": {"action": "store_true", "help": "recommended requirements decide the verdict, too"},
     "--only": {
@@ -120,7 +120,7 @@ def _look_at_values(values: dict[str, Any]) -> None:
         raise ConfigError(f"--max-body {max_body}: {MAX_BODY_RANGE}")
     seed = values.get("seed")
     if seed is not None and not 0 <= seed < 2**63:
-        raise ConfigError(f"--seed {seed}: a whole number from 0 to 2^63 - 1")
+        raise ConfigError(f"--seed {seed}: give a whole number from 0 to 2^63 - 1")
 
 
 def _path(value: str | Path | None) -> Path | None:

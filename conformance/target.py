@@ -18,8 +18,8 @@ MEGABYTE = 1_000_000
 DEFAULT_MAX_BODY = 20 * MEGABYTE
 #: Most seconds, and most megabytes of a body, that a target may ask for.
 MAX_TIMEOUT, MAX_BODY = 3600, 4096
-TIMEOUT_RANGE = f"a number of seconds above 0, up to {MAX_TIMEOUT}"
-MAX_BODY_RANGE = f"a whole number of megabytes from 1 to {MAX_BODY}"
+TIMEOUT_RANGE = f"give a number of seconds above 0, up to {MAX_TIMEOUT}"
+MAX_BODY_RANGE = f"give a whole number of megabytes from 1 to {MAX_BODY}"
 
 
 class ConfigError(Exception):

@@ -11,7 +11,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from conformance.target import ConfigError
 
-#: Host and port as they stand in a URL, an IPv6 address in brackets; those of which the host is an address or nothing.
+#: Host and port as they stand in a URL, an IPv6 address in brackets; `_NUMERIC`: those whose host can be nothing but an
+#: IP address.
 _AUTHORITY = re.compile(r"(?:\[[^\[\]]*\]|[^\[\]:]+)(?::[0-9]*)?")
 _NUMERIC = re.compile(r"\[.*|[0-9]+(?:\.[0-9]+){3}(?::.*)?")
 

@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 
 class Exit(IntEnum):
-    """The exit statuses of the command: 0, 1 and 3 as `run` has them, the others for all of its words."""
+    """The exit statuses of the command: 0, 1 and 3 as `run` uses them; 2 and 130 mean the same for each."""
 
     CONFORMANT = 0
     NON_CONFORMANT = 1
@@ -138,9 +138,9 @@ def fold(
     """Every requirement with its checks, in the order in which they come, and their worst status; none disappears.
 
     A requirement without any check result is EXCLUDED as not selected. Where nothing required failed, what the
-    exchanges have against one FAILS it: there is nothing that it could be the consequence of. A failure that `waivers`
-    (by requirement id) covers is WAIVED; one whose cause is another failure is INCONCLUSIVE, also where that is waived:
-    that it is nothing but a consequence is for whoever waives it, too, to say.
+    exchanges prove against one FAILS it, since no other failure can be its cause. A failure that `waivers` (by
+    requirement id) covers is WAIVED; one whose cause is another failure is INCONCLUSIVE, also where that is waived:
+    whether it is only a consequence is for whoever waived that to say.
     """
     by_requirement: dict[str, list[CheckResult]] = {}
     requirements, checks = list(requirements), list(checks)

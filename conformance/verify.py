@@ -30,7 +30,7 @@ from conformance.transport.retries import retry_after
 GATEWAY = frozenset({502, 503, 504, *range(520, 527), 530})
 #: What to do where a service has limits, which are not shown (section 8).
 FEWER = "--rate-limit and -n 1 keep a run below a limit"
-#: How often more a listing is asked for with and without a query that seems to leave something out of it.
+#: How many times more a listing is asked for with and without a query that seems to leave something out of it.
 LOOKS = 3
 #: Characters of a header field that a message shows.
 FIELD = 80
@@ -117,7 +117,7 @@ def served(answers: Sequence[Answer]) -> None:
 def overlapped(answers: Iterable[Answer]) -> None:
     """Raise Excluded unless some of the requests with these answers may have been under way at the same time."""
     if not any(answer.exchange.crowded for answer in answers):
-        raise Excluded("requests to this service go one by one, as it takes no more, so that none could overlap")
+        raise Excluded("this service is sent one request at a time, as it takes no more, so none could overlap")
 
 
 def status(answer: Answer, *expected: int, since: str) -> None:
@@ -227,7 +227,8 @@ def listing(answer: Answer) -> Listing:
 
 
 def without_ids(found: Listing, *, before: str = "", after: str = "") -> Inconclusive:
-    """That so many elements of a listing may be any order, between what is said `before` and `after` it."""
+    """The outcome where elements of a listing without an id that can be used may be any order; `before` and `after` are
+    said around their number."""
     count = found.odd_ids or found.without_id
     have = "element of the listing has" if count == 1 else "elements of the listing have"
     what = "an id that is no integer" if found.odd_ids else "no id"
@@ -240,7 +241,8 @@ def not_shown(reason: str, found: Listing) -> Inconclusive:
 
 
 def unknown(order: int) -> Inconclusive:
-    """That nothing of the service knows an order which a check was given, as where the provider has made it up."""
+    """The outcome where neither the listing nor cancelling knows an order that a check was given: the provider may have
+    made it up."""
     return Inconclusive(
         f"neither the listing nor cancelling knows order {order}, which the state provider handed out: does it place "
         "orders in the store of this service?"
@@ -266,10 +268,10 @@ def unchanged(
     since: str,
     shown_by: Sequence[Answer] = (),
 ) -> None:
-    """Demand that each of these orders is listed in `after` as it was in `before`, those that have `shipped` with the
-    same date, too, and unless it is much `later`, or was placed a while ago, fulfilled or not, as before; `shown_by` is
-    what came between. No field is required, so an element without an id may be any of them: those that `before` may
-    show so are compared with nothing."""
+    """Demand that each of these orders is listed in `after` as in `before`. Those that have `shipped` must keep their
+    date and, unless it is much `later` or they were placed a while ago, their `complete`. `shown_by` are the answers in
+    between. No field is required, so an element without an id may be any of them: an order that `before` may show so is
+    skipped. Raises Failed and Inconclusive."""
     found = listing(after)
     orders = [*pending, *shipped]
     gone = [order for order in orders if order not in found.by_id]

@@ -174,13 +174,13 @@ def listing_body(service: Service, change: Callable[[bytes], bytes]) -> None:
 
 
 def tagged(service: Service, tag: Callable[[Response], str], status: int = 304) -> None:
-    """Sends listings with this entity tag, and 304, or another status, to who has it (RFC 9110 section 13.1.2)."""
+    """Sends listings with this entity tag, and 304, or another status, to whoever has it (RFC 9110 section 13.1.2)."""
     _validated(service, "ETag", "if-none-match", tag, status)
 
 
 def dated(service: Service, seconds: Callable[[Response], float], status: int = 304) -> None:
     """Sends listings with the date when they became what they are, in seconds since the epoch, and 304, or another
-    status, to who has one of that date (RFC 9110 section 13.1.3)."""
+    status, to whoever has one of that date (RFC 9110 section 13.1.3)."""
     date = partial(formatdate, usegmt=True)
     _validated(service, "Last-Modified", "if-modified-since", lambda response: date(seconds(response)), status)
 

@@ -15,7 +15,7 @@ from .messages import Request, Response
 from .orders import INT64_MAX, INT64_MIN, Status
 from .wire import render
 
-MOST_ORDERS = 1_000_000
+MOST_IN_A_MESSAGE = 1_000_000
 LOG = "/_log"
 
 _STATES: dict[str, Status | None] = {
@@ -93,8 +93,8 @@ class Control:
                 raise UnsupportedError("this store chooses the ids itself")
             return {"orderIds": store.place_ids(_ids(params["ids"], "ids"), status)}
         count = params.get("count", 1)
-        if type(count) is not int or not 0 <= count <= MOST_ORDERS:
-            raise MalformedError(f"count must be a whole number from 0 to {MOST_ORDERS}")
+        if type(count) is not int or not 0 <= count <= MOST_IN_A_MESSAGE:
+            raise MalformedError(f"count must be a whole number from 0 to {MOST_IN_A_MESSAGE}")
         return {"orderIds": store.place(count, status)}
 
     def _log(self, request: Request) -> Response:
@@ -130,8 +130,8 @@ def _object(value: object, what: str) -> JsonObject:
 
 
 def _ids(value: object, what: str) -> list[int]:
-    if not isinstance(value, list) or len(value) > MOST_ORDERS:
-        raise MalformedError(f"{what} must be a list of at most {MOST_ORDERS} ids")
+    if not isinstance(value, list) or len(value) > MOST_IN_A_MESSAGE:
+        raise MalformedError(f"{what} must be a list of at most {MOST_IN_A_MESSAGE} ids")
     for order_id in value:
         if type(order_id) is not int or not INT64_MIN <= order_id <= INT64_MAX:
             raise MalformedError(f"{what} must hold int64 integers only")

@@ -9,7 +9,7 @@ from pathlib import Path
 from .orders import INT64_MAX, INT64_MIN, Order, Status, sample_order
 
 SEED = Path(__file__).with_name("data") / "orders.json"
-MOST_ORDERS = 10_000_000
+MOST_AT_START = 10_000_000
 
 
 class BadOrdersError(Exception):
@@ -25,8 +25,8 @@ def initial_orders(source: str | None) -> list[Order]:
 
 def sample_orders(count: int) -> list[Order]:
     """That many orders with ids from 1, every third one shipped (section 3)."""
-    if not 0 <= count <= MOST_ORDERS:
-        raise BadOrdersError(f"the number of orders is 0 to {MOST_ORDERS}, not {count}")
+    if not 0 <= count <= MOST_AT_START:
+        raise BadOrdersError(f"the number of orders is 0 to {MOST_AT_START}, not {count}")
     return [sample_order(n, Status.PENDING if n % 3 else Status.SHIPPED) for n in range(1, count + 1)]
 
 

@@ -109,14 +109,14 @@ def test_an_empty_list_is_not_taken_for_none(flag: str) -> None:
         ({"skip": ["AUTH", "CANCLE"]}, "--skip: 'CANCLE' is no requirement and no family"),
         ({"only": ["AUTH"], "skip": ["AUTH"]}, "--only and --skip together leave no requirement"),
         ({"only": [","]}, "--only ',' names nothing"),  # nothing was named: not a reason to run everything
-        ({"timeout": 0.0}, "--timeout 0: a number of seconds above 0, up to 3600"),
+        ({"timeout": 0.0}, "--timeout 0: give a number of seconds above 0, up to 3600"),
         ({"timeout": -1.0}, "--timeout -1"),
         ({"timeout": float("nan")}, "--timeout nan"),
         ({"timeout": float("inf")}, "--timeout inf"),
         ({"timeout": 3601.0}, "--timeout 3601"),
-        ({"max_body": 0}, "--max-body 0: a whole number of megabytes from 1 to 4096"),
+        ({"max_body": 0}, "--max-body 0: give a whole number of megabytes from 1 to 4096"),
         ({"max_body": 4097}, "--max-body 4097"),
-        ({"seed": -1}, "--seed -1: a whole number from 0 to 2^63 - 1"),
+        ({"seed": -1}, "--seed -1: give a whole number from 0 to 2^63 - 1"),
         ({"seed": 2**63}, "--seed 9223372036854775808"),
     ],
 )

@@ -17,10 +17,11 @@ BROWSER = (
 #: What libraries for scripts in browsers accept unless told otherwise.
 SCRIPT = (("Accept", "application/json, text/plain, */*"),)
 #: Says that JSON is sent, as many clients do with or without a body.
-SENDS_JSON = (("Content-Type", "application/json"),)
+SENDS_JSON = (("Content-Type", JSON),)
 #: Takes nothing compressed.
 PLAIN = (("Accept-Encoding", "identity"),)
-#: Accepts JSON, though something else rather, and only if it is named behind a blank (RFC 9110 section 12.5.1).
+#: Prefers JSON, but names it last, behind a blank: whoever reads only the first type, or does not trim, misses it
+#: (RFC 9110 section 12.5.1).
 NAMES_JSON_LAST = (("Accept", "text/plain;q=0.5, application/json"),)
 #: What readers of French accept: errors are what is most often translated, and then is not ASCII any more.
 FRENCH = (("Accept-Language", "fr"),)

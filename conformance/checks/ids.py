@@ -67,7 +67,7 @@ def digits_of(order: int) -> list[int]:
     return [other for other in (order // 10, order * 10 + 1) if other in INT64]
 
 
-#: No numbers at all. A service that takes them for the newest order shows it before others are tried.
+#: Not numbers at all. Tried first: a service that takes them for the newest order shows it before others are sent.
 NO_NUMBERS = ("abc", "null", "undefined", "NaN")
 
 

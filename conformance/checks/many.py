@@ -33,7 +33,7 @@ def with_listings(api: Api, cancelled: Iterable[int]) -> list[Request]:
 
 
 def inner(placed: list[int]) -> list[int]:
-    """Those next to the first and the last ones, on pages that are read early, whichever way."""
+    """The orders next to the first and the last: on an early page in either direction."""
     between = placed[1:-1]
     return list(dict.fromkeys([*between[:1], *between[-1:], *between[1:2], *between[-2:-1]]))
 

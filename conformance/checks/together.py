@@ -21,8 +21,8 @@ READERS = 2
 
 def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
     """Cancel each of `orders` on a connection of its own, all released together. A service that takes no further
-    connection while others wait for the end of their requests is sent whole requests: listings tell, since some
-    services do what a request asks for whose end never comes."""
+    connection while others wait for the end of their requests is sent whole requests. Listings find that out, since
+    some services act on a request whose end never comes."""
     asked = [api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in orders]
     if wire.takes_several is None:
         released_together(wire, [api.ask_list()] * len(asked))

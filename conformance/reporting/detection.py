@@ -36,7 +36,7 @@ class Case:
     leaves: frozenset[str] = frozenset()
 
     def matches(self, names: tuple[str, ...]) -> bool:
-        """Whether one of `names` is its own, that of its requirement, or that of the family."""
+        """Whether one of `names` is its own name, its requirement or that one's family."""
         own = {self.name, "variants" if self.requirement is None else self.requirement}
         family = (self.requirement or "").partition("-")[0]
         return any(name in own or name.upper() in (self.requirement, family) for name in names)

@@ -242,9 +242,9 @@ GIVEN_BACK = (
 )
 HIDDEN = "curl does not show bytes that follow a 204; curl -v says that there are some (Excess found)."
 ALONE = (
-    "Each line opens a connection of its own: what shows only on one that is kept, among simultaneous requests or "
-    "after many of them is repeated by run --only ID --seed {seed}, and by --only ID,OTHER where a check of another "
-    "requirement sent it."
+    "Each line opens a connection of its own. What shows only on a kept-alive connection, among simultaneous requests "
+    "or after many of them is repeated by run --only ID --seed {seed} (--only ID,OTHER where a check of another "
+    "requirement sent it)."
 )
 
 

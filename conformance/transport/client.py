@@ -93,7 +93,7 @@ class Client:
         return self._last(ordered, attempts)
 
     def _last(self, requests: Iterable[Request], attempts: Iterable[Sequence[Answer]]) -> list[Answer]:
-        """The last of the answers to each request. Raises ServiceGone where there is none for want of asking."""
+        """The last of the answers to each request. Raises ServiceGone for one that was never sent."""
         answers = []
         for request, tries in zip(requests, attempts, strict=True):
             if not tries:

@@ -109,8 +109,8 @@ class Exchange:
 
 
 def _meant(body: bytes) -> dict[str, str]:
-    """What a body that is no text in UTF-8 may be meant as, by what has to be done for that: text in UTF-16 or UTF-32,
-    where ASCII has zero bytes, or text that was compressed without a word of it."""
+    """How a body that is no text in UTF-8 may be read, by what that takes: without the zero bytes that UTF-16 and
+    UTF-32 have beside ASCII, or decompressed, though no header field says so."""
     try:
         body.decode()
         found = {}

@@ -244,8 +244,8 @@ class Guard:
 
 
 def _in_use(number: int) -> bool:
-    """Whether orders often have such ids, or one to which a service may clamp `number`: what fits into 32 bits, what is
-    close to a power of two, and with those the ends of int64 and of what a double holds exactly."""
+    """Whether orders commonly have such ids, or ids that `number` may be clamped to: what fits into 32 bits, and what
+    is close to a power of two, as are the ends of int64 and of what a double holds exactly."""
     size = abs(number)
     bits = size.bit_length()
     return bits <= 32 or bits > 63 or min(size - 2 ** (bits - 1), 2**bits - size) <= CLOSE

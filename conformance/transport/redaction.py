@@ -304,8 +304,8 @@ def _readings(text: str, depth: int = DEEPEST) -> Iterator[str]:
 
 
 def _anchors(forms: list[str]) -> dict[str, set[str]]:
-    """A few characters of the middle of each form, where most are alike, with all forms for which they stand: as few
-    as can be. Where none of these are, no form is, and they are looked for in a fraction of the time."""
+    """Anchors, each with its forms: a few characters from the middle of a form, chosen so that many forms share them. A
+    text without an anchor holds none of its forms, and anchors are found in a fraction of the time."""
     middles = {form: form[max(0, len(form) // 2 - 8) :][:16] for form in forms}
     held = {
         form: [text[i : i + ANCHOR] for i in range(max(1, len(text) - ANCHOR + 1))] for form, text in middles.items()

@@ -129,8 +129,8 @@ class Connection:
         return came is None
 
     def _unasked(self) -> bytes | None:
-        """What is there to be read though no request has been sent to its end, None where the connection is open and
-        quiet, and nothing where it is closed, or said to be."""
+        """The bytes that came before the request was complete: None where the connection is open and quiet, none where
+        it is closed, or said to be."""
         if self._socket is None:
             return b""
         self._socket.settimeout(0)

@@ -142,11 +142,11 @@ def joins_listings_of_the_same_key(service: Service) -> None:
 
 @fault("HTTP-1")
 def fails_where_nothing_has_changed(service: Service) -> None:
-    """Gives the listing an entity tag, and answers 500 to who has the same one already."""
+    """Gives the listing an entity tag, and answers 500 to whoever has the same one already."""
     amend.tagged(service, lambda response: f'"{hash(tuple(service.store.all()))}"', 500)
 
 
 @fault("HTTP-1")
 def sees_other_where_nothing_has_changed(service: Service) -> None:
-    """Gives the listing a date, and answers 303 to who has one of the same date."""
+    """Gives the listing a date, and answers 303 to whoever has one of the same date."""
     amend.dated(service, lambda response: DEPLOYED, 303)

@@ -231,13 +231,13 @@ def _sum(response: Response) -> str:
 
 @variant()
 def tags_listings_by_their_bytes(service: Service) -> None:
-    """Gives the listing an entity tag, and answers 304 to who has the same one already."""
+    """Gives the listing an entity tag, and answers 304 to whoever has the same one already."""
     amend.tagged(service, _sum)
 
 
 @variant()
 def dates_listings(service: Service) -> None:
-    """Says when the listing became what it is, and answers 304 to who has one of the same second."""
+    """Says when the listing became what it is, and answers 304 to whoever has one of the same second."""
     since: dict[bytes, float] = {}
 
     def seconds(response: Response) -> float:
@@ -250,7 +250,7 @@ def dates_listings(service: Service) -> None:
 
 @variant()
 def takes_no_conditions(service: Service) -> None:
-    """Gives the listing an entity tag, and answers 400 to who asks for another one."""
+    """Gives the listing an entity tag, and answers 400 to whoever asks for another one."""
     amend.tagged(service, _sum, 400)
 
 

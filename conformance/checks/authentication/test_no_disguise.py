@@ -22,8 +22,7 @@ from conformance.transport.wire import Wire
 SPELLINGS = (
     "/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}", "/store/orders{};x",
 )  # fmt: skip
-#: What is told of clients that are let in without a key, by those in front of a service or who wrote it, and by what
-#: looks from there whether it is well.
+#: Fields by which a proxy in front of a service, one of its developers or a health check may be let in without a key.
 VOUCHING_FIELDS = (
     ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
     ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),
@@ -135,7 +134,7 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
     What is answered to any parameter, which cancelling has none of, or at any path is no such thing."""
     plain = api.ask_cancel(api.absent()[0], NOBODY, allowed=Allowed.OPEN)
     asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, SENDS_JSON)]
-    goes_wrong = partial(served, api)
+    goes_wrong = partial(let_in, api)
     for answer in filter(goes_wrong, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
         open_to_all = bool(answer.request.query) and not answer.succeeded
         if open_to_all and api.send(replace(plain, query="example=1")).status == answer.status:
@@ -145,7 +144,7 @@ def test_no_disguise_cancels_without_key(api: Api) -> None:
         raise verify.Failed("no answer but a refusal (401), since the key is missing", received, told)
 
 
-def served(api: Api, answer: Answer) -> bool:
+def let_in(api: Api, answer: Answer) -> bool:
     """Whether a cancel without the key was answered as only one with it is. A success is not, if those header fields
     get it at a path of nothing, too: something in front of the service gives it. Raises like `verify.settled`."""
     success = verify.settled(answer).succeeded

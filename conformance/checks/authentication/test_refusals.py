@@ -18,7 +18,7 @@ from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY
 
-#: How often more a cancel is refused where refusals seem to tell orders apart.
+#: How many times more a cancel is refused where refusals seem to tell orders apart.
 MORE = 4
 
 # --- AUTH-5: a refused cancel has no effect

@@ -79,8 +79,8 @@ def cancelled_once(api: Api, order: int) -> None:
 
 
 def stays_cancelled(*steps: Answer, since: str = "a cancelled order is not pending") -> None:
-    """Demand that an order which the first of these `steps` has cancelled is not cancelled by the last, whatever else
-    that is answered."""
+    """Demand that an order which was cancelled by the first of these `steps` is not cancelled again by the last; any
+    refusal will do."""
     again = verify.settled(steps[-1])
     if again.succeeded:
         raise verify.Failed(f"no success, since {since}", verify.describe(again), *steps, last=True)

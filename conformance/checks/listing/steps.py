@@ -14,7 +14,7 @@ from conformance.transport.answer import Answer
 from conformance.transport.retries import turned_away
 
 
-def not_made_up(api: Api, order: int, target: Target) -> None:
+def known_to_cancelling(api: Api, order: int, target: Target) -> None:
     """Raise Inconclusive where cancelling, if it may be tried, does not know an order either that the listing has left
     out: the state provider may have made it up."""
     if target.mode is Mode.FULL and verify.settled(api.cancel(order)).status == 404:
@@ -71,7 +71,7 @@ def none_missing(api: Api, placed: list[int], state: State, answer: Answer, targ
         return
     if len(absent) <= found.without_id:
         raise verify.without_ids(found, before=f"order {absent[0]} is not listed by id, but ")
-    not_made_up(api, absent[0], target)
+    known_to_cancelling(api, absent[0], target)
     raise verify.Failed(
         f"every order placed, among them the {len(placed)} that the suite was given as {state}",
         f"{found.size} without order {', '.join(map(str, absent[:5]))}",

@@ -16,7 +16,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import many
 from conformance.checks.clients import BROWSER, NAMES_JSON, PLAIN, SCRIPT
-from conformance.checks.listing.steps import listed_meanwhile, not_made_up
+from conformance.checks.listing.steps import known_to_cancelling, listed_meanwhile
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target
@@ -143,7 +143,7 @@ def none_hidden(api: Api, placed: list[int], pending: list[int], answer: Answer,
     lost = found.left_out(placed)
     if not lost:
         return
-    not_made_up(api, lost[0], target)
+    known_to_cancelling(api, lost[0], target)
     raise verify.Failed(
         f"all orders in one listing, among them the {len(placed)} that were placed for this",
         f"{found.size}, without {len(lost)} of them",

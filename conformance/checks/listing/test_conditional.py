@@ -1,4 +1,4 @@
-"""LIST-3, HTTP-1: who has a listing and asks whether it is still the same (RFC 9110 section 13.1).
+"""LIST-3, HTTP-1: whoever has a listing and asks whether it is still the same (RFC 9110 section 13.1).
 
 The contract describes no such request, so that a client error to it, and 304, are left alone. What it does say is that
 the listing holds every order: a 304 after one was placed leaves a client without it.
@@ -66,8 +66,8 @@ def test_new_order_is_listed_to_who_has_an_older_listing(
 
 @requirement("LIST-3", mode=Mode.FULL, pending=2, placing=True)
 def test_order_is_listed_in_the_place_of_another(api: Api, orders: Orders, target: Target) -> None:
-    """Cancels an order and has one placed, so that there are as many as before: it is listed. It is also listed to who
-    asks with the entity tag of before, where there is one, whether the listing is still the same."""
+    """Cancels an order and has one placed, so that there are as many as before: it is listed. It is also listed to
+    whoever asks with the entity tag of before, where there is one, whether the listing is still the same."""
     (first,) = orders.take(pending=1).pending
     kept = api.list()
     before = verify.listing(kept)

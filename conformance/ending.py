@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,3 +28,22 @@ def held_back() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Lets an interruption wait until the block is done, which would lose half of what it is about."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    before = {}
+    try:
+        for number in ENDING:
+            before[number] = signal.signal(number, lambda number, frame: arrived.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for waiting in arrived[:1]:
+            signal.raise_signal(waiting)

@@ -24,7 +24,7 @@ from _pytest._code.code import TerminalRepr
 from conformance import settings, verify, waivers
 from conformance.check import Check, all_checks, of_function
 from conformance.configuration import adjusted, resolve
-from conformance.ending import ENDING
+from conformance.ending import ENDING, undisturbed
 from conformance.process import Process, Shared
 from conformance.reference import Address
 from conformance.reported import CheckReport
@@ -255,16 +255,17 @@ class Plugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
-        self.process.stop_workers()
-        try:
-            return (yield)  # pytest tears down what an interruption left open: orders are given back here
-        finally:
-            ended = exitstatus in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.INTERRUPTED)
-            failed = ended or session.shouldfail or session.shouldstop
-            self._take_in_the_late()
-            self.process.conclude(cut_short=self.process.interrupted or self.process.crashed or bool(failed))
-            if self.process.exit is not None:
-                session.exitstatus = self.process.exit
+        with undisturbed():  # all checks have ended: what they found is written before an interruption has its way
+            self.process.stop_workers()
+            try:
+                return (yield)  # pytest tears down what an interruption left open: orders are given back here
+            finally:
+                ended = exitstatus in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.INTERRUPTED)
+                failed = ended or session.shouldfail or session.shouldstop
+                self._take_in_the_late()
+                self.process.conclude(cut_short=self.process.interrupted or self.process.crashed or bool(failed))
+                if self.process.exit is not None:
+                    session.exitstatus = self.process.exit
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The verdict, which is the exit status, for whoever runs pytest itself: all may have passed without one."""

@@ -78,6 +78,8 @@ def _exit_status(ended: int, runs: list[Run]) -> int:
     if ended in (pytest.ExitCode.INTERRUPTED, Exit.INTERRUPTED):
         if not runs:
             _complain("interrupted before the first request")
+        elif all(run.complete for run in runs):
+            _complain("interrupted after the last check: the results are complete")
         return Exit.INTERRUPTED
     if not runs:
         return Exit.INCOMPLETE if ended in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR) else Exit.USAGE

@@ -28,10 +28,9 @@ from typing import Any, cast
 import pytest
 
 from conformance import plugin
-from conformance.ending import ENDING, held_back
+from conformance.ending import ENDING, held_back, undisturbed
 from conformance.process import Process
 from conformance.reported import CheckReport
-from conformance.states.leases import undisturbed
 from conformance.states.provider import given_meanwhile
 
 #: Seconds in which a process that was told to end gives back its orders.

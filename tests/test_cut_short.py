@@ -178,6 +178,30 @@ def ran_with(tmp_path: Path, key: str, change: str, *words: str) -> subprocess.C
     return ran(tmp_path, f"import os, sys\nfrom conformance import cli\n{change}\n{line}\n", KEY=key)
 
 
+@pytest.mark.parametrize("moment", ["process.Process.conclude", "collect.build", "writing.write"])
+def test_interrupted_when_all_checks_have_ended(tmp_path: Path, reference: ReferenceServer, moment: str) -> None:
+    """The results are written first: they are whole, and what is printed is about them."""
+    address = reference.address
+    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
+    module, _, name = moment.partition(".")
+    change = (
+        f"import signal\nfrom conformance import {module}\n"
+        f"inner = {moment}\n"
+        "def interrupted(*words, **more):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return inner(*words, **more)\n"
+        f"{module}.{name} = interrupted"
+    )
+    before = listed(reference)
+    done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3")
+    assert done.returncode == 130, (done.stdout, done.stderr)
+    assert done.stderr.endswith("interrupted after the last check: the results are complete\n")
+    assert "Traceback" not in done.stderr
+    assert written(tmp_path)["run"]["complete"] is True
+    assert "target: conformant, 1 of 31" in done.stdout
+    assert listed(reference) <= before
+
+
 def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> None:
     """As where the disk is full by then."""
     change = (

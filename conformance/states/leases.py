@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from conformance.contract.transitions import State
-from conformance.ending import ENDING
+from conformance.ending import undisturbed
 from conformance.states.provider import CannotDo, Provider, ProviderError, empty, setup, teardown
 from conformance.transport.guard import Guard
 
@@ -133,25 +130,6 @@ class Leases:
             draft.replace(self._ledger)
         else:
             self._ledger.unlink(missing_ok=True)
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Lets an interruption wait until the block is done: an answer of the provider is not to be missed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    arrived: list[int] = []
-    before = {}
-    try:
-        for number in ENDING:
-            before[number] = signal.signal(number, lambda number, frame: arrived.append(number))
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for waiting in arrived[:1]:
-            signal.raise_signal(waiting)
 
 
 def return_left(provider: Provider, folder: Path, target: str) -> list[str]:

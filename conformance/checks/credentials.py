@@ -64,6 +64,7 @@ def valid(key: str) -> Credential:
 #: Schemes that the key may be put under, headers that may hold it bare or as a bearer token, and cookies.
 OTHER_SCHEMES = (
     "Basic", "Token", "ApiKey", "Api-Key", "Key", "Access", "Digest", "JWT", "Bearer_", "XBearer", "Bear", "OAuth",
+    "DPoP", "Negotiate",
 )  # fmt: skip
 OTHER_HEADERS = ("X-API-Key", "API-Key", "X-Auth-Token", "X-Access-Token", "Api_Key", "X-Authorization")
 BEARER_HEADERS = ("X-Forwarded-Authorization", "Authentication", "Proxy-Authorization")

@@ -68,6 +68,7 @@ NEAR_MISSES = (
     NearMiss("the key, a dot and a character", lambda key: key + ".x", "${KEY}.x"),
     NearMiss("a character, a dot and the key", lambda key: "x." + key, "x.${KEY}"),
     NearMiss("the key, a hyphen and a character", lambda key: key + "-x", "${KEY}-x"),
+    NearMiss("the key, a slash and a character", lambda key: key + "/x", "${KEY}/x"),
     NearMiss("a prefix and the key", lambda key: "test_" + key, "test_${KEY}"),
     NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
     NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
@@ -115,6 +116,16 @@ NEAR_MISSES = (
         "the SHA-256 of the key",
         lambda key: hashlib.sha256(key.encode()).hexdigest(),
         '$(printf %s "$KEY" | sha256sum | cut -c 1-64)',
+    ),
+    NearMiss(
+        "the SHA-256 of the key in base64",
+        lambda key: base64.b64encode(hashlib.sha256(key.encode()).digest()).decode(),
+        '$(printf %s "$KEY" | openssl dgst -sha256 -binary | base64)',
+    ),
+    NearMiss(
+        "the SHA-512 of the key",
+        lambda key: hashlib.sha512(key.encode()).hexdigest(),
+        '$(printf %s "$KEY" | sha512sum | cut -c 1-128)',
     ),
     NearMiss(
         "the SHA-1 of the key",

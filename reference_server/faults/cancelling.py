@@ -228,6 +228,17 @@ def finds_no_pending_order_for_clients_of_json(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def keeps_the_orders_that_browsers_cancel(service: Service) -> None:
+    """Answers 204 for a pending order to a client that accepts HTML, and leaves the order as it is."""
+
+    def answer(request: Request) -> Response | None:
+        kept = amend.pending(amend.order_to_cancel(service, request))
+        return Response(204) if kept and "text/html" in request.headers.get("accept", "") else None
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-1")
 def refuses_pending_orders_to_browsers(service: Service) -> None:
     """Answers 409 for a pending order to a client that accepts HTML."""
     amend.accepting(service, "text/html", 409, amend.pending)

@@ -111,6 +111,23 @@ def refuses_what_does_not_exist_for_clients_of_json(service: Service) -> None:
     amend.accepting(service, "application/json", 409, lambda order: order is None)
 
 
+def _near(service: Service, outcome: Outcome) -> None:
+    """Gives this outcome for ids that no order has, within 50 of one that an order has."""
+    _absent(service, outcome, lambda order_id: any(abs(order.id - order_id) <= 50 for order in service.store.all()))
+
+
+@fault("CANCEL-5")
+def cancels_what_is_next_to_an_order(service: Service) -> None:
+    """Answers 204 for an id that no order ever had, if one has an id close to it."""
+    _near(service, CANCELLED)
+
+
+@fault("CANCEL-5")
+def refuses_what_is_next_to_an_order(service: Service) -> None:
+    """Answers 409 for an id that no order ever had, if one has an id close to it."""
+    _near(service, REFUSED)
+
+
 # --- CANCEL-6: never twice ---
 
 
@@ -130,6 +147,20 @@ def _cancels_again(service: Service, which: Callable[[int], bool]) -> None:
         return CANCELLED if outcome is ABSENT and order_id in cancelled and which(order_id) else None
 
     amend.after_cancel(service, change)
+
+
+@fault("CANCEL-6")
+def cancels_again_for_browsers(service: Service) -> None:
+    """Answers 204 to a further cancel by a client that accepts HTML."""
+    cancelled: set[int] = set()
+    amend.when(service, CANCELLED, lambda order: cancelled.add(order.id))
+
+    def answer(request: Request) -> Response | None:
+        browser = amend.is_cancel(request) and "text/html" in request.headers.get("accept", "")
+        again = browser and amend.id_of(service, request) in cancelled and not amend.order_of(service, request)
+        return Response(204) if again else None
+
+    amend.instead(service, answer)
 
 
 @fault("CANCEL-6")

@@ -38,6 +38,20 @@ def cancels_the_first_shipped_order(service: Service) -> None:
 
 
 @fault("CANCEL-3")
+def cancels_shipped_orders_for_browsers(service: Service) -> None:
+    """Cancels a shipped order for a client that accepts HTML, as the page of an administrator would have it."""
+
+    def answer(request: Request) -> Response | None:
+        order = amend.order_to_cancel(service, request)
+        if not amend.shipped(order) or "text/html" not in request.headers.get("accept", ""):
+            return None
+        service.store.remove([order.id])
+        return Response(204)
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-3")
 def finds_no_shipped_order_in_the_first_place(service: Service) -> None:
     """Answers 404 for a shipped order in the first place of the store."""
     amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and order == service.store.all()[0])

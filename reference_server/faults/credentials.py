@@ -422,3 +422,9 @@ def lets_in_who_follows_a_look(service: Service) -> None:
 def guards_no_style_sheets(service: Service) -> None:
     """Asks for no key where the path ends as that of a style sheet, and cuts that off afterwards."""
     _guards_without(service, ".css")
+
+
+@fault("AUTH-4")
+def takes_a_proof_of_possession_for_a_bearer_token(service: Service) -> None:
+    """Takes the key under the scheme DPoP, without the proof that goes with it (RFC 9449), for a bearer token."""
+    amend.accept(service, lambda request: amend.authorization(request).encode() == b"DPoP " + service.key)

@@ -91,3 +91,9 @@ def sends_browsers_to_the_login_page(service: Service) -> None:
         return Response(302, headers={"Location": "/login"}) if browser and amend.no_header(request) else None
 
     amend.refusals(service, change)
+
+
+@fault("AUTH-2")
+def lets_its_own_middleware_in(service: Service) -> None:
+    """Asks for no key of what says that it comes from the middleware of the service itself."""
+    amend.accept(service, lambda request: "x-middleware-subrequest" in request.headers)

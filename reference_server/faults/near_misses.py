@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable
-from hashlib import md5, sha1, sha256
+from hashlib import md5, sha1, sha256, sha512
 
 from .. import amend
 from ..api import Service
@@ -403,3 +403,23 @@ def takes_a_bearer_token_from_a_cookie(service: Service) -> None:
     """Reads the cookie `Authorization` where the header is missing."""
     value = f"Authorization=Bearer {service.key.decode()}"
     amend.accept(service, lambda request: amend.no_header(request) and request.headers.get("cookie") == value)
+
+
+@fault("AUTH-3")
+def takes_the_hash_in_base64_for_the_key(service: Service) -> None:
+    """Takes the SHA-256 of the key in base64, as it is stored, for the key."""
+    stored = b64encode(sha256(service.key).digest())
+    amend.accept_keys(service, lambda given, key: given == stored)
+
+
+@fault("AUTH-3")
+def takes_the_sha512_for_the_key(service: Service) -> None:
+    """Takes the SHA-512 of the key, as it is stored, for the key."""
+    stored = sha512(service.key).hexdigest().encode()
+    amend.accept_keys(service, lambda given, key: given == stored)
+
+
+@fault("AUTH-3")
+def reads_the_key_up_to_a_slash(service: Service) -> None:
+    """Takes what follows a slash for something else than the key."""
+    amend.accept_keys(service, lambda given, key: given.partition(b"/")[0] == key)

@@ -354,3 +354,16 @@ def cancels_another_order_every_third_time(service: Service) -> None:
             service.store.remove([other.id for other in service.store.all() if amend.pending(other)][-1:])
 
     amend.when(service, CANCELLED, act)
+
+
+@fault("CANCEL-8")
+def cancels_the_first_order_for_one_that_it_does_not_find(service: Service) -> None:
+    """Answers 404 for an id that no order has, and cancels the first order of the store if that is pending."""
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        first = next(iter(service.store.all()), None)
+        if order is None and amend.pending(first):
+            service.store.remove([first.id])
+        return None
+
+    amend.before_cancel(service, decide)

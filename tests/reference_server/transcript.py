@@ -7,7 +7,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from hashlib import md5, sha1, sha256
+from hashlib import md5, sha1, sha256, sha512
 
 from reference_server.api import Service
 from reference_server.messages import Request
@@ -119,6 +119,9 @@ def who_asks(talk: Talk) -> Iterator[Said]:
         sha256(KEY.encode()).hexdigest(),
         md5(KEY.encode(), usedforsecurity=False).hexdigest(),
         sha1(KEY.encode(), usedforsecurity=False).hexdigest(),
+        b64encode(sha256(KEY.encode()).digest()).decode(),
+        sha512(KEY.encode()).hexdigest(),
+        f"{KEY}/x",
         KEY.replace(".", "x"),
         "YOUR_API_KEY",
         "eyJh.eyJz.c2ln",
@@ -133,6 +136,7 @@ def who_asks(talk: Talk) -> Iterator[Said]:
         f"Basic {basic}",
         f"Token {KEY}",
         f"XBearer {KEY}",
+        f"DPoP {KEY}",
         "Bearer Schl\u00c3\u00bcssel",
         f"Bearer {KEY}\u00c3\u00a9",
         "Bearer",
@@ -251,7 +255,9 @@ def accepting(talk: Talk) -> Iterator[Said]:
     """Cancels by clients that say what they accept."""
     talk.store.place_ids([41, 42], Status.PENDING)
     talk.store.place_ids([43], Status.SHIPPED)
-    yield talk.cancel(41, accept="text/html, */*")
+    for order_id in (41, 41, 40, 43):
+        yield talk.cancel(order_id, accept="text/html, */*")
+    yield talk.say("GET", LIST)
     yield talk.cancel(43, None, accept="application/json")
     for order_id in (42, 43, 44):
         yield talk.cancel(order_id, accept="application/json")
@@ -296,6 +302,7 @@ def disguises(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, None, forwarded="for=127.0.0.1")
     yield talk.say("GET", LIST, None, x_original_uri="/")
     yield talk.say("GET", LIST, None, query="from=/health")
+    yield talk.say("GET", LIST, None, x_middleware_subrequest="middleware")
 
 
 def edges(talk: Talk) -> Iterator[Said]:

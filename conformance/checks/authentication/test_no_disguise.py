@@ -28,7 +28,9 @@ VOUCHING_FIELDS = (
     ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),
     ("X-Authenticated-User", "admin"), ("X-Consumer-Username", "admin"), ("X-Client-Verify", "SUCCESS"),
     ("X-Client-IP", "127.0.0.1"), ("True-Client-IP", "127.0.0.1"), ("Forwarded", "for=127.0.0.1"),
-    ("X-Original-URI", "/"), ("X-Forwarded-Uri", "/"),
+    ("X-Original-URI", "/"), ("X-Forwarded-Uri", "/"), ("X-Middleware-Subrequest", "middleware"),
+    ("X-Auth-Request-User", "admin"), ("Remote-User", "admin"), ("X-WebAuth-User", "admin"),
+    ("X-Authenticated-Userid", "1"), ("X-SSL-Client-Verify", "SUCCESS"),
     ("User-Agent", "kube-probe/1.29 GoogleHC/1.0"),
 )  # fmt: skip
 #: What tells of a page of the same site, of a look ahead of a request, and of a look at whether the service is well.

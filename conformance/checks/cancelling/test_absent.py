@@ -12,7 +12,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
 from conformance.checks.cancelling.steps import body_kind, stays_cancelled
-from conformance.checks.clients import NAMES_JSON
+from conformance.checks.clients import BROWSER, NAMES_JSON
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode, Target
 from conformance.transport.request import Allowed
@@ -87,13 +87,25 @@ def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, a
         verify.status(api.cancel(absent), 404, since="no such order exists")
 
 
+@requirement("CANCEL-5", mode=Mode.FULL, chosen_ids=True)
+def test_neighbours_of_an_order_are_not_found(api: Api, orders: Orders) -> None:
+    """Cancels the ids next to that of a pending order, which no order has or ever had: 404, as far from all orders."""
+    (order,) = orders.place(api.unmistakable([10**9 + api.rng.randrange(10**6, 10**8)])).pending
+    found = api.listing()
+    near = [other for other in (order - 1, order + 1, order + 20) if other not in found.ids and api.permits(other)]
+    if not near:
+        raise verify.Inconclusive("the listing leaves no room for ids that no other order could be mistaken for")
+    for answer in api.send_all(map(api.ask_cancel, near)):
+        verify.status(answer, 404, since="no such order exists")
+
+
 # --- CANCEL-6: not twice
 
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=1)
 def test_second_cancel_does_not_succeed(api: Api, orders: Orders, observe: Observations, target: Target) -> None:
     """Cancels an order, and again twice, with a listing in between and, where the provider places any, another order
-    placed: the later cancels do not succeed. What they get instead is observed."""
+    placed, the last time as a browser: the later cancels do not succeed. What they get instead is observed."""
     (order,) = orders.take_listed(pending=1).pending
     first = api.cancel(order)
     verify.step(first, 204, "CANCEL-1")
@@ -102,7 +114,8 @@ def test_second_cancel_does_not_succeed(api: Api, orders: Orders, observe: Obser
     stays_cancelled(first, second)
     placed = orders.add(pending=1).pending if target.places_orders else []
     if order not in placed:  # else it has the id of the first
-        stays_cancelled(first, second, between, api.cancel(order, allowed=Allowed.ANY_4XX))
+        third = api.send(api.ask_cancel(order, headers=BROWSER, allowed=Allowed.ANY_4XX))
+        stays_cancelled(first, second, between, third)
     observe("second cancel", f"{second.status}, body: {body_kind(second)}", second)
 
 

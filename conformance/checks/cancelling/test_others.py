@@ -85,6 +85,26 @@ def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_m
         untouched(api, orders, taken.pending, [], taken.shipped, None)
 
 
+@requirement("CANCEL-8", mode=Mode.FULL, empty_store=True, pending=2)
+@pytest.mark.xdist_group("empty store")
+@pytest.mark.alone
+@pytest.mark.last
+def test_absent_order_leaves_the_only_one(api: Api, orders: Orders, already_met: bool) -> None:
+    """Has the store emptied and one order placed, cancels one that does not exist, and then that one: 204. A search
+    that finds nothing may come back with the first order, or the last. The check of LIST-7 may have seen that
+    already."""
+    if already_met:
+        return
+    (absent,) = api.absent()
+    orders.empty_store()
+    (only,) = orders.take(pending=1).pending
+    missed = api.cancel(absent)
+    cancelled = api.cancel(only)
+    (control,) = orders.take(pending=1).pending
+    since = "nothing was cancelled but an order that does not exist"
+    verify.still_pending(cancelled, api.cancel(control), since=since, shown_by=[missed])
+
+
 @requirement("CANCEL-8", mode=Mode.FULL, pending=4, shipped=2)
 @pytest.mark.lengthy
 def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:

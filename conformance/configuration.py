@@ -298,15 +298,18 @@ def _key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
     if variable and file:
         raise reader.error("api_key_env", "is given beside api_key_file; keep one of the two")
     if file:
-        source, value = file, _key_in_file(reader, file)
+        source, value = f"{reader.where('api_key_file')}: {file}", _key_in_file(reader, file)
     elif variable:
-        source, value = f"the environment variable {variable}", _from_environment(where, variable, options.environment)
+        source = f"{where}: the environment variable {variable}"
+        value = _from_environment(where, variable, options.environment)
     elif options.base_url:
         raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
     else:
         raise reader.error("api_key_env", 'is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"')
     if not re.fullmatch(r"[\x21-\x7e]+", value):
-        raise ConfigError(f"{source} holds a character that no bearer token has (blank, control or non-ASCII)")
+        raise ConfigError(
+            f"{source} holds a character that no bearer token has (blank, control or non-ASCII); put only the key there"
+        )
     return Secret(value), _printing(file) if file else variable or DEFAULT_KEY_VARIABLE, file
 
 
@@ -337,7 +340,7 @@ def _key_in_file(reader: Table, file: str) -> str:
         # Not repeated, nor what the error says of it: it may be the key.
         raise reader.error("api_key_file", f"cannot be read ({why}); check the path. {KEY_ITSELF_NO_FILE}") from None
     if not value:
-        raise ConfigError(f"{file} is empty; put the API key there")
+        raise reader.error("api_key_file", f"{file} is empty; put the API key there")
     return value
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 #: Seconds of silence after which a log is told how far the run has come.
-SILENCE = 20.0
+SILENCE = 10.0
 
 
 def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, maker: ahead.Ahead | None) -> int:
@@ -163,8 +163,8 @@ class _Interruption:
 
 
 class _Watch:
-    """Stands in for pytest's own reporter: a bar on a terminal; elsewhere a line for each family, and where one takes
-    long, what is done of it."""
+    """Stands in for pytest's own reporter: a bar on a terminal; elsewhere a line for each family, and where that takes
+    long, how many checks are done."""
 
     def __init__(self, names: list[str], checks: Sequence[Check]) -> None:
         self.runs: list[Run] = []
@@ -213,7 +213,7 @@ class _Watch:
                 )
                 self._tell(f"{label} checks: {counted}")
             elif time.monotonic() - self._told > SILENCE:
-                self._tell(f"{label}: {done} of {self._left[place]} checks done")
+                self._tell(f"{sum(map(Counter.total, self._found.values()))} of {self._total} checks done")
 
     def _tell(self, line: str) -> None:
         self._told = time.monotonic()

@@ -72,7 +72,7 @@ def http_url(text: str, where: str) -> str:
     except ValueError:
         valid = False
     if not valid:
-        raise ConfigError(f"{where}: {text!r} is no http or https URL")
+        raise ConfigError(f"{where}: {text!r} is no http or https URL; give a host, and a port from 1 to 65535 if any")
     if not re.fullmatch(r"[!-~]+", text):
         raise ConfigError(
             f"{where}: {text!r} holds a character that no URL can carry (blank, control or non-ASCII); percent-encode "

@@ -13,9 +13,7 @@ from conformance.reported import CheckReport
 from conformance.verdict import Status
 
 
-@pytest.mark.parametrize(
-    ("silence", "heard"), [(20.0, ["PET checks: {n} passed"]), (-1.0, ["PET: 1 of {n} checks done"])]
-)
+@pytest.mark.parametrize(("silence", "heard"), [(20.0, ["PET checks: {n} passed"]), (-1.0, ["1 of {n} checks done"])])
 def test_a_log_hears_of_what_takes_long(
     silence: float, heard: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

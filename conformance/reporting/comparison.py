@@ -39,8 +39,8 @@ _MADE_UP = "made up"
 
 @dataclass(frozen=True)
 class Change:
-    """A requirement that ended differently, None where a run does not know it; `reason` is the later
-    run's."""
+    """A requirement that ended differently, None where a run does not know it; `reason` is the later run's, empty where
+    that passed it."""
 
     requirement: Requirement
     before: Status | None
@@ -118,7 +118,8 @@ class Matrix:
 
 
 def compare(a: Run, b: Run) -> Comparison:
-    """What changed from run `a` to run `b`, in the order of the catalogue, required before recommended."""
+    """What changed from run `a` to run `b`, in the order of the catalogue, required before recommended; of regressions,
+    what failed before what could not be decided."""
     changes: dict[str, list[Change]] = {"regressions": [], "improvements": [], "decided": [], "others": []}
     before = {result.requirement.id: result for result in a.requirements}
     after = {result.requirement.id: result for result in b.requirements}
@@ -128,11 +129,13 @@ def compare(a: Run, b: Run) -> Comparison:
             requirement,
             old.status if old else None,
             new.status if new else None,
-            new.reason if new else "",
+            new.reason if new and new.status is not Status.PASSED else "",
             bool(new and new.status is not Status.WAIVED and outline.gates(b, new)),
         )
         if change.before is not change.after:
             changes[_kind(change)].append(change)
+    # What has failed may be why others could not be decided.
+    changes["regressions"].sort(key=lambda change: (not change.gating, change.after is not Status.FAILED))
     return Comparison(
         a,
         b,

@@ -54,6 +54,13 @@ def test_what_counts_as_what(before: Status, after: Status, kind: str | None, re
     assert compared.regressed is regressed
 
 
+def test_what_passes_now_has_no_reason() -> None:
+    """A check that passes may say where its exchanges are, which is no reason for anything."""
+    now = run([*passing("CANCEL-4"), CheckResult("c", "CANCEL-4", P, "shown by the exchanges of another check")])
+    (change,) = comparison.compare(ending("CANCEL-4", I), now).decided
+    assert change.reason == ""
+
+
 def test_a_recommendation_regresses_only_a_strict_run() -> None:
     a, b = ending("AUTH-7", P), ending("AUTH-7", F)
     assert not comparison.compare(a, b).regressed
@@ -65,12 +72,13 @@ def test_required_regressions_come_before_recommended_ones() -> None:
     seen = (Observed("second cancel", "409"),)
     compared = comparison.compare(replace(conformant(), observations=seen), failing())
     assert [c.requirement.id for c in compared.regressions] == [
-        "LIST-5",
         "CANCEL-3",
-        "CANCEL-7",
         "ERR-1",
+        "LIST-5",  # undecided, perhaps for one of these
         "AUTH-7",
+        "CANCEL-7",
     ]
+    assert [c.after for c in compared.regressions] == [F, F, I, F, W]
     text = comparison_views.text(compared)
     assert text.index("Regressions") < text.index("Otherwise different") < text.index("Observed differently")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections import Counter
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -74,11 +75,13 @@ class Table:
         return tuple(values)
 
     def take_ids(self, key: str) -> tuple[int, ...]:
-        """The different ids of orders (int64) in the list under `key`. Raises ConfigError."""
-        ids = tuple(dict.fromkeys(self.take_list(key, int)))
-        for number in ids:
+        """The ids of orders (int64) in the list under `key`, no two of them the same. Raises ConfigError."""
+        ids = self.take_list(key, int)
+        for number, times in Counter(ids).items():
             if not -(2**63) <= number < 2**63:
                 raise self.error(key, f"holds {number}, and the ids of orders are int64: from -2^63 to 2^63 - 1")
+            if times > 1:
+                raise self.error(key, f"holds {number} {times} times; an order serves one check, so name each once")
         return ids
 
     def finish(self, hint: str = "") -> None:

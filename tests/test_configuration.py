@@ -274,7 +274,7 @@ def test_modes_are_ordered() -> None:
 
 
 def test_static_lists() -> None:
-    states = one(table(states="pending = [3, 1, 3]\nshipped = [2]")).states
+    states = one(table(states="pending = [3, 1]\nshipped = [2]")).states
     assert states == States(pending=(3, 1), shipped=(2,))
     assert states is not None
     assert states.static
@@ -411,6 +411,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (S("shipped = [-9223372036854775809]"), "targets.staging.states.shipped: holds -9223372036854775809, and the"),
         (S("pending = [true]"), "targets.staging.states.pending: holds True, and should hold numbers only"),
         (S("pending = [1.0]"), "targets.staging.states.pending: holds 1.0, and should hold numbers only"),
+        (S("pending = [1, 2, 1]"), "targets.staging.states.pending: holds 1 2 times; an order serves one check"),
         (S("pending = [1, 2]\nshipped = [2]"), "targets.staging.states.shipped: order 2 is listed as pending too"),
         (
             table().replace("[targets.staging]", "[target.staging]"),

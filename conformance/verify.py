@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
@@ -22,7 +21,7 @@ from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing, alike, changes
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
-from conformance.transport.request import STATUSES, Allowed, Operation, Request
+from conformance.transport.request import STATUSES, Allowed, Operation
 from conformance.transport.retries import retry_after
 
 #: Statuses with which something in front of a service says that it could not reach it: they prove neither way. Those
@@ -30,8 +29,6 @@ from conformance.transport.retries import retry_after
 GATEWAY = frozenset({502, 503, 504, *range(520, 527), 530})
 #: What to do where a service has limits, which are not shown (section 8).
 FEWER = "--rate-limit and -n 1 keep a run below a limit"
-#: How many times more a listing is asked for with and without a query that seems to leave something out of it.
-LOOKS = 3
 #: Characters of a header field that a message shows.
 FIELD = 80
 #: Content Too Large, URI Too Long, Request Header Fields Too Large.
@@ -288,69 +285,6 @@ def unchanged(
             if order not in gone:
                 now = changes(found.by_id[order], before.by_id[order], shipped=actual, later=since_long)
             raise Failed(f"order {order} listed as before, since {since}", now, *shown_by, after)
-
-
-def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
-    """The ids in both of two listings: what is asked for in between has to show them (LIST-6). Raises Excluded for
-    fewer than two, Inconclusive where that is for ids that are none."""
-    steady = before.ids & after.ids
-    if len(steady) < 2 and after.odd_ids:
-        raise without_ids(after, after=", so a missing order could not be recognised")
-    if len(steady) < 2:
-        raise Excluded("the listing holds fewer than two orders with ids, so a missing one could not be recognised")
-    return steady
-
-
-def nothing_left_out(
-    steady: frozenset[int], found: Listing, answer: Answer, anew: Callable[[], Answer] | None = None
-) -> None:
-    """Demand that `found`, the listing in the answer to a query, or to odd header fields, has left out none of the
-    orders `steady`.
-
-    Where it has, the listing is asked for with and without them a few times more: others may have cancelled an
-    order just then and placed another one with its id. The same with a parameter that nobody has used before, asked for
-    `anew`, tells a filter from a listing that was kept.
-    """
-    lacking = _left_out_each_time(found.left_out(steady), answer)
-    if lacking:
-        other = anew().listing if anew is not None else None
-        kept = other is not None and not other.left_out(steady)
-        others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-        why = (
-            "; with a new parameter beside it all are there, so this query alone is obeyed, or the answer is one that "
-            "was kept"
-            if kept
-            else ""
-        )
-        raise Failed(
-            f"all orders in spite of {asked_for(answer)}, since filtering and pagination are not supported",
-            f"{found.size}, without order {min(lacking)}{others}, listed before and after{why}",
-            answer,
-        )
-
-
-def asked_for(answer: Answer) -> str:
-    """What a listing was asked with that it does not take, for "expected": a query, or else header fields."""
-    query, headers = answer.request.query, answer.request.headers
-    return f"?{query}" if query else ", ".join(name for name, _ in headers)
-
-
-def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
-    """Those of `lacking` that the listing lacks with the query or the header fields of `answer` and shows without them,
-    each time."""
-    plain = replace(answer.request, query="", headers=(), allowed=Allowed.LISTED)
-
-    def missing(request: Request, orders: set[int]) -> set[int] | None:
-        found = answer.ask(request).listing if orders else None
-        return None if found is None else set(found.left_out(orders))
-
-    left = set(lacking)
-    left -= missing(plain, left) or set()
-    for _ in range(LOOKS):
-        again = missing(answer.request, left)
-        left = left if again is None else again
-        left -= missing(plain, left) or set()
-    return left
 
 
 def still_pending(

@@ -22,6 +22,7 @@ from conformance.budgets import Budget
 from conformance.check import Check, requirement
 from conformance.checks import generation
 from conformance.checks.generated_requests import FAR, SOON, Made, topic_of
+from conformance.checks.listing.steps import listed_throughout, nothing_left_out
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
@@ -92,14 +93,14 @@ def test_generated_queries_do_not_shrink(api: Api, orders: Orders, maker: Maker,
     orders.add(pending=2, shipped=2)
     before = api.listing()
     answers = api.send_all(api.ask_list(query=made.query) for made in maker("queries"))
-    steady = verify.listed_throughout(before, api.listing())
+    steady = listed_throughout(before, api.listing())
     verify.served(answers)
     for answer in answers:
         if answer.status != 200:
             continue
         if answer.listing is None:
             raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing", "LIST-1")
-        verify.nothing_left_out(steady, answer.listing, answer)
+        nothing_left_out(steady, answer.listing, answer)
     observe("unknown query parameters", {"made up": statuses(answers)}, *answers[:1])
 
 

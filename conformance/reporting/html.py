@@ -9,17 +9,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from math import ceil, floor, log10
 
 from jinja2 import Template
 from markupsafe import Markup, escape
 
 from conformance.contract.catalogue import Level
-from conformance.reporting import outline, pages
+from conformance.reporting import outline, pages, timing
 from conformance.reporting.pretty import pretty
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural, visible
@@ -34,10 +32,9 @@ _TEXT = 2_000
 #: Characters of all laid-out exchanges together: of those that show a failure, and of those around them.
 _TELLING = 300_000
 _AROUND = 200_000
-#: Exchanges laid out for one check, rows of the list of all exchanges, points in the plot.
+#: Exchanges laid out for one check, and rows of the list of all exchanges.
 _PER_CHECK = 12
 _ROWS = 1_000
-_POINTS = 2_000
 
 _FAMILIES = {
     "AUTH": "Authentication",
@@ -82,13 +79,13 @@ def render(run: Run) -> str:
         groups=outline.excluded(run),
         partly=outline.in_part(run),
         statuses=[(s, sum(r.status is s for r in run.requirements)) for s in Status],
-        timings=_timings(run),
-        plot=_plot(run),
+        timings=timing.timings(run),
+        plot=timing.plot(run),
         listed=run.exchanges[:_ROWS],
         unlisted=len(run.exchanges[_ROWS:]),
         ids={result.requirement.id for result in run.requirements},
         numbers={exchange.number for exchange in run.exchanges[:_ROWS]},
-        slowest=_slowest(run),
+        slowest=timing.slowest(run),
         unanswered=sum(exchange.status is None for exchange in run.exchanges),
     )
 
@@ -140,27 +137,6 @@ class Bar:
     level: Level
     coverage: str
     segments: list[tuple[Status, int, float, float]]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Response times of one operation, in milliseconds."""
-
-    operation: str
-    answered: int
-    unanswered: int
-    median: float
-    high: float
-    longest: float
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Response times on a logarithmic axis: per operation a row of dots (an SVG path) and its median."""
-
-    height: int
-    rows: list[tuple[str, float, str, float]]
-    ticks: list[tuple[str, float]]
 
 
 class _Room:
@@ -273,61 +249,6 @@ def _families(run: Run) -> list[tuple[str, str, list[RequirementResult]]]:
     return [(family, _FAMILIES.get(family, family), results) for family, results in groups.items()]
 
 
-def _by_operation(run: Run) -> dict[str, list[Exchange]]:
-    groups: dict[str, list[Exchange]] = {}
-    for exchange in run.exchanges:
-        groups.setdefault(exchange.operation, []).append(exchange)
-    return dict(sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0])))
-
-
-def _timings(run: Run) -> list[Timing]:
-    rows = []
-    for operation, exchanges in _by_operation(run).items():
-        times = sorted(1000 * exchange.seconds for exchange in exchanges if exchange.status is not None)
-        told = (statistics.median(times), times[int(0.95 * len(times))], times[-1]) if times else (0.0, 0.0, 0.0)
-        rows.append(Timing(operation, len(times), len(exchanges) - len(times), *told))
-    return rows
-
-
-def _plot(run: Run) -> Plot | None:
-    """The plot, 640 wide: from 1 ms, or less if an answer was faster, to the next power of ten."""
-    answered = [exchange for exchange in run.exchanges if exchange.status is not None]
-    if not answered:
-        return None
-    answered = answered[:: max(1, len(answered) // _POINTS)]
-    exponents = [log10(max(1000 * exchange.seconds, 0.1)) for exchange in answered]
-    low = min(0, floor(min(exponents)))
-    top = max(low + 1, ceil(max(exponents)))
-
-    def across(milliseconds: float) -> float:
-        return round(24 + 590 * (log10(max(milliseconds, 10**low)) - low) / (top - low), 1)
-
-    rows: list[tuple[str, float, str, float]] = []
-    for operation, exchanges in _by_operation(run).items():
-        times = [1000 * e.seconds for e in exchanges if e.status is not None]
-        if times:
-            middle = 38 + 60 * len(rows)
-            kept = times[:: max(1, len(times) // _POINTS)]
-            # Dots of one row are spread over its height by their place in the run, so that they stay apart.
-            dots = "".join(f"M{across(t)} {middle - 12 + 24 * (i * 0.618 % 1):.1f}h0" for i, t in enumerate(kept))
-            rows.append((operation, float(middle), dots, across(statistics.median(times))))
-    ticks = [(_duration(10.0**exponent), across(10.0**exponent)) for exponent in range(low, top + 1)]
-    return Plot(60 * len(rows) + 30, rows, ticks)
-
-
-def _slowest(run: Run) -> list[tuple[str, CheckResult]]:
-    checks = [(result.requirement.id, check) for result in run.requirements for check in result.checks]
-    checks.sort(key=lambda pair: (-pair[1].seconds, pair[0], pair[1].id))
-    return [pair for pair in checks[:5] if pair[1].seconds > 0]
-
-
-def _duration(milliseconds: float) -> str:
-    """`0.4 ms`, `12 ms`, `1.5 s`."""
-    if milliseconds >= 1000:
-        return f"{milliseconds / 1000:.3g} s"
-    return f"{milliseconds:.3g} ms" if milliseconds < 100 else f"{milliseconds:.0f} ms"
-
-
 def _moment(text: str) -> str:
     """An RFC 3339 time in UTC for reading: `2026-11-21 06:00:41 UTC`."""
     match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)", text)
@@ -359,7 +280,7 @@ def _policy(style: str, script: str) -> str:
 def template() -> Template:
     """The page, compiled."""
     environment = pages.environment()
-    environment.filters.update(cut=cut, plural=plural, duration=_duration, moment=_moment, prose=_prose)
+    environment.filters.update(cut=cut, plural=plural, duration=timing.duration, moment=_moment, prose=_prose)
     environment.tests["link"] = _is_link
     environment.globals.update(signs=_SIGNS, TEXT=_TEXT)
     return environment.get_template("report.html.jinja")

@@ -9,11 +9,11 @@ import pytest
 from built import LIST, VALID, answered, cancel
 from held import held
 
-from conformance import verify
 from conformance.api import Observations
 from conformance.checks import test_concurrency
 from conformance.checks.cancelling import test_a_moment_later, test_absent, test_pending
 from conformance.checks.listing import test_conditional, test_empty, test_orders
+from conformance.checks.listing.steps import nothing_left_out
 from conformance.reported import SPELLED, CheckReport
 from conformance.session import Session
 from conformance.transport.request import Allowed, Request
@@ -97,7 +97,7 @@ def test_a_query_that_is_obeyed_alone_is_not_said_to_be_an_older_listing() -> No
     found = few.listing
     assert found is not None
     with pytest.raises(Failed, match="this query alone is obeyed, or the answer is one that was kept"):
-        verify.nothing_left_out(frozenset({1, 2}), found, few, lambda: all_)
+        nothing_left_out(frozenset({1, 2}), found, few, lambda: all_)
 
 
 def test_an_empty_store_is_said_to_have_been_emptied() -> None:

@@ -16,6 +16,7 @@ from conformance import verify
 from conformance.api import Taken
 from conformance.checks import test_edges
 from conformance.checks.listing import test_all_at_once, test_empty, test_exact_ids, test_orders
+from conformance.checks.listing.steps import nothing_left_out
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
 from conformance.direct import DirectSession
@@ -54,11 +55,11 @@ def test_what_a_query_leaves_out(elements: list[Any], left_out: set[int]) -> Non
     answer = answered(asked, 200, json.dumps(elements).encode())
     answer.sender = lambda request: answer if request.query else answered(LIST, 200, WHOLE)
     if not left_out:
-        verify.nothing_left_out(steady, found, answer)
+        nothing_left_out(steady, found, answer)
         return
     more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
     with pytest.raises(verify.Failed, match=rf"\?fields=id.*without order {min(left_out)}{more}, listed before"):
-        verify.nothing_left_out(steady, found, answer)
+        nothing_left_out(steady, found, answer)
 
 
 @pytest.mark.parametrize("listed", [(WHOLE, WHOLE), (b'[{"id": 1}, {"id": 3}]', WHOLE)])
@@ -71,7 +72,7 @@ def test_an_order_that_others_place_anew_is_not_left_out_by_a_query(listed: tupl
     plain, queried = itertools.cycle(listed), itertools.cycle([without_3, without_2])
     without_2.sender = lambda request: next(queried) if request.query else answered(LIST, 200, next(plain))
     assert without_2.listing is not None
-    verify.nothing_left_out(frozenset({1, 2, 3}), without_2.listing, without_2)
+    nothing_left_out(frozenset({1, 2, 3}), without_2.listing, without_2)
 
 
 def test_only_readings_of_the_same_orders_show_that_reading_moves_a_date() -> None:

@@ -16,7 +16,13 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import many
 from conformance.checks.clients import BROWSER, NAMES_JSON, PLAIN, SCRIPT
-from conformance.checks.listing.steps import known_to_cancelling, listed_meanwhile
+from conformance.checks.listing.steps import (
+    asked_for,
+    known_to_cancelling,
+    listed_meanwhile,
+    listed_throughout,
+    nothing_left_out,
+)
 from conformance.contract.listing import Listing
 from conformance.contract.validators import shown
 from conformance.target import Mode, Target
@@ -196,7 +202,7 @@ def test_query_parameters_do_not_shrink(api: Api, orders: Orders, observe: Obser
     before = api.listing()
     chosen = (*heaped(QUERIES), *ALONE, *of_few(before))
     together = api.send_all(api.ask_list(query=query) for query in chosen)
-    steady = verify.listed_throughout(before, api.listing())
+    steady = listed_throughout(before, api.listing())
     if all(answer.status == 200 and answer.listing and not answer.listing.left_out(steady) for answer in together):
         observe("unknown query parameters", {"200": "all"}, together[0])
         return
@@ -224,9 +230,9 @@ def test_query_parameters_do_not_shrink_among_many(api: Api, orders: Orders, tar
     orders.take(pending=target.bulk_orders)
     before = api.listing()
     found = paged(api)
-    steady = verify.listed_throughout(before, api.listing())
+    steady = listed_throughout(before, api.listing())
     for answer, listing in found:
-        verify.nothing_left_out(steady, listing, answer)
+        nothing_left_out(steady, listing, answer)
 
 
 def of_few(found: Listing) -> Iterator[str]:
@@ -248,7 +254,7 @@ def test_header_fields_do_not_shrink(api: Api, orders: Orders) -> None:
     orders.add(pending=2)
     before = api.listing()
     answers = api.send_all(api.ask_list(headers=fields, allowed=Allowed.OPEN) for fields in FIELDS)
-    steady = verify.listed_throughout(before, api.listing())
+    steady = listed_throughout(before, api.listing())
     verify.served(answers)
     for answer in answers:
         all_shown(answer, steady)
@@ -265,8 +271,8 @@ def all_shown(answer: Answer, steady: frozenset[int], anew: Callable[[], Answer]
         if any(each.listing is not None or each.status != 200 for each in again):
             raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
         received = shown(answer.body.decode("utf-8", "replace"))
-        raise verify.Failed(f"a listing in spite of {verify.asked_for(answer)}", received, answer)
-    verify.nothing_left_out(steady, found, answer, anew)
+        raise verify.Failed(f"a listing in spite of {asked_for(answer)}", received, answer)
+    nothing_left_out(steady, found, answer, anew)
 
 
 def shows(answer: Answer, steady: frozenset[int]) -> bool:

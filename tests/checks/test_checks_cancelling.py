@@ -72,6 +72,20 @@ def test_no_order_among_many_is_cancelled_again_as_if_for_the_first_time(tmp_pat
     assert done.status == 0, done.said
 
 
+def test_a_firewall_that_wants_to_know_what_is_accepted_breaks_one_requirement(tmp_path: Path) -> None:
+    """That a cancel needs neither a body nor a content type is another matter."""
+    service = build(b"key-behind-a-firewall", faults=[], variants=[])
+    amend.before(service, lambda request: None if "accept" in request.headers else Response(403))
+    with Running(service, states_port=0) as server:
+        where = ("--base-url", server.base_url, "--states-url", str(server.states_url), "--api-key-env", "KEY_BEHIND")
+        only = ("--only", "CANCEL-10,HTTP-1", "--budget", "quick", "--report-dir", "reports")
+        done = command(tmp_path, "run", *where, *only, KEY_BEHIND="key-behind-a-firewall")
+    assert done.status == 1, done.said
+    assert "FAILED HTTP-1" in done.said
+    assert "INCONCLUSIVE CANCEL-10" in done.said
+    assert "FAILED CANCEL-10" not in done.said
+
+
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_limit_on_requests_at_once_leaves_nothing_undecided(limit: int, tmp_path: Path) -> None:
     """Beyond so many it answers 503, and says nothing of when to come again."""

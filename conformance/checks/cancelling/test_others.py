@@ -99,6 +99,7 @@ def test_absent_order_leaves_the_only_one(api: Api, orders: Orders, already_met:
     orders.empty_store()
     (only,) = orders.take(pending=1).pending
     missed = api.cancel(absent)
+    verify.step(missed, 404, "CANCEL-5")
     cancelled = api.cancel(only)
     (control,) = orders.take(pending=1).pending
     since = "nothing was cancelled but an order that does not exist"

@@ -266,6 +266,8 @@ def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
     if full.status != 204:
         headers, body = SENDS_JSON, b"{}"
         full = api.send(api.ask_cancel(third, headers=headers, body=body))
+    if body is None and full.status == 204 and verify.unlisted(answer):  # a firewall wants to know what is accepted
+        verify.step(answer, 204, "HTTP-1")
     again = bare(fourth)
     # What is wrong with some orders only is as wrong with the fourth however it is cancelled.
     if (

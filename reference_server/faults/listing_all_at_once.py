@@ -233,6 +233,20 @@ def filters_by_what_q_says(service: Service) -> None:
 
 
 @fault("LIST-6")
+def filters_by_json(service: Service) -> None:
+    """Lists only orders with the status that a filter in JSON says, as in where={"status": "shipped"}."""
+
+    def keep(value: str, orders: list[Order]) -> Iterable[Order]:
+        try:
+            wanted = json.loads(unquote(value))["status"]
+        except (ValueError, TypeError, KeyError):
+            return orders
+        return [order for order in orders if order.status.value == wanted]
+
+    _filters(service, ("where",), keep)
+
+
+@fault("LIST-6")
 def filters_by_pet(service: Service) -> None:
     """Lists only orders of the pet in the query."""
     _filters(service, ("petId",), lambda value, orders: [o for o in orders if str(o.pet_id) == value])

@@ -21,6 +21,7 @@ LIST = "/v1/store/orders"
 FURTHER = (
     "limit=5", "_limit=1", "page%5Blimit%5D=1", "startDate=2999-01-01", "endDate=1900-01-01", "customerId=-1",
     "after=9223372036854775806", "pet=987654", "tenant=none", "format=csv", "format=api", "callback=f",
+    "where=%7B%22status%22%3A%22none%22%7D",
 )  # fmt: skip
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
 FAR = [-(2**63), -77, -8, 2**32, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]

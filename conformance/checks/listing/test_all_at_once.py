@@ -77,6 +77,9 @@ QUERIES = (
     "shipDateAfter=2999-01-01", "shipDateBefore=1900-01-01", "ship_date_from=2999-01-01", "ship_date_to=1900-01-01",
     "term=none", "text=none", "find=none", "name=none", "petName=none", "paginate=true", "paged=true",
     "pagination=true", "currentPage=2", "latest=true", "recent=true", "includeComplete=false",
+    # Of Parse, Eve, LoopBack, react-admin and RSQL.
+    "where=%7B%22status%22%3A%22none%22%7D", "filter=%7B%22status%22%3A%22none%22%7D", "range=%5B0%2C0%5D",
+    "filter=status%3D%3Dnone", "limit=-1", "distinct=petId", "sort=shipDate", "orderBy=shipDate", "order_by=shipDate",
     # Of Django REST framework and Express, for something else than JSON.
     "format=csv", "format=api", "callback=f",
 )  # fmt: skip

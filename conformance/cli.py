@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from conformance import __version__
 from conformance.budgets import BUDGETS
 from conformance.ending import ENDING
+from conformance.help import HELP
 from conformance.reporting.text import visible
 from conformance.settings import OPTIONS, name_of
 from conformance.target import ConfigError
@@ -29,117 +30,6 @@ OPTIONS_OF_DOCTOR = (
     "--config", "--base-url", "--api-key-env", "--states-url", "--mode", "--confirm-cancel", "--timeout", "--max-body",
     "--ca-bundle", "--client-cert", "--proxy",
 )  # fmt: skip
-
-RUN_HELP = """\
-examples:
-  store-orders-conformance run                              the reference server, started for the purpose
-  store-orders-conformance run staging                      a target of targets.toml in this folder
-  store-orders-conformance run staging production -n 4      two targets, four checks at a time
-  store-orders-conformance run --base-url http://127.0.0.1:8080/v1 --api-key-env MY_KEY \\
-                               --states-url http://127.0.0.1:9000/_states
-  store-orders-conformance run staging --only CANCEL,AUTH-3 --seed 7
-  store-orders-conformance run production --plan            what would run, and why the rest would not
-
-exit status: 0 conformant · 1 non-conformant · 2 command line, configuration or waivers wrong, nothing was sent ·
-3 incomplete: nothing required failed, but something required could not be decided · 130 interrupted
-"""
-
-SERVE_HELP = """\
-examples:
-  store-orders-conformance serve                            on a free port, with a new key in a file that it names
-  store-orders-conformance serve --port 8080 --states-port 9000 --api-key-env MY_KEY
-  store-orders-conformance serve --orders 1000              a store of a thousand orders; a JSON file also works
-  store-orders-conformance serve --fault NAME NAME --variant NAME     wrong in two ways, and odd in one
-
-exit status: 0 stopped (Ctrl-C, SIGTERM) · 2 command line wrong, or it could not start
-"""
-
-REQUIREMENTS_HELP = """\
-examples:
-  store-orders-conformance requirements                     a line for each
-  store-orders-conformance requirements --json              with clauses, reasoning and checks
-
-exit status: 0 listed · 2 command line wrong
-"""
-
-EXPLAIN_HELP = """\
-examples:
-  store-orders-conformance explain CANCEL-3
-  store-orders-conformance explain auth-1
-
-exit status: 0 explained · 2 command line wrong, or there is no such requirement
-"""
-
-DOCTOR_HELP = """\
-It sends a few listings, and has the state provider place orders and take them back; what it cancels was placed for it.
-In mode full it also has the store of an unprotected target emptied, as a run does: what was there before is lost.
-
-examples:
-  store-orders-conformance doctor staging                   a target of targets.toml in this folder
-  store-orders-conformance doctor --base-url http://127.0.0.1:8080/v1 --api-key-env MY_KEY \\
-                                  --states-url http://127.0.0.1:9000/_states
-
-exit status: 0 ready for a run · 2 something is to be mended, or command line or configuration wrong · 130 interrupted
-"""
-
-FAULTS_HELP = """\
-examples:
-  store-orders-conformance faults                           a line for each
-  store-orders-conformance faults --json
-  store-orders-conformance serve --fault NAME               serves a fault
-  store-orders-conformance serve --variant NAME             serves a variant, which the list calls correct
-
-exit status: 0 listed · 2 command line wrong
-"""
-
-REPORT_HELP = """\
-Nothing is sent. The evidence is taken from the evidence.har beside the result, if there is one.
-
-examples:
-  store-orders-conformance report reports/staging           in place
-  store-orders-conformance report vendor/results.json --report-dir rendered
-
-exit status: 0 rendered · 2 unreadable input, or a folder that cannot be written to
-"""
-
-INIT_HELP = """\
-examples:
-  store-orders-conformance init                             writes both files, if neither is there
-  store-orders-conformance init --force                     replaces files that are there
-
-exit status: 0 written · 2 a file is there already, or cannot be written
-"""
-
-SELFTEST_HELP = """\
-A fault is caught only if the requirement that it breaks failed. A variant is left alone only if everything was decided
-and nothing failed but the recommended requirements that it is known not to follow. Exit status 1 means a fault that was
-missed, a variant that was not left alone, a requirement with fewer than two faults (BASE-2 aside, which no server can
-break), or a check that no fault makes fail, or that no longer fails on a fault recorded for it.
-
-examples:
-  store-orders-conformance selftest                         the whole matrix
-  store-orders-conformance selftest CANCEL AUTH-3           the faults of a family and of a requirement
-
-exit status: 0 each fault caught, each variant left alone · 1 otherwise · 2 command line wrong · 130 interrupted
-"""
-
-COMPARE_HELP = """\
-examples:
-  store-orders-conformance compare reports/staging reports/production
-  store-orders-conformance compare vendor-a/results.json vendor-b/results.json vendor-c/results.json
-
-exit status: 0 no regression · 1 a regression · 2 unreadable input
-"""
-
-AUDIT_HELP = """\
-The checks run again, with the same random choices, on the recorded answers; nothing is sent.
-
-examples:
-  store-orders-conformance audit reports/staging
-
-exit status: 0 every status and figure follows from the evidence · 1 something stated does not ·
-2 unreadable, or made by another version of the suite
-"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -163,63 +53,63 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, summary: str, work: Callable[[argparse.Namespace], int], epilog: str) -> Parser:
+    def command(name: str, summary: str, work: Callable[[argparse.Namespace], int]) -> Parser:
         added: Parser = commands.add_parser(
             name,
             help=summary,
             description=summary[0].upper() + summary[1:] + ".",
-            epilog=epilog,
+            epilog=HELP[name],
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
         added.set_defaults(work=work, mistaken=added.error)
         return added
 
-    _add_options_of_run(command("run", "judge one or more targets", _run, RUN_HELP))
+    _add_options_of_run(command("run", "judge one or more targets", _run))
 
     served = "serve the reference implementation, an executable example of the contract"
     from reference_server.running import add_options
 
-    add_options(command("serve", served, _serve, SERVE_HELP))
+    add_options(command("serve", served, _serve))
 
-    requirements = command("requirements", "list the catalogue of requirements", _requirements, REQUIREMENTS_HELP)
+    requirements = command("requirements", "list the catalogue of requirements", _requirements)
     form = requirements.add_mutually_exclusive_group()
     form.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
     form.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="as a Markdown table")
 
     explained = "explain one requirement: clause, reasoning, how it is checked, what it needs"
-    explain = command("explain", explained, _explain, EXPLAIN_HELP)
+    explain = command("explain", explained, _explain)
     explain.add_argument("id", metavar="ID", help="a requirement, such as CANCEL-3, in upper or lower case")
 
     examined = "look at a target before a run: configuration, DNS, TLS, key, state provider"
-    doctor = command("doctor", examined, _doctor, DOCTOR_HELP)
+    doctor = command("doctor", examined, _doctor)
     doctor.add_argument("target", nargs="?", metavar="TARGET", help="a configured target, or reference (the default)")
     for flag in OPTIONS_OF_DOCTOR:
         doctor.add_argument(flag, **OPTIONS[flag])
 
     known = "list the faults of the reference server, each with what it breaks, and its correct variants"
-    faults = command("faults", known, _faults, FAULTS_HELP)
+    faults = command("faults", known, _faults)
     faults.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
 
     proven = "prove that each check can fail: every fault and variant against the suite"
-    _add_options_of_selftest(command("selftest", proven, _selftest, SELFTEST_HELP))
+    _add_options_of_selftest(command("selftest", proven, _selftest))
 
     compared = "compare results: what changed between two, or a matrix of more"
-    compare = command("compare", compared, _compare, COMPARE_HELP)
+    compare = command("compare", compared, _compare)
     result: dict[str, Any] = {"metavar": "RESULTS", "type": Path, "help": "a results.json, or the folder that holds it"}
     compare.add_argument("results", nargs="+", **result)
     compare.add_argument("--report-dir", metavar="DIR", type=Path, help="write comparison.html and comparison.md there")
 
     audited = "re-derive the verdict of a written run from its evidence, without the service"
-    audit = command("audit", audited, _audit, AUDIT_HELP)
+    audit = command("audit", audited, _audit)
     audit.add_argument("folder", metavar="DIR", type=Path, help="the folder of one target: reports/staging")
 
-    report = command("report", "render the reports of a saved result again", _report, REPORT_HELP)
+    report = command("report", "render the reports of a saved result again", _report)
     report.add_argument("results", **result)
     report.add_argument("--report-dir", metavar="DIR", type=Path, help="where to (default: the folder of the result)")
 
     begun = "write a commented targets.toml and an example state provider into this folder"
-    init = command("init", begun, _init, INIT_HELP)
+    init = command("init", begun, _init)
     init.add_argument("--force", action="store_true", help="replace files that are there already")
     return top
 

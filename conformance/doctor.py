@@ -27,7 +27,7 @@ from conformance.transport.answer import Answer
 from conformance.transport.endpoint import tls_settings
 from conformance.transport.evidence import Trouble
 from conformance.transport.plain_words import NO_CERTIFICATE
-from conformance.transport.request import NOBODY
+from conformance.transport.request import NOBODY, Allowed
 from conformance.urls import port_of
 from conformance.verdict import Exit
 
@@ -266,15 +266,31 @@ def _ids(session: Session, provider: Provider) -> Iterator[Finding]:
             yield from _message(session, provider, state, chosen=True)
 
 
+def _in_another_state(session: Session, state: State, order: int) -> str | None:
+    """Whether a cancel of an order is answered as if it were in another state than that in which it was placed; None
+    where it is not, or the mode forbids to try."""
+    if session.target.mode is not Mode.FULL:
+        return None
+    status, requirement = (204, "CANCEL-1") if state is State.PENDING else (409, "CANCEL-3")
+    answer = session.api(DOCTOR).cancel(order, allowed=Allowed.ANY_4XX)
+    if answer.status is None or answer.status == status:
+        return None
+    return (
+        f"cancelling one was answered {answer.status}, where a {state} order gets {status}: has the provider placed it "
+        f"in another state? Else {requirement} will fail"
+    )
+
+
 def _message(session: Session, provider: Provider, state: State, *, chosen: bool) -> Iterator[Finding]:
-    """Set a state up, with an id of the suite's choice if it is `chosen`, find its orders in the listing, tear it down,
-    and see that they are gone."""
+    """Set a state up, with an id of the suite's choice if it is `chosen`, find its orders in the listing, cancel one
+    if it may be, tear it down, and see that they are gone."""
     name = f"{state} orders, {'chosen id' if chosen else 'any ids'}"
     held = Leases(provider, session.guard)
     listed: Listing | None = None
     try:
         ids = held.place(state, [CHOSEN]) if chosen else held.take(state, 2)
         listed = _listed(session)
+        other = None if chosen else _in_another_state(session, state, ids[0])
     except CannotDo:
         excluded = "checks that need chosen ids" if chosen else f"every check that needs {state} orders"
         yield NOTE, f"state provider: cannot do this: {name}; {excluded} would be excluded"
@@ -294,6 +310,8 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
         yield NOTE, f"state provider: {name}: handed out {ids}; no listing can be read that would show them"
         return
     yield OK, f"state provider: {name}"
+    if other is not None:
+        yield NOTE, f"state provider: {name}: {other}"
     left = _listed(session)
     leaked = [number for number in ids if left is not None and number in left.by_id]
     if leaked:

@@ -17,6 +17,7 @@ from raw_service import Conversation, answer, serving
 
 from reference_server import amend
 from reference_server.api import Service
+from reference_server.orders import Status
 from reference_server.running import Running, build
 
 KEY = "sk-Doctor.Key_1742"
@@ -169,6 +170,12 @@ def takes_nothing_back(service: Service) -> None:
     service.store.remove = fails
 
 
+def exchanges_states(service: Service) -> None:
+    inner = service.store.place
+    other = {Status.PENDING: Status.SHIPPED, Status.SHIPPED: Status.PENDING}
+    service.store.place = lambda count, status: inner(count, other[status])
+
+
 def stays_full(service: Service) -> None:
     service.store.clear = lambda: None
 
@@ -200,6 +207,14 @@ def fails_to_empty(service: Service) -> None:
             keeps_returned_orders,
             0,
             r"note  state provider: pending orders, any ids: \[.*\] are still listed after tear",
+        ),
+        (
+            exchanges_states,
+            0,
+            r"note  state provider: pending orders, any ids: cancelling one was answered 409, where a pending order "
+            r"gets 204: has the provider placed it in another state\? Else CANCEL-1 will fail\n(?s:.*)"
+            r"note  state provider: shipped orders, any ids: cancelling one was answered 204, where a shipped order "
+            r"gets 409: .* Else CANCEL-3 will fail\n",
         ),
         (takes_nothing_back, 2, r"wrong state provider: orders left behind \(pending orders\): .* answered 500"),
         (

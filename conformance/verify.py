@@ -279,6 +279,8 @@ def unchanged(
             raise not_shown(f"order {order} was not in the listing to begin with", before)
         if order in gone and len(gone) <= found.without_id:
             raise without_ids(found, before=f"order {order} is not listed by id any more, but ")
+        if order in gone and (again := after.repeat().listing) is not None and order in again.by_id:
+            raise Inconclusive(f"order {order} was left out of one listing, and is in the next", "LIST-3")
         actual, since_long = order in shipped, later or order in after.aged
         if order in gone or not alike(found.by_id[order], before.by_id[order], shipped=actual, later=since_long):
             now = "it is no longer in the listing"

@@ -45,13 +45,21 @@ A, B, NAMELESS = {"id": 1, "quantity": 1}, {"id": 2, "quantity": 2}, {"quantity"
     ids=str,
 )
 def test_orders_listed_as_before(before: list[Order], after: list[Order], raises: type[BaseException] | None) -> None:
-    known = verify.listing(listed(*before))
+    known, found = verify.listing(listed(*before)), listed(*after)
+    found.sender = lambda _: listed(*after)
     ended = None
     try:
-        verify.unchanged([1, 2], known, listed(*after), since="it was read")
+        verify.unchanged([1, 2], known, found, since="it was read")
     except (verify.Failed, verify.Inconclusive) as end:
         ended = type(end)
     assert ended is raises
+
+
+def test_an_order_that_one_listing_leaves_out_is_for_LIST_3() -> None:  # noqa: N802
+    known, found = verify.listing(listed(A, B)), listed(A)
+    found.sender = lambda _: listed(A, B)
+    with pytest.raises(verify.Inconclusive, match=r"order 2 was left out of one listing.*LIST-3"):
+        verify.unchanged([1, 2], known, found, since="it was read")
 
 
 JSON = ("Accept", "application/json")

@@ -166,7 +166,7 @@ def _missed(key: str) -> list[tuple[str, NearMiss, bool]]:
     same = {"", key}
     if is_jwt(key):
         whole = len(key.rpartition(".")[2]) % 4 == 0  # as with RSA of 3072 bits: decoders drop what is too little for 8
-        same |= {f"{key}=", f"{key}x"} if whole else {f"{key}="}
+        same |= {f"{key}=", f"{key}x", f"{key}/x"} if whole else {f"{key}="}
     formed = is_token(key)
     return [(token, miss, formed and not is_token(token)) for token, miss in _made(key).items() if token not in same]
 

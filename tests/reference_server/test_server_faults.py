@@ -58,7 +58,7 @@ def test_variants_leave_recommended_requirements_only() -> None:
 
 def test_the_conversation_is_the_same_each_time() -> None:
     assert transcript(served()) == CORRECT
-    assert b'"shipDate"' in CORRECT[-6][1]
+    assert b'"shipDate"' in CORRECT[-7][1]
     assert orders_in(CORRECT[-1][1]) == []
 
 

@@ -394,6 +394,7 @@ def stores_of_all_sizes(talk: Talk) -> Iterator[Said]:
         yield talk.cancel(999, None)
         (only,) = talk.store.place(1, status)
         yield talk.say("GET", LIST)
+        yield talk.cancel(999)
         yield talk.cancel(only)
     yield talk.say("GET", LIST)
     yield talk.say("GET", LIST, None)

@@ -32,7 +32,7 @@ def held_back() -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Lets an interruption wait until the block is done, which would lose half of what it is about."""
+    """Has an interruption wait until the block is done, half of which would be worth nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

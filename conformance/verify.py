@@ -268,7 +268,7 @@ def unchanged(
     """Demand that each of these orders is listed in `after` as in `before`. Those that have `shipped` must keep their
     date and, unless it is much `later` or they were placed a while ago, their `complete`. `shown_by` are the answers in
     between. No field is required, so an element without an id may be any of them: an order that `before` may show so is
-    skipped. Raises Failed and Inconclusive."""
+    skipped. What only one listing leaves out is for LIST-3 to say. Raises Failed and Inconclusive."""
     found = listing(after)
     orders = [*pending, *shipped]
     gone = [order for order in orders if order not in found.by_id]

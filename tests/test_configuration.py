@@ -347,7 +347,10 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             "conf.toml: targets.staging.api_key_env: the environment variable NONE is not set; export NONE=…",
         ),
         (table(api_key_env='"EMPTY"'), "the environment variable EMPTY is blank"),
-        (table(api_key_env='"ODD"'), "the environment variable ODD holds a character that no bearer token has"),
+        (
+            table(api_key_env='"ODD"'),
+            "conf.toml: targets.staging.api_key_env: the environment variable ODD holds a character that no",
+        ),
         (table(api_key_env=None, api_key_file='"none"'), "targets.staging.api_key_file: cannot be read (No such file"),
         (table(mode='"half"'), "conf.toml: targets.staging.mode: is 'half'; use observe, guarded or full"),
         (table(mode="1"), "targets.staging.mode: is 1, and should be a string"),
@@ -517,7 +520,9 @@ def test_a_curl_line_takes_the_key_from_its_file(
 
 def test_an_empty_key_file(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("\n", encoding="utf-8")
-    assert "key is empty; put the API key there" in error(table(api_key_env=None, api_key_file='"key"'))
+    assert "conf.toml: targets.staging.api_key_file: key is empty; put the API key there" in error(
+        table(api_key_env=None, api_key_file='"key"')
+    )
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,8 @@ def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, a
 
 @requirement("CANCEL-5", mode=Mode.FULL, chosen_ids=True)
 def test_neighbours_of_an_order_are_not_found(api: Api, orders: Orders) -> None:
-    """Cancels the ids next to that of a pending order, which no order has or ever had: 404, as far from all orders."""
+    """Cancels the ids next to that of a pending order, which no order has or ever had: 404, as for an id that is far
+    from all orders."""
     (order,) = orders.place(api.unmistakable([10**9 + api.rng.randrange(10**6, 10**8)])).pending
     found = api.listing()
     near = [other for other in (order - 1, order + 1, order + 20) if other not in found.ids and api.permits(other)]

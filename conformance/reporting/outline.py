@@ -130,8 +130,16 @@ def _grouped(pairs: Iterable[tuple[str, RequirementResult]]) -> list[Group]:
 
 
 def ids(results: Iterable[RequirementResult]) -> str:
-    """The ids of requirements, for a list in a line: `LIST-1, LIST-2`."""
-    return ", ".join(result.requirement.id for result in results)
+    """The ids of requirements, for a list in a line; three or more that follow on one another by their ends:
+    `LIST-1 to LIST-4, LIST-6`."""
+    runs: list[list[str]] = []
+    for result in results:
+        family, _, number = result.requirement.id.partition("-")
+        if runs and runs[-1][-1] == f"{family}-{int(number) - 1}":
+            runs[-1].append(result.requirement.id)
+        else:
+            runs.append([result.requirement.id])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 def told(value: Any) -> str:

@@ -46,6 +46,22 @@ def test_ids_make_no_other_reason_and_statuses_do() -> None:
     assert len(groups(one, line.format(70101, "403 Forbidden"))) == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("", ""),
+        ("LIST-1 LIST-2", "LIST-1, LIST-2"),
+        ("LIST-1 LIST-2 LIST-3 LIST-5", "LIST-1 to LIST-3, LIST-5"),
+        ("AUTH-9 LIST-10 LIST-11", "AUTH-9, LIST-10, LIST-11"),
+        ("CANCEL-9 CANCEL-10 CANCEL-11", "CANCEL-9 to CANCEL-11"),
+        ("ERR-3 ERR-2 ERR-1", "ERR-3, ERR-2, ERR-1"),
+    ],
+)
+def test_ids_in_a_row_are_told_by_their_ends(given: str, shown: str) -> None:
+    results = {result.requirement.id: result for result in run([]).requirements}
+    assert outline.ids(results[id_] for id_ in given.split()) == shown
+
+
 def printed(made: Run) -> str:
     file = io.StringIO()
     console.summary(made, Console(file=file))

@@ -125,7 +125,7 @@ def _add_options_of_run(run: Parser) -> None:
 
 
 def _add_options_of_selftest(selftest: Parser) -> None:
-    judged = "only these faults, variants, requirements or families"
+    judged = "only these faults, variants, requirements or families; variants: all of these"
     selftest.add_argument("names", nargs="*", metavar="NAME", help=judged)
     workers = (os.cpu_count() or 1) + 3  # much of the time goes into waiting
     told = "workers (default: three more than there are processors)"

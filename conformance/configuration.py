@@ -306,11 +306,16 @@ def _key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
         raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
     else:
         raise reader.error("api_key_env", 'is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"')
+    return _token(value, source), _printing(file) if file else variable or DEFAULT_KEY_VARIABLE, file
+
+
+def _token(value: str, source: str) -> Secret:
+    """The bearer token `value`, which comes from `source`. Raises ConfigError where it can be none."""
     if not re.fullmatch(r"[\x21-\x7e]+", value):
         raise ConfigError(
             f"{source} holds a character that no bearer token has (blank, control or non-ASCII); put only the key there"
         )
-    return Secret(value), _printing(file) if file else variable or DEFAULT_KEY_VARIABLE, file
+    return Secret(value)
 
 
 def _printing(file: str) -> str:
@@ -368,8 +373,12 @@ def _states(reader: Table, options: Options) -> States | None:
         raise inner.error("shipped", f"order {both[0]} is listed as pending too")
     if token_env and not url:
         raise inner.error("token_env", "is for a provider with a url")
-    token = _from_environment(inner.where("token_env"), token_env, options.environment) if token_env else None
-    return States(url, command, pending, shipped, Secret(token) if token else None)
+    token = None
+    if token_env:
+        where = inner.where("token_env")
+        value = _from_environment(where, token_env, options.environment)
+        token = _token(value, f"{where}: the environment variable {token_env}")
+    return States(url, command, pending, shipped, token)
 
 
 def _mode(text: str | None, where: str, reader: Table, states: States | None) -> Mode:

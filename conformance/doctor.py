@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ from conformance.states.provider import CannotDo, Provider, ProviderError, empty
 from conformance.target import Mode, Target
 from conformance.terminal import Console
 from conformance.transport.answer import Answer
-from conformance.transport.endpoint import tls_settings
+from conformance.transport.endpoint import ServiceGone, tls_settings
 from conformance.transport.evidence import Trouble
 from conformance.transport.plain_words import NO_CERTIFICATE
 from conformance.transport.request import NOBODY, Allowed
@@ -65,7 +66,7 @@ def _report(target: Target, key: str) -> int:
     console.print(f"{target.name}: {where}, mode {target.mode}{unless}", markup=False, soft_wrap=True)
     wrong = 0
     try:
-        for level, text in ((OK, f"configuration: {key}"), *findings(session)):
+        for level, text in chain([(OK, f"configuration: {key}")], findings(session)):  # each as soon as it is found
             style = {OK: "green", NOTE: "yellow", WRONG: "bold red"}[level]
             line = Text.assemble("  ", (f"{level:6}", style), visible(session.recorder.redactor.clean(text)))
             console.print(line, soft_wrap=True)
@@ -113,7 +114,10 @@ def findings(session: Session) -> Iterator[Finding]:
         yield OK, "key: required (401 without it)"
     else:
         yield NOTE, f"key: a listing without it answers {stranger.exchange.received}; a run will say more"
-    yield from _states(session)
+    try:
+        yield from _states(session)
+    except ServiceGone as error:
+        yield WRONG, f"connection: {endpoint.authority} stopped answering: {error}; try again later"
 
 
 def _route(session: Session) -> Finding:
@@ -287,6 +291,7 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
     name = f"{state} orders, {'chosen id' if chosen else 'any ids'}"
     held = Leases(provider, session.guard)
     listed: Listing | None = None
+    left_behind: list[str] = []
     try:
         ids = held.place(state, [CHOSEN]) if chosen else held.take(state, 2)
         listed = _listed(session)
@@ -299,7 +304,7 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
         yield WRONG, f"state provider: {name}: {error}"
         return
     finally:
-        left_behind = held.give_back()
+        held.give_back(left_behind)
     if missing := _missing(listed, ids):
         yield WRONG, f"state provider: {name}: handed out {missing}, which the listing does not show"
         return

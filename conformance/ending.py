@@ -37,10 +37,10 @@ def undisturbed() -> Iterator[None]:
         yield
         return
     arrived: list[int] = []
-    before = {}
+    before = {number: signal.getsignal(number) for number in ENDING}
     try:
         for number in ENDING:
-            before[number] = signal.signal(number, lambda number, frame: arrived.append(number))
+            signal.signal(number, lambda number, frame: arrived.append(number))
         yield
     finally:
         for number, handler in before.items():

@@ -151,7 +151,7 @@ def orders(recorded: CheckReport, session: Session, api: Api) -> Iterator[Orders
     try:
         yield own
     finally:
-        session.warnings += leases.give_back()
+        leases.give_back(session.warnings)
 
 
 @pytest.fixture

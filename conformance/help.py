@@ -24,7 +24,7 @@ examples:
   store-orders-conformance serve --orders 1000              a store of a thousand orders; a JSON file also works
   store-orders-conformance serve --fault NAME NAME --variant NAME     wrong in two ways, and odd in one
 
-exit status: 0 stopped (Ctrl-C, SIGTERM) · 2 command line wrong, or it could not start
+exit status: 0 stopped (Ctrl-C, SIGTERM, SIGHUP) · 2 command line wrong, or it could not start
 """,
     "requirements": """\
 examples:

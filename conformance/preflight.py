@@ -18,7 +18,7 @@ from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError
 from conformance.target import Mode, States, Target
 from conformance.transport.answer import Answer
-from conformance.transport.endpoint import ServiceGone
+from conformance.transport.endpoint import ServiceGone, host_and_port
 from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.redaction import SECRET_PART
@@ -40,11 +40,12 @@ SPEAKS_TLS = "This port speaks TLS: is it https:// in base_url?"
 #: How OpenSSL begins to say why it does not trust a certificate.
 VERIFY_FAILED = "certificate verify failed"
 USED_AGAIN = (
-    "the service gives the ids of cancelled orders to new ones: checks are run one at a time, since an order that one "
-    "of them has cancelled could be another's by then; while others place orders too, a second cancel of an order may "
-    "meet one of theirs, so make the run while nobody else works on that store"
+    "the service gives the ids of cancelled orders to new ones: checks are run one at a time (by plain pytest, too, if "
+    "-n is left out), since an order that one of them has cancelled could be another's by then; while others place "
+    "orders too, a second cancel of an order may meet one of theirs, so make the run while nobody else works on that "
+    "store"
 )
-#: Says no more of the key than the record does: its length would be the half of it.
+#: Does not say how long the key is: to know that of so short a one is half of what there is to guess.
 SHORT_KEY = (
     f"the key has fewer than {SECRET_PART} characters: it is taken out of the reports wherever it occurs, even by "
     "chance, and the gaps show what it is; use a longer key"
@@ -148,15 +149,15 @@ def look_at_provider(session: Session) -> str | None:
         return None
     leases, _ = session.orders(PREFLIGHT, session.api(PREFLIGHT))
     listed = frozenset(session.guard.listed)
+    said_before = len(session.warnings)
     try:
         (first,) = leases.take(State.PENDING, 1)
         session.listed_before = first if first in listed else None
     except (ProviderError, CannotDo) as error:
         return str(error)
     finally:
-        left_behind = leases.give_back()
-        session.warnings += left_behind
-    if session.target.mode is Mode.FULL and not left_behind:
+        leases.give_back(session.warnings)
+    if session.target.mode is Mode.FULL and len(session.warnings) == said_before:  # else it takes nothing back
         with suppress(ProviderError, CannotDo, ServiceGone):  # whoever cannot do this is for the checks to meet
             _look_at_ids(session, leases, first, listed)
     return None
@@ -182,13 +183,13 @@ def _look_at_ids(session: Session, leases: Leases, first: int, listed: Collectio
         if chosen is None:
             return
         leases.place(State.PENDING, [chosen])
-        session.warnings += leases.give_back()
+        leases.give_back(session.warnings)
         # Once the chosen order is gone, the largest id is what it was, and only a counter remembers.
         (third,) = leases.take(State.PENDING, 1)
         session.ids_used_again = third in (first, second) and _given_again(session, leases, third)
         session.counts_on = chosen < third <= chosen + LEAP
     finally:
-        session.warnings += leases.give_back()
+        leases.give_back(session.warnings)
 
 
 def _given_again(session: Session, leases: Leases, order: int) -> bool:
@@ -220,7 +221,7 @@ def _takes_key_otherwise(session: Session) -> bool:
     except (ProviderError, CannotDo, Refused):
         return False
     finally:
-        session.warnings += leases.give_back()
+        leases.give_back(session.warnings)
 
 
 def foreign(session: Session) -> str | None:
@@ -246,7 +247,7 @@ def speaks(session: Session, scheme: str) -> bool:
     if session.endpoint.scheme == scheme:
         return False
     parts = urlsplit(session.target.base_url)
-    authority = parts.netloc if parts.port else f"{parts.netloc}:{session.endpoint.port}"
+    authority = host_and_port(session.endpoint.host, session.endpoint.port)
     answer = session.listing_at(urlunsplit(parts._replace(scheme=scheme, netloc=authority)), NOBODY)
     return answer.status is not None or VERIFY_FAILED in answer.exchange.detail
 

@@ -258,6 +258,13 @@ class Process:
             text = redactor.clean(text)
         return text
 
+    def unreported(self) -> dict[str, list[str]]:
+        """What this worker has to say of each target that no report of a check had room for, now that all orders are
+        returned: which of them could not be."""
+        for own in self.sessions.values():
+            own.give_back()
+        return {name: list(map(self.clean, own.warnings)) for name, own in self.sessions.items()}
+
     # --- after the checks
 
     def close(self) -> None:

@@ -118,7 +118,7 @@ class Session:
     def give_back(self) -> None:
         """Return the orders that were kept."""
         for held in self._kept:
-            self.warnings += held.give_back()
+            held.give_back(self.warnings)
         self._kept.clear()
 
     @property

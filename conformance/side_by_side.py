@@ -150,6 +150,8 @@ class Pool:
                     if process.done:
                         self._done(process.reports)
                 else:
+                    for target, warnings in told.items():
+                        self._own.collections[target].warnings += warnings
                     self._let_go(pipe)
 
     def _done(self, reports: list[pytest.TestReport]) -> None:
@@ -235,12 +237,12 @@ class Pool:
                 session._setupstate.teardown_exact(None)  # gives back the orders of the check
                 if (told := own.unfinished()) is not None:
                     _send(pipe, "unfinished", told)
-            _send(pipe, "ended", None)
+            _send(pipe, "ended", own.unreported())
         except BrokenPipeError:  # there is nobody any more whom this could be for
             session._setupstate.teardown_exact(None)
         except Exception:  # of the suite itself; what is held then is given back by the ledger
             _send(pipe, "broken", own.clean(traceback.format_exc()))
-            _send(pipe, "ended", None)
+            _send(pipe, "ended", {})
         own.close()
 
     def _taken(self, left: Sequence[pytest.Item]) -> Iterator[Sequence[pytest.Item]]:

@@ -160,14 +160,16 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def serve(options: Namespace) -> int:
-    """Serves until SIGTERM, SIGINT or, if asked for, the end of standard input. Call it from the main thread.
+    """Serves until SIGTERM, SIGINT, SIGHUP (unless that is ignored, as nohup has it) or, if asked for, the end of
+    standard input. Call it from the main thread.
 
     Takes the parsed options of `add_options`. Gives the exit status: 0 when stopped, 2 with a line on stderr when it
     could not start.
     """
     stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: stopping.set())
     key_file: Path | None = None
     try:
         key = os.environ.get(options.api_key_env)

@@ -406,6 +406,10 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             S('url = "http://h"\ntoken_env = "NONE"'),
             "targets.staging.states.token_env: the environment variable NONE is not set",
         ),
+        (
+            S('url = "http://h"\ntoken_env = "ODD"'),
+            "targets.staging.states.token_env: the environment variable ODD holds a character that no bearer token has",
+        ),
         (S('command = ["x"]\ntoken_env = "TOKEN"'), "targets.staging.states.token_env: is for a provider with a url"),
         (S('command = "x"'), "targets.staging.states.command: is 'x', and should be a list"),
         (S("command = [1]"), "targets.staging.states.command: holds 1, and should hold strings only"),

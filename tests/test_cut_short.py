@@ -207,9 +207,9 @@ def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> Non
     change = (
         "from conformance.states.leases import Leases\n"
         "inner = Leases.give_back\n"
-        "def give_back(self):\n"
+        "def give_back(self, warnings):\n"
         "    if 'shipped' in self._held: raise OSError(28, 'no space left')\n"
-        "    return inner(self)\n"
+        "    inner(self, warnings)\n"
         "Leases.give_back = give_back"
     )
     server = ReferenceServer(("--fault", "finds-no-shipped-order"))
@@ -222,6 +222,29 @@ def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> Non
     assert row["status"] == "failed"
     assert {check["status"] for check in row["checks"]} == {"failed", "inconclusive"}
     assert any("OSError: [Errno 28] no space left" in warning for warning in written(tmp_path)["warnings"])
+
+
+def test_what_interrupted_workers_cannot_return_is_said(tmp_path: Path, reference: ReferenceServer) -> None:
+    address = reference.address
+    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
+    change = (
+        "import signal, time\n"
+        "from conformance.states import leases\n"
+        "def refused(provider, state, ids):\n"
+        "    raise leases.ProviderError('the store is down')\n"
+        "leases.teardown = refused\n"
+        "inner, command = leases.Leases.take, os.getpid()\n"
+        "def interrupting(self, state, count):\n"
+        "    taken = inner(self, state, count)\n"
+        "    if state == 'shipped' and taken and os.getpid() != command:\n"
+        "        os.kill(command, signal.SIGINT)\n"
+        "        time.sleep(60)\n"
+        "    return taken\n"
+        "leases.Leases.take = interrupting"
+    )
+    done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3", "-n", "2")
+    assert done.returncode == 130, done.stderr
+    assert any("orders left behind (shipped orders)" in warning for warning in written(tmp_path)["warnings"])
 
 
 def test_processes_that_die_before_they_begin_are_not_replaced_for_ever(

@@ -15,6 +15,10 @@ from authority import Authority
 from commands import command
 from raw_service import Conversation, answer, serving
 
+from conformance import doctor
+from conformance.session import Session
+from conformance.target import Mode, Secret, Target
+from conformance.transport.endpoint import ServiceGone
 from reference_server import amend
 from reference_server.api import Service
 from reference_server.orders import Status
@@ -369,6 +373,27 @@ def test_what_speaks_no_http(tell: Callable[..., str], banner: bytes, said: str)
     with serving(speak) as there:
         found = tell(there.base_url)
     assert re.search(f"^connection: .*{said}", found), found
+
+
+def test_a_service_that_stops_answering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found by then is told all the same."""
+
+    def gone(session: Session) -> Iterator[doctor.Finding]:
+        raise ServiceGone("not sent: the last 4 requests to listOrders got no answer")
+        yield
+
+    monkeypatch.setattr(doctor, "_states", gone)
+    with Running(build(KEY.encode())) as server:
+        session = Session(Target("staging", server.base_url, Secret(KEY), Mode.GUARDED), seed=0)
+        *before, (level, said) = doctor.findings(session)
+        session.close()
+    assert {level for level, _ in before} == {doctor.OK}
+    where = server.base_url.removeprefix("http://").removesuffix("/v1")
+    assert (level, said) == (
+        doctor.WRONG,
+        f"connection: {where} stopped answering: not sent: the last 4 requests to listOrders got no answer; "
+        "try again later",
+    )
 
 
 def test_nobody_is_sent_the_key_in_the_clear(tell: Callable[..., str]) -> None:

@@ -122,7 +122,8 @@ RARE_PARAMETERS = (
     "access-token", "sig",
 )  # fmt: skip
 
-#: Characters of a query up to which servers take it: IIS answers 404 to one of more than 2,048.
+#: Characters of a query up to which servers take it: IIS answers 404 to one of more than 2,048, and some gateways take
+#: no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1600
 
 

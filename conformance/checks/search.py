@@ -81,6 +81,7 @@ class Search:
         self.judged: set[str] = set()
         self._kinds: set[Kind] = set()
         self._absent: list[int] = []
+        self._single: OneConnection | None = None  # of the walk under way that has a connection of its own
 
     def make(self) -> None:
         """Walk after walk until one goes wrong, then shorter ones until none does."""
@@ -161,7 +162,7 @@ class Search:
     def _set_out(self, count: int, *, kept: bool) -> list[Walk]:
         """`count` walks with fresh orders: the first one, which is the most thorough, has the newest. With `kept` the
         last one has a connection of its own."""
-        single = OneConnection(self._api, self._wire) if kept and self._wire else None
+        single = self._single = OneConnection(self._api, self._wire) if kept and self._wire else None
         if single is not None:
             single.set_off(self._api.ask_list())  # what it sees now, it should not go on seeing
         early: list[Sent] = []
@@ -199,8 +200,9 @@ class Search:
         return None
 
     def _conclude(self, walks: Sequence[Walk]) -> None:
+        if self._single is not None:
+            self._single.close()
         for walk in walks:
-            walk.close()
             self.judged |= walk.judged
 
     def _take_each(self, due: Sequence[tuple[Walk, Step]]) -> None:

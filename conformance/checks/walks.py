@@ -293,10 +293,5 @@ class Walk:
             self.over = True
             return []
 
-    def close(self) -> None:
-        """Close the connection of its own, if there is one."""
-        if self.connection is not None:
-            self.connection.close()
-
     def _named(self, name: str) -> str:
         return f"order {name} ({self.ids[name]})"

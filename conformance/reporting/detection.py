@@ -36,10 +36,9 @@ class Case:
     leaves: frozenset[str] = frozenset()
 
     def matches(self, names: tuple[str, ...]) -> bool:
-        """Whether one of `names` is its own name, its requirement or that one's family."""
-        own = {self.name, "variants" if self.requirement is None else self.requirement}
-        family = (self.requirement or "").partition("-")[0]
-        return any(name in own or name.upper() in (self.requirement, family) for name in names)
+        """Whether one of `names` is its own name, its requirement or that one's family, or `variants`, if it is one."""
+        kinds = ("VARIANTS",) if self.requirement is None else (self.requirement, self.requirement.partition("-")[0])
+        return any(name == self.name or name.upper() in kinds for name in names)
 
 
 @dataclass(frozen=True)

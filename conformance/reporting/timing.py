@@ -55,13 +55,11 @@ def timings(run: Run) -> list[Timing]:
 def plot(run: Run) -> Plot | None:
     """The plot, 640 wide: from 1 ms, or less if an answer was faster, to the next power of ten; None where nothing was
     answered."""
-    answered = [exchange for exchange in run.exchanges if exchange.status is not None]
+    answered = [max(1000 * exchange.seconds, 0.1) for exchange in run.exchanges if exchange.status is not None]
     if not answered:
         return None
-    answered = answered[:: max(1, len(answered) // _POINTS)]
-    exponents = [log10(max(1000 * exchange.seconds, 0.1)) for exchange in answered]
-    low = min(0, floor(min(exponents)))
-    top = max(low + 1, ceil(max(exponents)))
+    low = min(0, floor(log10(min(answered))))
+    top = max(low + 1, ceil(log10(max(answered))))
 
     def across(milliseconds: float) -> float:
         return round(24 + 590 * (log10(max(milliseconds, 10**low)) - low) / (top - low), 1)

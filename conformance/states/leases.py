@@ -93,17 +93,16 @@ class Leases:
             raise CannotDo("static lists cannot empty the store")
         empty(self._provider)
 
-    def give_back(self) -> list[str]:
-        """Return everything that is held; a sentence for each set of orders that could not be returned."""
-        left_behind = []
+    def give_back(self, warnings: list[str]) -> None:
+        """Return everything that is held. For each set of orders that could not be returned a sentence is added to
+        `warnings`, and not returned: an interruption that waited meanwhile is raised here in the end."""
         with undisturbed():
             for state, ids in self._held.items():
                 if self._provider is not None:
-                    left_behind += _returned(self._provider, state, ids)
+                    warnings += _returned(self._provider, state, ids)
                 self._guard.take_back(ids)
             self._held.clear()
             self._write_down()
-        return left_behind
 
     def _set_up(self, provider: Provider, state: State, params: dict[str, Any]) -> list[int]:
         with undisturbed():  # what was placed meanwhile would be nobody's

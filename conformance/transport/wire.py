@@ -92,15 +92,15 @@ class Connection:
         self._endpoint = client.endpoint
         self._socket: socket.socket | None = None
         self._ahead = b""  # what was received before the end of the request was sent
-        self._held = b""
-        self._pending: Answer | None = None
+        self._held = b""  # the end of the prepared request, until it is released
+        self._pending: Answer | None = None  # of the request that was prepared last
         self._previous: Answer | None = None  # the answer before that
-        self._closing = False
+        self._closing = False  # no further request can follow the one at hand
         self._fresh = True  # nothing was sent on this connection before the request at hand
         self._released = False  # all of the request was sent
         self._heard = False  # some of the answer has arrived
-        self._deadline = 0.0
-        self._since = 0.0
+        self._deadline = 0.0  # when the answer has to be complete, by the monotonic clock
+        self._since = 0.0  # when what was set off went out first, by the same
         self._again: Callable[[], None]  # prepares what was set off
 
     def __enter__(self) -> Connection:

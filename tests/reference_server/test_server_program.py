@@ -48,7 +48,7 @@ def lines_until(process: subprocess.Popen[str], last: str) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_with_status_0(number: signal.Signals) -> None:
     process = start("--ready-json", "--states-port", "0", "--orders", "12")
     ready = json.loads(first_line(process))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -10,7 +11,7 @@ import pytest
 from reporting_runs import EVERY, KEY, conformant, exchange, failing, guarded, interrupted, passing, run, undecided
 
 from conformance.contract.catalogue import load
-from conformance.reporting import html
+from conformance.reporting import html, timing
 from conformance.verdict import CheckResult, Failure, Status
 
 
@@ -96,6 +97,19 @@ def test_a_failure_shows_clause_evidence_and_curl() -> None:
         "/store/orders/102",
     ):
         assert word in article
+
+
+def test_no_dot_of_the_plot_lies_beyond_its_axis() -> None:
+    """Of many answers some have no dot; the slowest sets the end of the axis whether it has one or not."""
+    slow = {4001: 9.0}
+    sent = [exchange(number, seconds=slow.get(number, 0.002)) for number in range(5000)]
+    for place in range(0, 5000, 7):
+        sent[place] = exchange(place, "DELETE", "/store/orders/1", seconds=slow.get(place, 0.002))
+    drawn = timing.plot(run([], tuple(sent)))
+    assert drawn is not None
+    assert drawn.ticks[-1] == ("10 s", 614.0)
+    for _, _, dots, _ in drawn.rows:
+        assert all(24 <= float(across) <= 614 for across in re.findall(r"M([\d.]+) ", dots))
 
 
 def test_the_body_of_a_request_is_shown() -> None:

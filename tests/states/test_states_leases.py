@@ -62,6 +62,13 @@ def leases(
     return Leases(store, guard, (pending, shipped)), guard
 
 
+def given_back(held: Leases) -> list[str]:
+    """What is said of orders that could not be returned."""
+    warnings: list[str] = []
+    held.give_back(warnings)
+    return warnings
+
+
 def test_no_ids_are_not_asked_for() -> None:
     """A provider that was asked for none might place one of its choice."""
     store = Store()
@@ -79,7 +86,7 @@ def test_orders_are_added_where_they_can_be() -> None:
     for each in held:
         Orders(each, cast(Api, None)).add(pending=2, shipped=1)
     assert len(able.placed) == 3
-    assert [each.give_back() for each in held] == [[], [], [], []]
+    assert list(map(given_back, held)) == [[], [], [], []]
     assert able.placed == failing.placed == set()
 
 
@@ -89,7 +96,7 @@ def test_what_is_taken_may_be_cancelled_until_it_is_given_back() -> None:
     ids = [*held.take(State.PENDING, 2), *held.take(State.SHIPPED, 1), *held.place(State.PENDING, [2**53 + 1])]
     assert store.placed == set(ids)
     assert all(guard.permits(str(number)) for number in ids)
-    assert held.give_back() == []
+    assert given_back(held) == []
     assert store.placed == set()
     guard.saw_listing(ids)
     assert not any(guard.permits(str(number)) for number in ids)
@@ -104,9 +111,9 @@ def test_nothing_is_given_back_twice() -> None:
     store = Store()
     held, _ = leases(store)
     held.take(State.PENDING, 1)
-    held.give_back()
+    given_back(held)
     said = len(store.messages)
-    assert held.give_back() == []
+    assert given_back(held) == []
     assert len(store.messages) == said
 
 
@@ -122,7 +129,7 @@ def test_what_cannot_be_given_back_is_told_and_the_rest_is() -> None:
     held, guard = leases(store)
     first, second = held.take(State.PENDING, 30), held.take(State.SHIPPED, 1)
     store.failing = {first[0]}
-    (said,) = held.give_back()
+    (said,) = given_back(held)
     assert said.startswith("orders left behind (pending orders): 101, 102, ")
     assert said.endswith("120 and 10 more: the store is down")
     assert store.placed == set(first)
@@ -137,7 +144,7 @@ def test_everything_is_given_back_after_an_error() -> None:
     store.answer = {"nonsense": True}
     with pytest.raises(ProviderError):
         held.take(State.SHIPPED, 1)
-    assert held.give_back() == []
+    assert given_back(held) == []
     assert store.placed == set()
 
 
@@ -152,7 +159,7 @@ def test_what_a_faulty_answer_names_is_given_back_too(answer: dict[str, Any]) ->
     with pytest.raises(ProviderError):
         held.take(State.PENDING, 2)
     assert guard.handed_out == set()
-    held.give_back()
+    given_back(held)
     assert store.placed == set()
 
 
@@ -166,7 +173,7 @@ def test_a_refusal_leaves_nothing_behind() -> None:
     with pytest.raises(ProviderError, match="a state provider has to place pending orders"):
         held.take(State.PENDING, 1)
     assert guard.handed_out == set()
-    assert held.give_back() == []
+    assert given_back(held) == []
     with pytest.raises(CannotDo, match="with a smaller bulk_orders in the configuration it is asked for fewer"):
         held.take(State.PENDING, 1055)
 
@@ -194,8 +201,27 @@ def test_an_interruption_waits_for_the_answer() -> None:
         held.take(State.PENDING, 2)
     assert store.placed == {101, 102}
     with pytest.raises(KeyboardInterrupt):
-        held.give_back()
+        given_back(held)
     assert store.placed == set()
+
+
+def test_an_interruption_hides_nothing_that_was_left_behind() -> None:
+    """As where the provider has the run wait, until somebody has enough of it."""
+    store = Store()
+    held, _ = leases(store)
+    store.failing = set(held.take(State.PENDING, 1))
+    call = store.call
+
+    def interrupted(message: dict[str, Any]) -> dict[str, Any]:
+        signal.raise_signal(signal.SIGINT)
+        return call(message)
+
+    store.call = interrupted  # type: ignore[method-assign]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    warnings: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        held.give_back(warnings)
+    assert warnings == ["orders left behind (pending orders): 101: the store is down"]
 
 
 def test_what_a_process_held_that_is_no_more_is_returned(tmp_path: Path) -> None:
@@ -205,7 +231,7 @@ def test_what_a_process_held_that_is_no_more_is_returned(tmp_path: Path) -> None
         held.take(State.PENDING, 2)
         held.take(State.SHIPPED, 1)
         if not ended:
-            held.give_back()
+            given_back(held)
     assert return_left(store, tmp_path, "a") == []
     assert len(store.placed) == 3
     other = Leases(store, Guard(Mode.FULL), ledger=tmp_path / "a.eu.1.held")
@@ -246,7 +272,7 @@ def test_static_lists_can_only_be_taken_from() -> None:
     with pytest.raises(ProviderError):
         held.take(State.PENDING, 1)
     assert guard.handed_out == set()
-    assert held.give_back() == []
+    assert given_back(held) == []
 
 
 CHECKS = [*all_checks()]

@@ -16,6 +16,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import many
 from conformance.checks.clients import BROWSER, NAMES_JSON, PLAIN, SCRIPT
+from conformance.checks.credentials import LONGEST_QUERY
 from conformance.checks.listing.steps import (
     asked_for,
     known_to_cancelling,
@@ -100,8 +101,6 @@ FIELDS: tuple[Headers, ...] = (
         (f"X-{name}", "1") for name in ("Limit", "Offset", "Skip", "Page", "Page-Size", "PageSize", "Per-Page", "Size")
     ),
 )
-#: Characters of a query at most: some services and gateways take no more than 2,000 for a whole URL.
-LONGEST_QUERY = 1_600
 #: Rounds of listings at once, and how many: long ones take long enough to get into each other's way.
 ROUNDS, AT_ONCE = 2, 8
 #: A multiple of common page sizes, the largest of those, and queries for pages as large as they may be at most.

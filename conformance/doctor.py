@@ -215,12 +215,18 @@ def _states(session: Session) -> Iterator[Finding]:
         return
     provider = session.provider
     assert provider is not None, "a provider that is not static can be called"
+    listed = frozenset(session.guard.listed)  # later, what these messages have placed is among them
+    failed = True
     for state in (State.PENDING, State.SHIPPED):
-        yield from _message(session, provider, state, chosen=False)
+        for level, text in _message(session, provider, state, chosen=False):
+            failed = failed and level == WRONG
+            yield level, text
+    if failed:  # at both: the others would most likely tell of the same cause
+        return
     if (reason := exclusion(Needs(Mode.FULL, chosen_ids=True), session.target)) is not None:
         yield OK, f"state provider: pending orders, chosen id: not asked for, since {reason}"
     else:
-        yield from _ids(session, provider)
+        yield from _ids(session, provider, listed)
     if (reason := exclusion(Needs(empty_store=True), session.target)) is not None:
         yield OK, f"state provider: no orders: not asked for, since {reason}"
         return
@@ -255,14 +261,14 @@ def _emptied(session: Session) -> Iterator[Finding]:
         yield OK, "state provider: no orders"
 
 
-def _ids(session: Session, provider: Provider) -> Iterator[Finding]:
-    """How the store gives ids, and whether one can be chosen."""
-    preflight.look_at_provider(session)  # what is wrong with it was said before
+def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterator[Finding]:
+    """How the store gives ids, and whether one can be chosen; `listed` were there before any was asked for."""
+    preflight.look_at_provider(session, listed)  # what is wrong with it was said before
     yield from ((WRONG, f"state provider: {said}") for said in session.warnings)
     if session.listed_before is not None:
         yield NOTE, f"state provider: {preflight.LISTED_BEFORE.format(session.listed_before)}"
-    if session.ids_used_again:
-        yield NOTE, f"state provider: {preflight.USED_AGAIN}"
+    if (said := preflight.one_at_a_time(session)) is not None:
+        yield NOTE, f"state provider: {said}"
     if session.counts_on:
         yield NOTE, f"state provider: {preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
     else:

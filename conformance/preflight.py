@@ -45,6 +45,11 @@ USED_AGAIN = (
     "orders too, a second cancel of an order may meet one of theirs, so make the run while nobody else works on that "
     "store"
 )
+FOLLOWS_LARGEST = (
+    "the service gives a new order the id after the largest one, which may be one that the suite has chosen: checks "
+    "are run one at a time (by plain pytest, too, if -n is left out); orders that others place meanwhile would get "
+    "such ids, up to the end of int64, so make the run while nobody else works on that store"
+)
 #: Does not say how long the key is: to know that of so short a one is half of what there is to guess.
 SHORT_KEY = (
     f"the key has fewer than {SECRET_PART} characters: it is taken out of the reports wherever it occurs, even by "
@@ -142,13 +147,14 @@ def shortcomings(session: Session) -> list[str]:
     return found
 
 
-def look_at_provider(session: Session) -> str | None:
+def look_at_provider(session: Session, listed: frozenset[int] | None = None) -> str | None:
     """What is wrong with the state provider: it is asked for one pending order, which is returned. Where the run will
-    cancel orders, a few more messages tell how the store gives ids, which is noted in the session."""
+    cancel orders, a few more messages tell how the store gives ids, which is noted in the session. The orders `listed`
+    were there before any was asked for: by default those that were seen so far."""
     if session.provider is None:
         return None
     leases, _ = session.orders(PREFLIGHT, session.api(PREFLIGHT))
-    listed = frozenset(session.guard.listed)
+    listed = frozenset(session.guard.listed) if listed is None else listed
     said_before = len(session.warnings)
     try:
         (first,) = leases.take(State.PENDING, 1)
@@ -164,7 +170,7 @@ def look_at_provider(session: Session) -> str | None:
 
 
 def _look_at_ids(session: Session, leases: Leases, first: int, listed: Collection[int]) -> None:
-    """Note whether the store gives ids again, and whether its counter follows a chosen id. The order `first` has been
+    """Note whether the store gives ids again, and whether those it gives follow a chosen id. The order `first` has been
     returned; `listed` were there before. Raises ProviderError and CannotDo."""
     needs = session.needs
     if not any(need.orders for need in needs):
@@ -174,7 +180,8 @@ def _look_at_ids(session: Session, leases: Leases, first: int, listed: Collectio
         if second in listed:
             session.listed_before = second
         session.ids_used_again = second == first and _given_again(session, leases, second)
-        if not 0 < second - first <= APART or not any(need.chosen_ids for need in needs):
+        counted = 0 <= second - first <= APART  # the same, where the first was removed
+        if session.ids_used_again or not counted or not any(need.chosen_ids for need in needs):
             return
         permits = session.guard.permits
         above = range(second + LEAP, second + 2 * LEAP)
@@ -183,13 +190,22 @@ def _look_at_ids(session: Session, leases: Leases, first: int, listed: Collectio
         if chosen is None:
             return
         leases.place(State.PENDING, [chosen])
+        (following,) = leases.take(State.PENDING, 1)
         leases.give_back(session.warnings)
         # Once the chosen order is gone, the largest id is what it was, and only a counter remembers.
         (third,) = leases.take(State.PENDING, 1)
         session.ids_used_again = third in (first, second) and _given_again(session, leases, third)
         session.counts_on = chosen < third <= chosen + LEAP
+        session.follows_largest = chosen < following <= chosen + LEAP and not session.counts_on
     finally:
         leases.give_back(session.warnings)
+
+
+def one_at_a_time(session: Session) -> str | None:
+    """Why checks cannot run side by side, as the store gives ids; None where they can."""
+    if session.ids_used_again:
+        return USED_AGAIN
+    return FOLLOWS_LARGEST if session.follows_largest else None
 
 
 def _given_again(session: Session, leases: Leases, order: int) -> bool:

@@ -129,8 +129,8 @@ class Process:
             session.warnings += preflight.shortcomings(session)
             if session.listed_before is not None:
                 session.warnings.append(preflight.LISTED_BEFORE.format(session.listed_before))
-            if session.ids_used_again:
-                session.warnings.append(preflight.USED_AGAIN)
+            if (said := preflight.one_at_a_time(session)) is not None:
+                session.warnings.append(said)
                 self.one_at_a_time = True
             if session.counts_on:
                 self.shared.counts_on.append(name)

@@ -48,6 +48,7 @@ class Session:
     # What the look before the run has found out about the store:
     ids_used_again: bool = False  # those of cancelled orders are given to new ones
     counts_on: bool = False  # from a chosen id, with those it gives from then on
+    follows_largest: bool = False  # a new order gets the id after the largest one, as long as that is there
     listed_before: int | None = None  # an order that the provider handed out, and that had been listed before
 
     def __post_init__(self) -> None:

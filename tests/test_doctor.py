@@ -420,3 +420,17 @@ def test_a_service_that_a_proxy_cannot_reach(tell: Callable[..., str]) -> None:
         found = tell("https://service.example/v1", f'proxy = "{address}"')
     where = f"the proxy {address.removeprefix('http://')} opens no tunnel to service.example"
     assert found.startswith(f"connection: {where}: 502 Bad Gateway; check base_url")
+
+
+def test_a_provider_that_is_not_there_is_one_cause(tmp_path: Path) -> None:
+    """It would be told of with each message else."""
+    with Running(build(KEY.encode())) as server:
+        (tmp_path / "key").write_text(KEY, encoding="utf-8")
+        words = ("--base-url", server.base_url, "--api-key-env", "KEY", "--states-url", "http://127.0.0.1:9/_states")
+        done = command(tmp_path, "doctor", *words, KEY=KEY)
+    wrong = [line for line in done.out.splitlines() if line.startswith("  wrong ")]
+    assert done.status == 2, done.said
+    assert [line.partition(":")[2].partition(":")[0] for line in wrong] == [
+        " pending orders, any ids",
+        " shipped orders, any ids",
+    ]

@@ -47,6 +47,32 @@ class Again(OrderStore):
         return largest + 1 if largest + 1 in INT64 else random.randrange(1, 2**62)
 
 
+class Keeping(Again):
+    """The same with rows that stay when their order is cancelled, until the provider removes them."""
+
+    def __init__(self, orders: Iterable[Order] = ()) -> None:
+        super().__init__(orders)
+        self.rows = {order.id for order in self.all()}
+
+    def _above(self) -> int:
+        largest = max(self.rows, default=0)
+        return largest + 1 if largest + 1 in INT64 else random.randrange(1, 2**62)
+
+    def place_ids(self, ids: Iterable[int], status: Status) -> list[int]:
+        placed = super().place_ids(ids, status)
+        self.rows.update(placed)
+        return placed
+
+    def remove(self, ids: Iterable[int]) -> None:
+        returned = list(ids)
+        super().remove(returned)
+        self.rows -= set(returned)
+
+    def clear(self) -> None:
+        super().clear()
+        self.rows.clear()
+
+
 class LowestFree(Again):
     """Gives an order the lowest id from 1 on that is free."""
 
@@ -188,14 +214,21 @@ def facts(session: DirectSession) -> tuple[bool, bool]:
     return session.ids_used_again, session.counts_on
 
 
+def test_a_store_that_goes_by_the_largest_id() -> None:
+    for store, follows in ((Keeping, True), (OrderStore, False), (Following, False), (Pool, False)):
+        with looked_at(service_of(store)) as (session, _, trouble):
+            assert (trouble, session.warnings, session.follows_largest) == (None, [], follows)
+
+
 @pytest.mark.parametrize(
     ("store", "found", "messages"),
     [
-        (OrderStore, (False, False), 7),
+        (OrderStore, (False, False), 8),
+        (Keeping, (False, False), 10),
         (Again, (True, False), 5),
         (LowestFree, (True, False), 5),
-        (Pool, (False, False), 5),
-        (Following, (False, True), 7),
+        (Pool, (False, False), 10),
+        (Following, (False, True), 8),
     ],
 )
 def test_how_a_store_gives_ids(store: type[OrderStore], found: tuple[bool, bool], messages: int) -> None:
@@ -294,21 +327,21 @@ def test_nothing_more_is_placed_where_nothing_is_cancelled(mode: Mode) -> None:
         assert (facts(session), len(provider.messages)) == ((False, False), 2)
 
 
-@pytest.mark.parametrize(("selected", "messages"), [("LIST-1", 2), ("CANCEL-7", 4), ("CANCEL-9", 7)])
+@pytest.mark.parametrize(("selected", "messages"), [("LIST-1", 2), ("CANCEL-7", 4), ("CANCEL-9", 8)])
 def test_what_no_check_needs_is_not_asked(selected: str, messages: int) -> None:
     with looked_at(service_of(OrderStore), selected=[selected]) as (_, provider, _):
         assert len(provider.messages) == messages
 
 
 @pytest.mark.parametrize("error", [ProviderError, CannotDo])
-@pytest.mark.parametrize("turn", range(1, 8))
+@pytest.mark.parametrize("turn", range(1, 9))
 def test_a_provider_that_fails_in_the_look(turn: int, error: type[Exception]) -> None:
     """The first message's failure is told; of the others only what was left behind is."""
     with looked_at(service_of(Following), turn=turn, error=error) as (session, provider, trouble):
         assert (trouble or "")[:12] == ("out of order" if turn == 1 else "")
         asked = provider.messages[turn - 1]["action"]
         assert [said[:18] for said in session.warnings] == ["orders left behind"] * (asked == "teardown")
-        assert facts(session) == (False, turn in (5, 7))
+        assert facts(session) == (False, turn in (6, 8))
 
 
 def test_a_provider_that_chooses_no_ids() -> None:
@@ -358,17 +391,23 @@ def excluded(result: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("pause", "words"),
-    [(0.0, ("-n", "4")), (0.0, ("-n", "auto", "--only", "CANCEL-6")), (0.06, ("--only", "CANCEL,LIST-3"))],
-    ids=["-n 4", "-n auto", "far"],
+    ("store", "pause", "words", "said"),
+    [
+        (Again, 0.0, ("-n", "4"), preflight.USED_AGAIN),
+        (Again, 0.0, ("-n", "auto", "--only", "CANCEL-6"), preflight.USED_AGAIN),
+        (Again, 0.06, ("--only", "CANCEL,LIST-3"), preflight.USED_AGAIN),
+        (Keeping, 0.0, ("-n", "4", "--only", "CANCEL"), preflight.FOLLOWS_LARGEST),
+        (Keeping, 0.06, ("--only", "CANCEL-5"), preflight.FOLLOWS_LARGEST),
+    ],
+    ids=["-n 4", "-n auto", "far", "keeping, -n 4", "keeping, far"],
 )
 def test_checks_of_a_store_that_gives_ids_again_run_one_at_a_time(
-    tmp_path: Path, pause: float, words: tuple[str, ...]
+    tmp_path: Path, store: type[OrderStore], pause: float, words: tuple[str, ...], said: str
 ) -> None:
-    with served(Again, pause) as (address, _):
+    with served(store, pause) as (address, _):
         result = run(tmp_path, address, *words)
     assert processes(result) == 1
-    assert result["warnings"] == [preflight.USED_AGAIN]
+    assert result["warnings"] == [said]
     assert result["counts"]["required"]["failed"] == 0
     assert not set(excluded(result)) & CHOOSING
 
@@ -474,7 +513,13 @@ def test_workers_of_xdist_choose_no_ids_either(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("store", "note"), [(Again, preflight.USED_AGAIN), (Following, preflight.COUNTS_ON), (OrderStore, None)]
+    ("store", "note"),
+    [
+        (Again, preflight.USED_AGAIN),
+        (Keeping, preflight.FOLLOWS_LARGEST),
+        (Following, preflight.COUNTS_ON),
+        (OrderStore, None),
+    ],
 )
 def test_doctor_tells(tmp_path: Path, store: type[OrderStore], note: str | None) -> None:
     with served(store) as (address, service):
@@ -487,3 +532,4 @@ def test_doctor_tells(tmp_path: Path, store: type[OrderStore], note: str | None)
     notes = [line for line in ended.said.splitlines() if line.lstrip().startswith("note")]
     assert note is None or any(note in line for line in notes)
     assert ("pending orders, chosen id" in ended.said) is (store is not Following)
+    assert "listed before" not in ended.said  # though these stores give the ids of returned orders again

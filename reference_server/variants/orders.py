@@ -7,6 +7,7 @@ import json
 import random
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from urllib.parse import parse_qs
 
@@ -19,11 +20,13 @@ from ..registry import variant
 # --- which orders are listed, and how ---
 
 
-def _ghosts(service: Service) -> list[Order]:
-    """Keeps what is cancelled, to list it further."""
+def _ghosts(service: Service, seen: Callable[[], bool] = lambda: True) -> list[Order]:
+    """Keeps what is cancelled, to list it further where it is `seen`."""
     ghosts: list[Order] = []
 
     def change(request: Request, orders: list[Order]) -> list[Order]:
+        if not seen():
+            return orders
         present = {order.id for order in orders}
         return orders + [ghost for ghost in {g.id: g for g in ghosts}.values() if ghost.id not in present]
 
@@ -49,6 +52,13 @@ def fulfils_shipped_orders_in_time(service: Service) -> None:
 def keeps_listing_cancelled_orders(service: Service) -> None:
     """Lists cancelled orders as before, with nothing to tell them by."""
     _ghosts(service)
+
+
+@variant()
+def lists_cancelled_orders_every_second_time(service: Service) -> None:
+    """Lists cancelled orders as before in every second listing, as one of two instances that answer in turn."""
+    turns = itertools.cycle((True, False))
+    _ghosts(service, lambda: next(turns))
 
 
 @variant()

@@ -17,6 +17,9 @@ from conformance.contract.jsontext import INT64
 from conformance.target import Mode, Target
 from conformance.transport.request import Allowed
 
+#: How far above an order another one is, so that the store's next id is not next to it.
+ABOVE = 1000
+
 # --- CANCEL-5: no such order
 
 
@@ -90,8 +93,10 @@ def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, a
 @requirement("CANCEL-5", mode=Mode.FULL, chosen_ids=True)
 def test_neighbours_of_an_order_are_not_found(api: Api, orders: Orders) -> None:
     """Cancels the ids next to that of a pending order, which no order has or ever had: 404, as for an id that is far
-    from all orders."""
-    (order,) = orders.place(api.unmistakable([10**9 + api.rng.randrange(10**6, 10**8)])).pending
+    from all orders. Another one is above them: a store may give whoever places an order just then the id after the
+    largest."""
+    chosen = 10**9 + api.rng.randrange(10**6, 10**8)
+    order, *_ = orders.place(api.unmistakable([chosen, chosen + ABOVE])).pending
     found = api.listing()
     near = [other for other in (order - 1, order + 1, order + 20) if other not in found.ids and api.permits(other)]
     if not near:

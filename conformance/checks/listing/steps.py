@@ -134,7 +134,8 @@ def asked_for(answer: Answer) -> str:
 
 def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
     """Those of `lacking` that the listing lacks with the query or the header fields of `answer` and shows without them,
-    each time."""
+    each time. It is asked for without them once, twice, and so on: of several instances that answer in turn, some may
+    still show what was cancelled, which is open (section 8)."""
     plain = replace(answer.request, query="", headers=(), allowed=Allowed.LISTED)
 
     def missing(request: Request, orders: set[int]) -> set[int] | None:
@@ -143,8 +144,9 @@ def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
 
     left = set(lacking)
     left -= missing(plain, left) or set()
-    for _ in range(LOOKS):
+    for times in range(1, LOOKS + 1):
         again = missing(answer.request, left)
         left = left if again is None else again
-        left -= missing(plain, left) or set()
+        for _ in range(times):
+            left -= missing(plain, left) or set()
     return left

@@ -11,6 +11,7 @@ import difflib
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -365,7 +366,8 @@ def _states(reader: Table, options: Options) -> States | None:
     inner.finish()
     given = [name for name, value in (("url", url), ("command", command), ("lists", pending or shipped)) if value]
     if len(given) != 1:
-        raise reader.error("states", "needs exactly one of: url, command, or the lists pending and shipped")
+        said = "needs exactly one of: url, command, or the lists pending and shipped with at least one id"
+        raise reader.error("states", said)
     if url:
         http_url(url, inner.where("url"))
     both = sorted(set(pending) & set(shipped))
@@ -373,6 +375,12 @@ def _states(reader: Table, options: Options) -> States | None:
         raise inner.error("shipped", f"order {both[0]} is listed as pending too")
     if token_env and not url:
         raise inner.error("token_env", "is for a provider with a url")
+    if command and shutil.which(command[0], path=options.environment.get("PATH")) is None:
+        raise inner.error(
+            "command",
+            f"names {command[0]!r}, which is no program that can be started from {Path.cwd()}; check its path, and "
+            "make it executable (chmod +x)",
+        )
     token = None
     if token_env:
         where = inner.where("token_env")

@@ -21,7 +21,7 @@ from conformance.reference import ReferenceServer
 from conformance.reporting.text import cut, plural, visible
 from conformance.session import Session
 from conformance.states.leases import Leases
-from conformance.states.provider import CannotDo, Provider, ProviderError, empty
+from conformance.states.provider import CannotDo, Provider, ProviderAbsent, ProviderError, empty
 from conformance.target import Mode, Target
 from conformance.terminal import Console
 from conformance.transport.answer import Answer
@@ -215,18 +215,17 @@ def _states(session: Session) -> Iterator[Finding]:
         return
     provider = session.provider
     assert provider is not None, "a provider that is not static can be called"
-    listed = frozenset(session.guard.listed)  # later, what these messages have placed is among them
-    failed = True
-    for state in (State.PENDING, State.SHIPPED):
-        for level, text in _message(session, provider, state, chosen=False):
-            failed = failed and level == WRONG
-            yield level, text
-    if failed:  # at both: the others would most likely tell of the same cause
+    before = frozenset(session.guard.listed)  # later, what these messages have placed is among them
+    try:
+        for state in (State.PENDING, State.SHIPPED):
+            yield from _message(session, provider, state, chosen=False)
+    except ProviderAbsent as error:
+        yield WRONG, f"state provider: {error}"
         return
     if (reason := exclusion(Needs(Mode.FULL, chosen_ids=True), session.target)) is not None:
         yield OK, f"state provider: pending orders, chosen id: not asked for, since {reason}"
     else:
-        yield from _ids(session, provider, listed)
+        yield from _ids(session, provider, before)
     if (reason := exclusion(Needs(empty_store=True), session.target)) is not None:
         yield OK, f"state provider: no orders: not asked for, since {reason}"
         return
@@ -306,6 +305,8 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
         excluded = "checks that need chosen ids" if chosen else f"every check that needs {state} orders"
         yield NOTE, f"state provider: cannot do this: {name}; {excluded} would be excluded"
         return
+    except ProviderAbsent:
+        raise
     except ProviderError as error:
         yield WRONG, f"state provider: {name}: {error}"
         return

@@ -412,6 +412,11 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         ),
         (S('command = ["x"]\ntoken_env = "TOKEN"'), "targets.staging.states.token_env: is for a provider with a url"),
         (S('command = "x"'), "targets.staging.states.command: is 'x', and should be a list"),
+        (
+            S('command = ["./nope"]'),
+            "targets.staging.states.command: names './nope', which is no program that can be started from ",
+        ),
+        (S("pending = []"), "shipped with at least one id"),
         (S("command = [1]"), "targets.staging.states.command: holds 1, and should hold strings only"),
         (S('pending = ["1"]'), "targets.staging.states.pending: holds '1', and should hold numbers only"),
         (S("pending = [1, 9223372036854775808]"), "targets.staging.states.pending: holds 9223372036854775808, and the"),

@@ -430,7 +430,5 @@ def test_a_provider_that_is_not_there_is_one_cause(tmp_path: Path) -> None:
         done = command(tmp_path, "doctor", *words, KEY=KEY)
     wrong = [line for line in done.out.splitlines() if line.startswith("  wrong ")]
     assert done.status == 2, done.said
-    assert [line.partition(":")[2].partition(":")[0] for line in wrong] == [
-        " pending orders, any ids",
-        " shipped orders, any ids",
-    ]
+    (said,) = wrong
+    assert said.endswith("Connection refused; is it running?")

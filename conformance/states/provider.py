@@ -10,6 +10,7 @@ Whatever a provider does wrong is a ProviderError that quotes its answer: a faul
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import math
@@ -53,6 +54,10 @@ class ProviderError(Exception):
     def __init__(self, message: str, placed: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.placed = placed
+
+
+class ProviderAbsent(ProviderError):
+    """The provider cannot be started or reached."""
 
 
 class ProviderLate(ProviderError):
@@ -119,8 +124,9 @@ class HttpProvider:
                 f"the state provider at {self._shown} did not carry out {_brief(message)} within {TIMEOUT:g} s: {error}"
             ) from None
         except OSError as error:
-            raise ProviderError(
-                f"the state provider at {self._shown} gave no answer to {_brief(message)}: {error}; is it running?"
+            said = str(error).rstrip(".")
+            raise ProviderAbsent(
+                f"the state provider at {self._shown} gave no answer to {_brief(message)}: {said}; is it running?"
             ) from None
         if status == CANNOT_STATUS:
             raise CannotDo(f"the state provider says that it cannot do this (501): {_brief(message)}")
@@ -152,7 +158,8 @@ class CommandProvider:
                 there = isinstance(error, FileNotFoundError) and Path(name).exists()
                 why = "its first line names an interpreter that is not there" if there else error.strerror
                 why = f"{why}; make it executable (chmod +x)" if isinstance(error, PermissionError) else why
-                raise ProviderError(f"the state provider {name} cannot be started: {why}") from None
+                why = "its first line names no interpreter (#!)" if error.errno == errno.ENOEXEC else why
+                raise ProviderAbsent(f"the state provider {name} cannot be started: {why}") from None
             try:
                 status = process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:

@@ -297,7 +297,7 @@ PROVIDERS = {
 }
 COMMANDS = {
     "exits": ('["sh", "-c", "echo no store >&2; exit 1"]', "exited with 1"),
-    "missing": ('["./no-such-provider"]', "cannot be started"),
+    "no-interpreter": ('["./no_interpreter"]', "cannot be started"),
     "not-listed": ('["./not_listed"]', "handed out by the state provider, is not in the listing"),
 }
 NOT_LISTED = """\
@@ -311,7 +311,9 @@ print(json.dumps({"orderIds": params.get("ids") or [880000 + n for n in range(pa
 def test_providers_that_misbehave(reference: ReferenceServer, tmp_path: Path) -> None:
     """Each is named, its answer quoted, and nothing is held against the service."""
     (tmp_path / "not_listed").write_text(NOT_LISTED, encoding="utf-8")
-    (tmp_path / "not_listed").chmod(0o755)
+    (tmp_path / "no_interpreter").write_text("exit 0\n", encoding="utf-8")
+    for name in ("not_listed", "no_interpreter"):
+        (tmp_path / name).chmod(0o755)
     base_url = f'base_url = "{reference.address.base_url}"\n'
     targets = {"static": f'{base_url}[targets."static".states]\npending = [880001, 880002]\nshipped = [880003]\n'}
     for name, (words, _) in COMMANDS.items():

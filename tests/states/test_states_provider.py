@@ -24,6 +24,7 @@ from conformance.states.provider import (
     CommandProvider,
     HttpProvider,
     Provider,
+    ProviderAbsent,
     ProviderError,
     connect,
     empty,
@@ -276,6 +277,14 @@ def test_a_command_that_may_not_be_executed(tmp_path: Path) -> None:
     script = tmp_path / "provider"
     script.write_text("#!/bin/sh\n", encoding="ascii")
     with pytest.raises(ProviderError, match=r"cannot be started: .*; make it executable \(chmod \+x\)"):
+        CommandProvider((str(script),)).call({"state": "no orders", "action": "setup", "params": {}})
+
+
+def test_a_command_that_names_no_interpreter(tmp_path: Path) -> None:
+    script = tmp_path / "provider"
+    script.write_text("exit 0\n", encoding="ascii")
+    script.chmod(0o700)
+    with pytest.raises(ProviderAbsent, match=r"cannot be started: its first line names no interpreter \(#!\)"):
         CommandProvider((str(script),)).call({"state": "no orders", "action": "setup", "params": {}})
 
 

@@ -75,6 +75,16 @@ class Client:
         ordered = list(requests)
         for request in ordered:
             self.guard.check(request.method, request.path)
+        try:
+            attempts = self._attempts_of_all(ordered, at_once=at_once)
+        except KeyboardInterrupt:
+            self.endpoint.pace.end()
+            raise
+        self.keep(*(answer for tries in attempts for answer in tries))
+        return self._last(ordered, attempts)
+
+    def _attempts_of_all(self, ordered: Sequence[Request], *, at_once: bool) -> list[Sequence[Answer]]:
+        """What `_attempts` has for each of these requests, sent as `send_all` says."""
         attempts: list[Sequence[Answer]] = []
         while len(attempts) < len(ordered):
             rest = ordered[len(attempts) :]
@@ -89,8 +99,7 @@ class Client:
                 settled = [self._alone(tries) for tries in together]
                 self.concurrency.narrow(answer.exchange for tries in settled for answer in tries)
                 attempts += settled
-        self.keep(*(answer for tries in attempts for answer in tries))
-        return self._last(ordered, attempts)
+        return attempts
 
     def _last(self, requests: Iterable[Request], attempts: Iterable[Sequence[Answer]]) -> list[Answer]:
         """The last of the answers to each request. Raises ServiceGone for one that was never sent."""

@@ -57,6 +57,7 @@ class Pace:
         self._lock = threading.Lock()
         self._others: AbstractContextManager[object] = nullcontext()
         self._spread = 0.0
+        self._over = threading.Event()
         if shared is not None:
             self.share(shared)
 
@@ -73,7 +74,8 @@ class Pace:
                 self._free = memoryview(mmap(opened.fileno(), 16)).cast("d")
 
     def wait(self, count: int = 1) -> None:
-        """Sleep until `count` requests may go out together; none follows them before as many turns have passed."""
+        """Sleep until `count` requests may go out together; none follows them before as many turns have passed. Raises
+        ServiceGone once the run is over."""
         while True:
             if self._interval:
                 with self._lock, self._others:
@@ -83,10 +85,17 @@ class Pace:
                 turn = self._free[0]
                 if turn > time.monotonic():
                     turn += random.uniform(0.0, self._spread)
-            if (seconds := turn - time.monotonic()) > 0:  # to sleep for no time at all takes 60 µs
-                time.sleep(seconds)
+            seconds = turn - time.monotonic()
+            if seconds > 0:  # to sleep for no time at all takes 60 µs
+                self._over.wait(seconds)
+            if self._over.is_set():
+                raise ServiceGone("not sent: the run was interrupted")
             if self._free[1] <= turn:  # else a pause has begun meanwhile, which this turn falls into
                 return
+
+    def end(self) -> None:
+        """Let nothing through any more, and nobody wait: an interrupted run would last as long as its threads."""
+        self._over.set()
 
     def pass_turns(self, count: int) -> None:
         """Leave so many turns of the rate limit unused."""

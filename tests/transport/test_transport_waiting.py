@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -130,3 +132,26 @@ def test_a_date_to_wait_for_is_by_the_clock_of_the_service() -> None:
     assert retry_after(answered(LIST, 429, b"", *fields)) == 7.0
     lost = (("Date", "Fri, 01 Jan 1999 00:00:00 GMT"), ("Retry-After", "Sat, 01 Jan 2000 00:00:00 GMT"))
     assert retry_after(answered(LIST, 429, b"", *lost)) == 0.0
+
+
+def test_an_interruption_ends_the_waiting_of_all_threads() -> None:
+    """Python waits for them before it ends, which pipelines do not."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = set(threading.enumerate())
+    with serving(answer("429 Slow down", b"", "Retry-After: 50")) as service, session(service.base_url) as opened:
+        opened.client.concurrency.near = False
+        earlier = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                opened.client.send_all([LIST] * 4)
+        finally:
+            signal.signal(signal.SIGALRM, earlier)
+    waiting = [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("send")]
+    for thread in waiting:
+        thread.join(25)  # half of what they were to wait
+    assert waiting
+    assert not any(thread.is_alive() for thread in waiting)

@@ -128,7 +128,8 @@ def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[st
         where = "not written" if each.target in unwritten else f"{folder / each.target}{os.sep}"
         console.print(f"{sent}. Results: {where}", markup=False, style="dim", soft_wrap=True)
         # More processes are no help where the store allows but one.
-        if preflight.USED_AGAIN not in each.warnings and (hint := printed.hint(each)):
+        one = {preflight.USED_AGAIN, preflight.FOLLOWS_LARGEST}.intersection(each.warnings)
+        if not one and (hint := printed.hint(each)):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
             for line in printed.github_annotations(each):
@@ -137,8 +138,11 @@ def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[st
         if step_summary:
             from conformance.reporting import summary
 
-            with Path(step_summary).open("a", encoding="utf-8") as file:
-                file.write(summary.render(each))
+            try:
+                with Path(step_summary).open("a", encoding="utf-8") as file:
+                    file.write(summary.render(each))
+            except OSError as error:
+                _complain(f"$GITHUB_STEP_SUMMARY could not be written: {error}")
 
 
 class _Interruption:

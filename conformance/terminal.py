@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import IO
+from typing import IO, Any
 
 from rich import console
 
@@ -12,6 +12,12 @@ from rich import console
 class Console(console.Console):
     """Falls silent once its reader has left (`… | head -1`), so that the command ends with the status that it has to
     tell; rich would end it with 1, which is a verdict."""
+
+    def __init__(self, **options: Any) -> None:
+        """The options are those of rich."""
+        super().__init__(**options)
+        if self.width < 1:  # COLUMNS=0, as scripts have it that ask for the size of no terminal: all would be cut off
+            self.width = 80
 
     def on_broken_pipe(self) -> None:
         """Print no more, here or elsewhere to the same stream."""

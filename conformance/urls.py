@@ -86,7 +86,8 @@ def base_url_of(text: str, where: str) -> str:
     url = http_url(text.rstrip("/"), where)
     parts = urlsplit(url)
     if "?" in url or "#" in url:
-        raise ConfigError(f"{where}: {text!r} has a query or fragment; a base URL ends with /v1")
+        # Not repeated: some keep a key there.
+        raise ConfigError(f"{where}: has a query or fragment; a base URL ends with /v1")
     if not parts.path.endswith("/v1"):
         raise ConfigError(
             f"{where}: {text!r} does not end with /v1. Each base address of the service ends with its version segment "

@@ -311,7 +311,10 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         ),
         (table(base_url='"https://api.example.com"'), "did you mean https://api.example.com/v1?"),
         (table(base_url='"https://api.example.com/v12"'), "does not end with /v1"),
-        (table(base_url='"https://api.example.com/v1?x=1"'), "has a query or fragment; a base URL ends with /v1"),
+        (
+            table(base_url='"https://api.example.com/v1?x=1"'),
+            "base_url: has a query or fragment; a base URL",
+        ),
         (table(base_url='"https://api.example.com/v1#x"'), "has a query or fragment"),
         (table(base_url='"https://api.example.com/v1?"'), "has a query or fragment"),
         (table(base_url='"api.example.com/v1"'), "'api.example.com/v1' is no http or https URL"),

@@ -438,9 +438,11 @@ def test_nothing_can_be_printed(
 
 
 def test_a_summary_that_cannot_be_appended(tmp_path: Path, reference: ReferenceServer) -> None:
-    nowhere = {"GITHUB_STEP_SUMMARY": str(tmp_path / "no" / "such" / "folder")}
+    """All else is printed, with COLUMNS=0 as well, as where the size of no terminal was asked for."""
+    nowhere = {"GITHUB_STEP_SUMMARY": str(tmp_path / "no" / "such" / "folder"), "COLUMNS": "0"}
     assert begin(tmp_path, reference, "--only", "LIST-1", environment=nowhere).wait(PATIENCE) == 0
-    assert "No such file or directory" in printed(tmp_path)
+    assert "$GITHUB_STEP_SUMMARY could not be written: [Errno 2] No such file or directory" in printed(tmp_path)
+    assert "1 of 31 required exercised" in printed(tmp_path)
     assert "Traceback" not in printed(tmp_path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from reporting_runs import (
@@ -23,6 +24,7 @@ from reporting_runs import (
 )
 from rich.console import Console
 
+from conformance import running
 from conformance.contract.catalogue import load
 from conformance.reporting import console, html, outline, summary
 from conformance.reporting.run import Circumstances, Run
@@ -195,3 +197,19 @@ def test_no_annotations_without_trouble() -> None:
 def test_verdict_and_coverage_come_first(name: str) -> None:
     made = EVERY[name]()
     assert printed(made).splitlines()[0] == f"staging: {outline.headline(made)}"
+
+
+def test_a_summary_that_cannot_be_appended_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "such" / "folder"))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    runs = [failing(), replace(failing(), target="production")]
+    running._conclude(runs, tmp_path, 1, ())
+    said = capsys.readouterr()
+    assert [line.partition(":")[0] for line in said.out.splitlines() if ": non-conformant" in line] == [
+        "staging",
+        "production",
+    ]
+    assert "::error" in said.out.partition("production: ")[2]
+    assert said.err.count("could not be written") == 2

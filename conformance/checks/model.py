@@ -99,7 +99,7 @@ TOURS = (
 #: The steps of one more, all of whose requests go over one kept-alive connection, after a listing on it from before its
 #: orders were placed.
 TOUR_OF_ONE_CONNECTION = _steps(
-    "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, cancel D, cancel T, "
+    "list, cancel B, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, list, cancel S, cancel D, cancel T, "
     "cancel C, list"
 )
 

@@ -93,6 +93,22 @@ def cancels_again_on_the_same_connection(service: Service) -> None:
     amend.granted(service, change)
 
 
+@fault("CANCEL-6")
+def answers_from_the_buffer_of_the_connection(service: Service) -> None:
+    """Answers a cancel that is sent again right after the first one on its connection with the 204 of that."""
+    done: dict[object, str] = {}
+
+    def instead(request: Request) -> Response | None:
+        return Response(204) if amend.is_cancel(request) and done.get(request.connection) == request.path else None
+
+    def note(request: Request, response: Response) -> None:
+        cancelled = amend.is_cancel(request) and response.status == 204
+        done[request.connection] = request.path if cancelled else ""
+
+    amend.instead(service, instead)
+    amend.responses(service, note)
+
+
 @fault("CANCEL-2")
 def sends_null_after_204_on_a_used_connection(service: Service) -> None:
     """Sends a body after a 204 that is not the first response on its connection."""

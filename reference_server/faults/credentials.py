@@ -396,6 +396,16 @@ def goes_by_the_path_that_a_gateway_asks_about(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def trusts_its_own_pages(service: Service) -> None:
+    """Asks for no key where the Referer is its own address, as that of the page with its documentation."""
+
+    def own(request: Request) -> bool:
+        return request.headers.get("referer", "").startswith(f"http://{request.headers.get('host')}/")
+
+    amend.accept(service, own)
+
+
+@fault("AUTH-2")
 def knows_public_pages_by_a_part_of_the_url(service: Service) -> None:
     """Asks for no key where the path of its health check stands anywhere in the URL, be it in the query."""
     amend.accept(service, lambda request: "/health" in f"{request.path}?{request.query}")

@@ -14,7 +14,7 @@ from conformance.checks.clients import SENDS_JSON
 from conformance.contract.jsontext import NotJson, integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
-from conformance.transport.request import NOBODY, STATUSES, Allowed, Operation
+from conformance.transport.request import NOBODY, STATUSES, Allowed, Headers, Operation
 from conformance.transport.wire import Wire
 
 #: Other spellings of the path of the listing or of an order, the first of which is equivalent to it (RFC 3986 section
@@ -65,7 +65,8 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
     disguises = [replace(plain, path=path) for path in paths]
     disguises += [replace(plain, path=path, whole=True) for path in respelled(target)]
     disguises += [
-        replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, MISLEADING_FIELDS, SENDS_JSON)
+        replace(plain, headers=headers)
+        for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, MISLEADING_FIELDS, own_page(target))
     ]
     disguises.append(replace(plain, query=VOUCHING_QUERY))
     if target.mode is not Mode.OBSERVE:
@@ -81,6 +82,13 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
             count = len(known & shown_ids(told))
             received = f"{told.exchange.received} with {count} of the orders, {disguise(told)}"
             raise verify.Failed("no order shown, since the key is missing", received, told)
+
+
+def own_page(target: Target) -> Headers:
+    """What a page of the service's own address sends, such as that of its documentation."""
+    base = urlsplit(target.base_url)
+    origin = f"{base.scheme}://{base.netloc}"
+    return (*SENDS_JSON, ("Origin", origin), ("Referer", f"{origin}/docs"))
 
 
 def respelled(target: Target) -> list[str]:
@@ -130,12 +138,12 @@ def shown_ids(answer: Answer) -> frozenset[int]:
 
 
 @requirement("AUTH-2", mode=Mode.GUARDED)
-def test_no_disguise_cancels_without_key(api: Api) -> None:
+def test_no_disguise_cancels_without_key(api: Api, target: Target) -> None:
     """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
     header fields or parameters or looks harmless: nothing that only a cancel with the key is answered, such as 404.
     What is answered to any parameter, which cancelling has none of, or at any path is no such thing."""
     plain = api.ask_cancel(api.absent()[0], NOBODY, allowed=Allowed.OPEN)
-    asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, SENDS_JSON)]
+    asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, own_page(target))]
     goes_wrong = partial(let_in, api)
     for answer in filter(goes_wrong, api.send_all([*asked, replace(plain, query=VOUCHING_QUERY)])):
         open_to_all = bool(answer.request.query) and not answer.succeeded

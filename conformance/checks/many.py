@@ -63,5 +63,8 @@ def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]
     if shipped and all(answer.status == 409 for answer in answers[len(ends) :]):
         found.add("cancelling.shipped_orders_are_refused_among_many")
     if all(each.listing is not None and rest <= each.listing.ids for each in listings):
-        found.add("listing.no_order_is_hidden_while_others_are_cancelled")
+        found |= {
+            "listing.no_order_is_hidden_while_others_are_cancelled",
+            "cancelling.other_orders_are_untouched_among_many",
+        }
     return found

@@ -188,6 +188,12 @@ def cancels_all_orders_of_the_pet(service: Service) -> None:
 
 
 @fault("CANCEL-8")
+def cancels_orders_alike_but_for_the_id(service: Service) -> None:
+    """Cancels what is equal in every field but the id: none of a few orders, and some of very many."""
+    _takes_along(service, lambda order, other: other._replace(id=order.id) == order)
+
+
+@fault("CANCEL-8")
 def removes_shipped_orders_of_the_pet(service: Service) -> None:
     """Removes the shipped orders of the same pet as well when a pending one is cancelled."""
     _takes_along(service, lambda order, other: other.pet_id == order.pet_id and amend.shipped(other))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
@@ -209,6 +210,25 @@ def test_orders_with_similar_large_ids_are_untouched(api: Api, orders: Orders) -
             (control,) = orders.place_listed(api.unmistakable([base + 2**22 + 1])).pending
             verify.step(api.cancel(control), 204, "CANCEL-1 or CANCEL-9")
         raise
+
+
+@requirement("CANCEL-8", mode=Mode.FULL, many_orders=True)
+@pytest.mark.xdist_group("many orders")
+def test_other_orders_are_untouched_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
+    """Cancels one of more orders than common page sizes hold, one that another has pet and ship date in common with, if
+    there is any: all others are listed as before. The check of LIST-5 may have seen that already."""
+    if already_met:
+        return
+    placed = orders.take(pending=target.bulk_orders).pending
+    before = api.listing()
+    marks = {order: repr([before.by_id.get(order, {}).get(name) for name in ("petId", "shipDate")]) for order in placed}
+    common = Counter(marks.values())
+    chosen = next((order for order in placed if common[marks[order]] > 1), placed[0])
+    answer = api.cancel(chosen)
+    verify.step(answer, 204, "CANCEL-1")
+    others = [order for order in placed if order != chosen]
+    since = f"no order but {chosen} was cancelled"
+    verify.unchanged(others, before, api.list(), since=since, shown_by=[answer])
 
 
 def untouched(

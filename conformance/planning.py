@@ -79,9 +79,14 @@ def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], b
         return "There is no state provider for this target, so no orders are wanted."
     needs = [scaled(check.needs, target) for check in running]
     apart = [need for check, need in zip(running, needs, strict=True) if not check.id.startswith(search.CHECKS)]
-    pending, shipped = search.orders_for(budget) if len(apart) < len(needs) else (0, 0)  # one search for all of them
+    searched = search.orders_for(budget) if len(apart) < len(needs) else (0, 0)  # one search for all of them
+    few = [(need.pending, need.shipped) for need in apart if not need.many_orders]
+    many = [(need.pending, need.shipped) for need in apart if need.many_orders]
+    # One look at many orders serves all checks that want so many, unless it shows something wrong.
+    pending, shipped = map(sum, zip(searched, *few, *sorted(many)[-1:], strict=True))
+    most = max((count for counts in (*few, *many) for count in counts), default=0)
     return (
-        f"Orders wanted from the state provider: about {pending + sum(n.pending for n in apart)} pending and "
-        f"{shipped + sum(n.shipped for n in apart)} shipped, in small portions that are given back; chosen ids for "
-        f"{sum(n.chosen_ids for n in needs)} checks; an empty store for {sum(n.empty_store for n in needs)}."
+        f"Orders wanted from the state provider: about {pending} pending and {shipped} shipped, each given back after "
+        f"its check, {most} of them at once at most; chosen ids for {sum(n.chosen_ids for n in needs)} checks; an "
+        f"empty store for {sum(n.empty_store for n in needs)}."
     )

@@ -163,7 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"{PROGRAM}: {visible(str(error))}\n")
         return Exit.USAGE
     except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from conformance.terminal import give_up_unwritable
+
+        give_up_unwritable()
     except OSError as error:
         from conformance.terminal import give_up_unwritable
 

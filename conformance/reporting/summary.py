@@ -116,7 +116,7 @@ def _undecided(run: Run) -> list[str]:
     groups = outline.by_reason(outline.with_status(run, Status.INCONCLUSIVE))
     return _list(
         "Could not be decided",
-        [f"{_subject(group.results)}: {code(cut(group.reason, _TEXT // 2))}" for group in groups],
+        [f"{_subject(group.results)}: {code(cut(group.reason, _TEXT))}" for group in groups],
     )
 
 

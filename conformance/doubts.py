@@ -85,7 +85,8 @@ def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str]
         reason = f"order {there[0]} is there, and was not in a listing before, although {ROWS['LIST-3']}"
         yield Doubt("LIST-3", reason, proven=True)
     elif answer.lacking:
-        yield Doubt("LIST-3", f"order {answer.lacking[0]} is not in the listing, although {ROWS['LIST-3']}")
+        reason = f"order {answer.lacking[0]} is not in the listing, although {ROWS['LIST-3']}"
+        yield Doubt("LIST-3", f"{reason}; has the cancel of another order removed it (CANCEL-8)?")
 
 
 def _shows(answer: Answer, order: int) -> bool:

@@ -97,6 +97,7 @@ def who_asks(talk: Talk) -> Iterator[Said]:
     yield from talk.both(VALID, accept="text/html, */*")
     yield from talk.both(None, accept="application/json")
     yield from talk.both(VALID, cookie="sessionid=0")
+    yield talk.say("GET", LIST, None, host="h", referer="http://h/docs")
     near = [
         KEY + "x",
         KEY + ".x",

@@ -137,10 +137,13 @@ def test_a_date_to_wait_for_is_by_the_clock_of_the_service() -> None:
 def test_an_interruption_ends_the_waiting_of_all_threads() -> None:
     """Python waits for them before it ends, which pipelines do not."""
 
+    before = set(threading.enumerate())
+    waiting: list[threading.Thread] = []
+
     def interrupt(*_: object) -> None:
+        waiting.extend(thread for thread in set(threading.enumerate()) - before if thread.name.startswith("send"))
         raise KeyboardInterrupt
 
-    before = set(threading.enumerate())
     with serving(answer("429 Slow down", b"", "Retry-After: 50")) as service, session(service.base_url) as opened:
         opened.client.concurrency.near = False
         earlier = signal.signal(signal.SIGALRM, interrupt)
@@ -150,7 +153,6 @@ def test_an_interruption_ends_the_waiting_of_all_threads() -> None:
                 opened.client.send_all([LIST] * 4)
         finally:
             signal.signal(signal.SIGALRM, earlier)
-    waiting = [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("send")]
     for thread in waiting:
         thread.join(25)  # half of what they were to wait
     assert waiting

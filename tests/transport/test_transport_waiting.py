@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -153,7 +154,8 @@ def test_an_interruption_ends_the_waiting_of_all_threads() -> None:
                 opened.client.send_all([LIST] * 4)
         finally:
             signal.signal(signal.SIGALRM, earlier)
+    until = time.monotonic() + 25  # half of what they were to wait
     for thread in waiting:
-        thread.join(25)  # half of what they were to wait
+        thread.join(max(0.0, until - time.monotonic()))
     assert waiting
     assert not any(thread.is_alive() for thread in waiting)

@@ -64,7 +64,7 @@ def adapt(session: Session, capacity: Capacity) -> int:
     if not capacity.several:
         return 1
     session.client.widen(SIDE_BY_SIDE)
-    return 1 if session.ids_used_again or session.follows_largest else SIDE_BY_SIDE
+    return 1 if session.one_at_a_time else SIDE_BY_SIDE
 
 
 def _measured(session: Session, client: Client, seen: list[Exchange]) -> Capacity:

@@ -314,7 +314,7 @@ def _token(value: str, source: str) -> Secret:
     """The bearer token `value`, which comes from `source`. Raises ConfigError where it can be none."""
     if not re.fullmatch(r"[\x21-\x7e]+", value):
         raise ConfigError(
-            f"{source} holds a character that no bearer token has (blank, control or non-ASCII); put only the key there"
+            f"{source} holds a character that no bearer token has (blank, control or non-ASCII); put nothing else there"
         )
     return Secret(value)
 

@@ -118,6 +118,8 @@ def findings(session: Session) -> Iterator[Finding]:
         yield from _states(session)
     except ServiceGone as error:
         yield WRONG, f"connection: {endpoint.authority} stopped answering: {error}; try again later"
+    except ProviderAbsent as error:  # whatever else it is asked, it would be absent
+        yield WRONG, f"state provider: {error}"
 
 
 def _route(session: Session) -> Finding:
@@ -216,12 +218,8 @@ def _states(session: Session) -> Iterator[Finding]:
     provider = session.provider
     assert provider is not None, "a provider that is not static can be called"
     before = frozenset(session.guard.listed)  # later, what these messages have placed is among them
-    try:
-        for state in (State.PENDING, State.SHIPPED):
-            yield from _message(session, provider, state, chosen=False)
-    except ProviderAbsent as error:
-        yield WRONG, f"state provider: {error}"
-        return
+    for state in (State.PENDING, State.SHIPPED):
+        yield from _message(session, provider, state, chosen=False)
     if (reason := exclusion(Needs(Mode.FULL, chosen_ids=True), session.target)) is not None:
         yield OK, f"state provider: pending orders, chosen id: not asked for, since {reason}"
     else:
@@ -266,7 +264,7 @@ def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterat
     yield from ((WRONG, f"state provider: {said}") for said in session.warnings)
     if session.listed_before is not None:
         yield NOTE, f"state provider: {preflight.LISTED_BEFORE.format(session.listed_before)}"
-    if (said := preflight.one_at_a_time(session)) is not None:
+    if (said := preflight.why_one_at_a_time(session)) is not None:
         yield NOTE, f"state provider: {said}"
     if session.counts_on:
         yield NOTE, f"state provider: {preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
@@ -292,7 +290,7 @@ def _in_another_state(session: Session, state: State, order: int) -> str | None:
 
 def _message(session: Session, provider: Provider, state: State, *, chosen: bool) -> Iterator[Finding]:
     """Set a state up, with an id of the suite's choice if it is `chosen`, find its orders in the listing, cancel one
-    if it may be, tear it down, and see that they are gone."""
+    if it may be, tear it down, and see that they are gone. Raises ProviderAbsent and ServiceGone."""
     name = f"{state} orders, {'chosen id' if chosen else 'any ids'}"
     held = Leases(provider, session.guard)
     listed: Listing | None = None

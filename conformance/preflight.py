@@ -201,11 +201,11 @@ def _look_at_ids(session: Session, leases: Leases, first: int, listed: Collectio
         leases.give_back(session.warnings)
 
 
-def one_at_a_time(session: Session) -> str | None:
+def why_one_at_a_time(session: Session) -> str | None:
     """Why checks cannot run side by side, as the store gives ids; None where they can."""
-    if session.ids_used_again:
-        return USED_AGAIN
-    return FOLLOWS_LARGEST if session.follows_largest else None
+    if not session.one_at_a_time:
+        return None
+    return USED_AGAIN if session.ids_used_again else FOLLOWS_LARGEST
 
 
 def _given_again(session: Session, leases: Leases, order: int) -> bool:

@@ -129,7 +129,7 @@ class Process:
             session.warnings += preflight.shortcomings(session)
             if session.listed_before is not None:
                 session.warnings.append(preflight.LISTED_BEFORE.format(session.listed_before))
-            if (said := preflight.one_at_a_time(session)) is not None:
+            if (said := preflight.why_one_at_a_time(session)) is not None:
                 session.warnings.append(said)
                 self.one_at_a_time = True
             if session.counts_on:

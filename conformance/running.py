@@ -128,8 +128,8 @@ def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[st
         where = "not written" if each.target in unwritten else f"{folder / each.target}{os.sep}"
         console.print(f"{sent}. Results: {where}", markup=False, style="dim", soft_wrap=True)
         # More processes are no help where the store allows but one.
-        one = {preflight.USED_AGAIN, preflight.FOLLOWS_LARGEST}.intersection(each.warnings)
-        if not one and (hint := printed.hint(each)):
+        alone = {preflight.USED_AGAIN, preflight.FOLLOWS_LARGEST}.intersection(each.warnings)
+        if not alone and (hint := printed.hint(each)):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
             for line in printed.github_annotations(each):

@@ -123,6 +123,11 @@ class Session:
         self._kept.clear()
 
     @property
+    def one_at_a_time(self) -> bool:
+        """Whether checks cannot run side by side, as the store gives ids."""
+        return self.ids_used_again or self.follows_largest
+
+    @property
     def wrong_keys(self) -> tuple[str, ...]:
         """The kinds of invalid keys that can be made from the key."""
         return invalid_keys.kinds(self.key)

@@ -167,9 +167,10 @@ def serve(options: Namespace) -> int:
     could not start.
     """
     stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: stopping.set())
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    heeded = hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN
+    for number in (signal.SIGTERM, signal.SIGINT, *((hangup,) if heeded else ())):
+        signal.signal(number, lambda *_: stopping.set())
     key_file: Path | None = None
     try:
         key = os.environ.get(options.api_key_env)

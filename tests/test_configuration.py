@@ -313,7 +313,7 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (table(base_url='"https://api.example.com/v12"'), "does not end with /v1"),
         (
             table(base_url='"https://api.example.com/v1?x=1"'),
-            "base_url: has a query or fragment; a base URL",
+            "conf.toml: targets.staging.base_url: has a query or fragment; a base URL ends with /v1",
         ),
         (table(base_url='"https://api.example.com/v1#x"'), "has a query or fragment"),
         (table(base_url='"https://api.example.com/v1?"'), "has a query or fragment"),
@@ -627,3 +627,8 @@ def test_a_secret_shows_nowhere_by_accident() -> None:
     with pytest.raises(TypeError, match="not to be pickled"):
         pickle.dumps(Secret(KEY))
     assert KEY not in repr(Options(environment=ENVIRONMENT))
+
+
+def test_the_query_of_a_base_url_is_not_repeated() -> None:
+    """It may hold a key."""
+    assert "hidden-4711" not in error(table(base_url='"https://api.example.com/v1?key=hidden-4711"'))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import socket
@@ -9,6 +10,7 @@ import ssl
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from authority import Authority
@@ -17,7 +19,8 @@ from raw_service import Conversation, answer, serving
 
 from conformance import doctor
 from conformance.session import Session
-from conformance.target import Mode, Secret, Target
+from conformance.states.provider import HttpProvider, ProviderAbsent
+from conformance.target import Mode, Secret, States, Target
 from conformance.transport.endpoint import ServiceGone
 from reference_server import amend
 from reference_server.api import Service
@@ -425,10 +428,29 @@ def test_a_service_that_a_proxy_cannot_reach(tell: Callable[..., str]) -> None:
 def test_a_provider_that_is_not_there_is_one_cause(tmp_path: Path) -> None:
     """It would be told of with each message else."""
     with Running(build(KEY.encode())) as server:
-        (tmp_path / "key").write_text(KEY, encoding="utf-8")
         words = ("--base-url", server.base_url, "--api-key-env", "KEY", "--states-url", "http://127.0.0.1:9/_states")
         done = command(tmp_path, "doctor", *words, KEY=KEY)
     wrong = [line for line in done.out.splitlines() if line.startswith("  wrong ")]
     assert done.status == 2, done.said
     (said,) = wrong
     assert said.endswith("Connection refused; is it running?")
+
+
+@pytest.mark.parametrize("turn", range(1, 14))
+def test_a_provider_that_is_gone_at_some_message(turn: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever that is, it is a finding, and what was found by then is told."""
+    with Running(build(KEY.encode()), states_port=0) as server:
+        states = States(url=server.states_url)
+        session = Session(Target("staging", server.base_url, Secret(KEY), Mode.FULL, states=states), seed=0)
+        call, calls = HttpProvider.call, itertools.count(1)
+
+        def gone(provider: HttpProvider, message: dict[str, Any]) -> dict[str, Any]:
+            if next(calls) >= turn:
+                raise ProviderAbsent("the state provider is gone")
+            return call(provider, message)
+
+        monkeypatch.setattr(HttpProvider, "call", gone)
+        told = list(doctor.findings(session))
+        session.close()
+    assert told[0][0] == doctor.OK
+    assert any(level == doctor.WRONG and "the state provider is gone" in said for level, said in told)

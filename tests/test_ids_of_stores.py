@@ -274,6 +274,7 @@ def test_random_ids_are_taken_for_neither() -> None:
             _,
         ):  # type: ignore[misc]
             assert facts(session) == (False, False)
+            assert not session.one_at_a_time
 
 
 @pytest.mark.parametrize("pause", [0, 20, 200, 450, 3000])
@@ -287,6 +288,7 @@ def test_ids_made_of_the_time_are_taken_for_neither(pause: int) -> None:
         service.store.next_id = lambda: 1790000000000 + next(clock) + (len(provider.messages) - start) * pause
         assert preflight.look_at_provider(session) is None
         assert facts(session) == (False, False)
+        assert not session.one_at_a_time
 
 
 @pytest.mark.parametrize(("bulk_orders", "warned"), [(0, False), (50, True), (1000, True), (1001, False)])

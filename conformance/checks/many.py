@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from conformance import verify
 from conformance.api import Api, Orders
-from conformance.contract.listing import Listing
+from conformance.contract.listing import Listing, alike
 from conformance.transport.request import Allowed, Request
 
 #: Common sizes of pages, and of parts in which a store is searched.
@@ -63,8 +63,14 @@ def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]
     if shipped and all(answer.status == 409 for answer in answers[len(ends) :]):
         found.add("cancelling.shipped_orders_are_refused_among_many")
     if all(each.listing is not None and rest <= each.listing.ids for each in listings):
-        found |= {
-            "listing.no_order_is_hidden_while_others_are_cancelled",
-            "cancelling.other_orders_are_untouched_among_many",
-        }
+        found.add("listing.no_order_is_hidden_while_others_are_cancelled")
+    if _as_before(rest, listed, listings[-1].listing):
+        found.add("cancelling.other_orders_are_untouched_among_many")
     return found
+
+
+def _as_before(pending: frozenset[int], before: Listing | None, after: Listing | None) -> bool:
+    """Whether both listings show each of these orders, and alike."""
+    if before is None or after is None or not pending <= before.ids & after.ids:
+        return False
+    return all(alike(before.by_id[order], after.by_id[order]) for order in pending)

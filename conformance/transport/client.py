@@ -78,7 +78,7 @@ class Client:
         try:
             attempts = self._attempts_of_all(ordered, at_once=at_once)
         except KeyboardInterrupt:
-            self.endpoint.pace.end()
+            self.endpoint.pace.end()  # or the threads would wait on, and the process for them
             raise
         self.keep(*(answer for tries in attempts for answer in tries))
         return self._last(ordered, attempts)

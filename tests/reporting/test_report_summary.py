@@ -34,9 +34,12 @@ def test_fits_into_a_comment_when_everything_fails() -> None:
     made = run(checks, warnings=(long,) * 50)
     text = summary.render(made)
     assert len(text) < 65_536
-    failed = [result.requirement.id for result in made.requirements if result.status is Status.FAILED]
-    assert len(failed) > 10  # the others rest on these
-    assert all(id_ in text for id_ in failed)
+    failed, undecided = (outline.with_status(made, status) for status in (Status.FAILED, Status.INCONCLUSIVE))
+    assert len(failed) + len(undecided) == len(load().requirements)  # what rests on others is not judged
+    assert all(result.requirement.id in text for result in failed)
+    groups = outline.by_reason(undecided)
+    assert all(summary.prose(outline.ids(group.results)) in text for group in groups)
+    assert sum(len(group.results) for group in groups) == len(undecided)
 
 
 def test_an_interrupted_run_says_so() -> None:

@@ -185,18 +185,23 @@ def test_emptying_the_store() -> None:
     assert store.messages == [{"state": "no orders", "action": "setup", "params": {}}]
 
 
-def test_an_interruption_waits_for_the_answer() -> None:
-    """What was placed is held when the run is interrupted, and is returned in peace."""
-    store = Store()
-    held, _ = leases(store)
+def interrupt(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+    """Have an interruption arrive with each further message."""
     call = store.call
 
     def interrupted(message: dict[str, Any]) -> dict[str, Any]:
         signal.raise_signal(signal.SIGINT)
         return call(message)
 
-    store.call = interrupted  # type: ignore[method-assign]
+    monkeypatch.setattr(store, "call", interrupted)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_an_interruption_waits_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was placed is held when the run is interrupted, and is returned in peace."""
+    store = Store()
+    held, _ = leases(store)
+    interrupt(monkeypatch, store)
     with pytest.raises(KeyboardInterrupt):
         held.take(State.PENDING, 2)
     assert store.placed == {101, 102}
@@ -205,19 +210,12 @@ def test_an_interruption_waits_for_the_answer() -> None:
     assert store.placed == set()
 
 
-def test_an_interruption_hides_nothing_that_was_left_behind() -> None:
+def test_an_interruption_hides_nothing_that_was_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the provider has the run wait, until somebody has enough of it."""
     store = Store()
     held, _ = leases(store)
     store.failing = set(held.take(State.PENDING, 1))
-    call = store.call
-
-    def interrupted(message: dict[str, Any]) -> dict[str, Any]:
-        signal.raise_signal(signal.SIGINT)
-        return call(message)
-
-    store.call = interrupted  # type: ignore[method-assign]
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupt(monkeypatch, store)
     warnings: list[str] = []
     with pytest.raises(KeyboardInterrupt):
         held.give_back(warnings)

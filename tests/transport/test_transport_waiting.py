@@ -137,7 +137,6 @@ def test_a_date_to_wait_for_is_by_the_clock_of_the_service() -> None:
 
 def test_an_interruption_ends_the_waiting_of_all_threads() -> None:
     """Python waits for them before it ends, which pipelines do not."""
-
     before = set(threading.enumerate())
     waiting: list[threading.Thread] = []
 

@@ -31,8 +31,8 @@ Ids = list[int]
 
 
 def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
-    """Which answers a request leaves open, given those `allowed` by the check: any with a query, which neither
-    operation has, and else those that the credential adds, of which more may be wrong than that it is no key."""
+    """Which answers a request leaves open: any with a query, since neither operation has one; else what the credential
+    leaves open by itself, if that is more than the listed statuses, and otherwise what the check has `allowed`."""
     if query:
         return Allowed.OPEN
     return allowed if credential.allows is Allowed.LISTED else credential.allows
@@ -207,7 +207,7 @@ class Orders:
     def take(self, pending: int = 0, shipped: int = 0) -> Taken:
         """That many pending and shipped orders, as the provider names them. Raises Inconclusive where the provider
         fails, and Excluded where it cannot do this, as every method here that asks it."""
-        with _asked():
+        with _outcomes():
             return Taken(self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped))
 
     def take_listed(self, pending: int = 0, shipped: int = 0) -> Taken:
@@ -226,7 +226,7 @@ class Orders:
         ids, and where there are none, since each could be mistaken for that of another order."""
         if not ids:
             raise Excluded("each id to be chosen could be mistaken for that of an order in the listing")
-        with _asked("the provider cannot choose ids: "):
+        with _outcomes("the provider cannot choose ids: "):
             placed = self._leases.place(State.SHIPPED if shipped else State.PENDING, ids)
         return Taken([], placed) if shipped else Taken(placed)
 
@@ -236,7 +236,7 @@ class Orders:
 
     def empty_store(self) -> None:
         """Have the store emptied. Raises Excluded where the provider cannot."""
-        with _asked("the provider cannot empty the store: "):
+        with _outcomes("the provider cannot empty the store: "):
             self._leases.empty_store()
 
     def _looked_for(self, taken: Taken) -> Taken:
@@ -250,8 +250,9 @@ class Orders:
 
 
 @contextmanager
-def _asked(cannot: str = "") -> Iterator[None]:
-    """What a provider does wrong, or cannot do, in the vocabulary of the checks."""
+def _outcomes(cannot: str = "") -> Iterator[None]:
+    """Turns what a provider does wrong into Inconclusive, and what it cannot do into Excluded, with `cannot` before the
+    reason."""
     try:
         yield
     except ProviderError as error:

@@ -10,7 +10,7 @@ import importlib
 import inspect
 import pkgutil
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
@@ -112,6 +112,11 @@ def all_checks() -> tuple[Check, ...]:
     return tuple(sorted(found, key=lambda check: order.index(check.requirement)))
 
 
+def checks_of(requirements: Container[str]) -> list[Check]:
+    """The checks of these requirements, in the order of `all_checks`."""
+    return [check for check in all_checks() if check.requirement in requirements]
+
+
 @cache
 def places() -> dict[str, int]:
     """The place of each check among them, by its id."""
@@ -157,7 +162,6 @@ MOST_TELLING = (
     "CANCEL-9", "AUTH-1", "CANCEL-7",
 )  # fmt: skip
 
-
 Shares = dict[str, tuple[list[int], list[int]]]
 
 
@@ -185,18 +189,18 @@ def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int,
         turn[walks, check.requirement] += 1
         queue.append((walks, turn[walks, check.requirement], rank, check.requirement, check))
     left_pending, left_shipped = list(pending), list(shipped)
-    shares: Shares = {}
+    found: Shares = {}
     for *_, check in sorted(queue, key=lambda place: place[:4]):
         needs = check.needs
         if needs.pending <= len(left_pending) and needs.shipped <= len(left_shipped):
-            shares[check.id] = (left_pending[: needs.pending], left_shipped[: needs.shipped])
+            found[check.id] = (left_pending[: needs.pending], left_shipped[: needs.shipped])
             left_pending, left_shipped = left_pending[needs.pending :], left_shipped[needs.shipped :]
-    return shares
+    return found
 
 
 def scaled(needs: Needs, target: Target) -> Needs:
-    """The needs with as many orders as `target` has the checks for many orders take: shipped ones only for those that
-    need such."""
+    """`needs` with the orders that checks of many orders take besides from `target` (bulk_orders): shipped ones only
+    where some are needed."""
     if not needs.many_orders:
         return needs
     shipped = needs.shipped + target.bulk_shipped if needs.shipped else 0

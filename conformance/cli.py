@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from conformance import __version__
 from conformance.budgets import BUDGETS
-from conformance.ending import ENDING
+from conformance.ending import ENDING, ignore_ending_signals
 from conformance.help import HELP
 from conformance.reporting.text import visible
 from conformance.settings import OPTIONS, name_of
@@ -210,14 +210,8 @@ class Early(KeyboardInterrupt):
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
-    _heed_no_more()
+    ignore_ending_signals()  # pipelines send a second signal soon after the first
     raise Early(f"signal {number}")
-
-
-def _heed_no_more() -> None:
-    """Pipelines send a second signal soon after the first."""
-    for ending in ENDING:
-        signal.signal(ending, signal.SIG_IGN)
 
 
 # Each command imports what it needs, so that `--help` does not wait for pytest.
@@ -233,7 +227,7 @@ def _heed() -> None:
     for number in ENDING:
         signal.signal(number, _interrupt)
     # As it ends, Python gives signals back their own effect, which is to end the process with another status.
-    atexit.register(_heed_no_more)
+    atexit.register(ignore_ending_signals)
 
 
 def _run(options: argparse.Namespace) -> int:

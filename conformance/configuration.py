@@ -241,7 +241,8 @@ def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping
     return found
 
 
-def _why(target: Target) -> str:
+def _since(target: Target) -> str:
+    """Why a target is protected that does not say so itself, to be said after that it is."""
     return f", since {target.protected_as!r} has the same address" if target.protected_as else ""
 
 
@@ -253,16 +254,15 @@ def _protect(target: Target, table: dict[str, Any], reader: Table, options: Opti
         if options.mode == "full":
             name = "NAME" if target.name == UNNAMED else target.name
             raise ConfigError(
-                f"--mode: target {target.name!r} is protected{_why(target)}: --mode full alone does not make it cancel "
-                "orders. "
-                f'Set mode = "full" in [targets.{name}] of {reader.file} and add --confirm-cancel {name}'
+                f"--mode: target {target.name!r} is protected{_since(target)}: --mode full alone does not make it "
+                f'cancel orders. Set mode = "full" in [targets.{name}] of {reader.file} and add --confirm-cancel {name}'
             )
         return replace(target, mode=Mode.GUARDED)
     if target.name not in options.confirm_cancel:
         if looking:
             return replace(target, mode=Mode.GUARDED, unconfirmed=True)
         raise ConfigError(
-            f"{reader.where('mode')}: is full, and the target is protected{_why(target)}: orders that the state "
+            f"{reader.where('mode')}: is full, and the target is protected{_since(target)}: orders that the state "
             f"provider hands out would be cancelled. Add --confirm-cancel {target.name} if that is meant, or --mode "
             "guarded"
         )

@@ -84,10 +84,15 @@ def _labelled(label: str, text: str) -> str:
 
 def _orders(check: Check) -> str:
     needs = check.needs
-    words = [f"{needs.pending} pending" if needs.pending else "", f"{needs.shipped} shipped" if needs.shipped else ""]
-    words += ["chosen ids" if needs.chosen_ids else "", "many orders" if needs.many_orders else ""]
-    words += ["an empty store" if needs.empty_store else "", "placed meanwhile" if needs.placing else ""]
-    told = ", ".join(word for word in words if word)
+    words = {
+        f"{needs.pending} pending": needs.pending,
+        f"{needs.shipped} shipped": needs.shipped,
+        "chosen ids": needs.chosen_ids,
+        "many orders": needs.many_orders,
+        "an empty store": needs.empty_store,
+        "placed meanwhile": needs.placing,
+    }
+    told = ", ".join(word for word, needed in words.items() if needed)
     return f"; {told}" if told else ""
 
 

@@ -19,6 +19,12 @@ def _ending() -> frozenset[signal.Signals]:
 ENDING = _ending()
 
 
+def ignore_ending_signals() -> None:
+    """Ignore them from now on: the process is about to end anyway, or another one ends it."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def held_back() -> Iterator[None]:
     """Has these signals wait, for as long as it takes to fork a process: an interruption meanwhile would leave that to

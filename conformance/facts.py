@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from conformance.contract.validators import ERROR_FIELDS, ORDER_FIELDS
-from conformance.transport.evidence import Exchange, Trouble
+from conformance.transport.evidence import Exchange, Trouble, first_field
 from conformance.transport.request import Operation
 
 
@@ -20,6 +20,7 @@ def observed(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     answered = [exchange for exchange in everything if exchange.status is not None]
     limited = [exchange.number for exchange in answered if exchange.status in (429, 503)]
     closed = [exchange.number for exchange in everything if exchange.trouble == Trouble.DROPPED]
+    codings = [first_field(exchange.headers, "content-encoding") or "none" for exchange in answered]
     limits = {"answers with 429 or 503": len(limited)}
     if closed:
         limits["closed without an answer among other requests"] = len(closed)
@@ -28,15 +29,11 @@ def observed(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
         seconds[exchange.operation].append(exchange.seconds)
     return {
         "HTTP version": (dict(Counter(exchange.http_version for exchange in answered)), []),
-        "compression": (dict(Counter(map(_coding, answered))), []),
+        "compression": (dict(Counter(codings)), []),
         **{topic: (found, []) for topic, found in _in_bodies(answered).items()},
         "response times": ({name: _spread(found) for name, found in sorted(seconds.items())}, []),
         "rate limiting": (limits, [*limited[:10], *closed[:10]]),
     }
-
-
-def _coding(exchange: Exchange) -> str:
-    return next((value for name, value in exchange.headers if name.lower() == "content-encoding"), "none")
 
 
 def _in_bodies(answered: Iterable[Exchange]) -> dict[str, Any]:

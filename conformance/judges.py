@@ -82,14 +82,15 @@ def _json_problem(answer: Answer) -> str | None:
     return None
 
 
-def _error_body(answer: Answer) -> Any:
-    """The body of a 401 or 404 as JSON, NOT_ABOUT where there is none to speak of."""
+def _error_object(answer: Answer) -> dict[str, Any] | None:
+    """The JSON object that is the body of a 401 or 404, else None: what is no Error at all is for ERR-1 to say."""
     if answer.status not in ERRORS or not _well_formed(answer):
-        return NOT_ABOUT
+        return None
     try:
-        return answer.json.value
+        body = answer.json.value
     except NotJson:
-        return NOT_ABOUT
+        return None
+    return body if isinstance(body, dict) else None
 
 
 def error_shape(answer: Answer) -> Finding:
@@ -105,17 +106,17 @@ def error_shape(answer: Answer) -> Finding:
 
 def error_status(answer: Answer) -> Finding:
     """ERR-2: `status` in the body equals the HTTP status."""
-    body = _error_body(answer)
-    number = integer(body.get("status")) if isinstance(body, dict) else None
-    if number is None:  # no Error at all is ERR-1
+    body = _error_object(answer)
+    number = None if body is None else integer(body.get("status"))
+    if number is None:
         return NOT_ABOUT
     return None if number == answer.status else f"a {answer.status} whose body says status {number}"
 
 
 def error_texts(answer: Answer) -> Finding:
     """ERR-3: `code` and `message` say something."""
-    body = _error_body(answer)
-    if not isinstance(body, dict):
+    body = _error_object(answer)
+    if body is None:
         return NOT_ABOUT
     empty = [name for name in ("code", "message") if isinstance(body.get(name), str) and not body[name].strip()]
     return f"a {answer.status} whose {' and '.join(empty)} is empty" if empty else None
@@ -202,13 +203,19 @@ def _doubled_ids(listing: Listing) -> list[str]:
     return [f"id {number} occurs more than once in the listing" for number in listing.doubled_ids()[:3]]
 
 
+def _trailing(answer: Answer, end: str) -> str | None:
+    """What is wrong where bytes follow the `end` of a response on its connection; None where none do."""
+    extra = answer.extra
+    count = "1 byte" if len(extra) == 1 else f"{len(extra)} bytes"
+    return f"{count} after {end} of the {answer.status}: {shown(extra)}" if extra else None
+
+
 def no_content(answer: Answer) -> Finding:
     """CANCEL-2: nothing follows the header section of a 204 (RFC 9112 section 6.3). On raw connections, since clients
     hide it."""
     if answer.status != 204 or answer.request.operation is not Operation.CANCEL or answer.exchange.via != "wire":
         return NOT_ABOUT
-    extra = answer.extra
-    return f"{len(extra)} bytes after the header section of the 204: {shown(extra)}" if extra else None
+    return _trailing(answer, "the header section")
 
 
 def no_content_fields(answer: Answer) -> Finding:
@@ -258,8 +265,8 @@ def framing(answer: Answer) -> Finding:
         return f"a {answer.status} whose status line has {version}, over a connection of HTTP/1.1"
     if answer.status == 204:
         return None
-    if answer.extra:
-        return f"{len(answer.extra)} bytes after the end of the {answer.status}: {shown(answer.extra)}"
+    if (trailing := _trailing(answer, "the end")) is not None:
+        return trailing
     coding, length = answer.header("transfer-encoding"), answer.header("content-length")
     if coding is None or version == "HTTP/2":  # where frames tell the end
         return None

@@ -8,10 +8,11 @@ from typing import Any
 
 from conformance import judges, settings, waivers
 from conformance.budgets import BUDGETS, Budget
-from conformance.check import Check, all_checks, exclusion, exclusions, scaled
+from conformance.check import Check, checks_of, exclusion, exclusions, scaled
 from conformance.checks import search
 from conformance.configuration import adjusted, resolve
 from conformance.contract import catalogue
+from conformance.reporting.text import plural
 from conformance.session import redactor_of
 from conformance.target import REFERENCE, Mode, Secret, States, Target
 from conformance.terminal import Console
@@ -28,7 +29,7 @@ def plan(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) 
     settings.look_at_workers(workers)
     waivers.read(chosen.waivers, datetime.now(UTC).date())
     console = Console(highlight=False, soft_wrap=True)
-    checks = [check for check in all_checks() if check.requirement in chosen.selected]
+    checks = checks_of(chosen.selected)
     for target in resolve(chosen.targets, chosen.options, looking=True):
         for line in lines(target or adjusted(_REFERENCE, chosen.options), checks, BUDGETS[chosen.budget]):
             console.print(line, markup=False)
@@ -85,8 +86,9 @@ def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], b
     # One look at many orders serves all checks that want so many, unless it shows something wrong.
     pending, shipped = map(sum, zip(searched, *few, *sorted(many)[-1:], strict=True))
     most = max((count for counts in (*few, *many) for count in counts), default=0)
+    chosen = plural(sum(n.chosen_ids for n in needs), "check")
     return (
         f"Orders wanted from the state provider: about {pending} pending and {shipped} shipped, each given back after "
-        f"its check, {most} of them at once at most; chosen ids for {sum(n.chosen_ids for n in needs)} checks; an "
-        f"empty store for {sum(n.empty_store for n in needs)}."
+        f"its check, {most} of them at once at most; chosen ids for {chosen}; an empty store for "
+        f"{sum(n.empty_store for n in needs)}."
     )

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import pickle
 import re
-import signal
 from collections.abc import Generator
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -24,7 +23,7 @@ from _pytest._code.code import TerminalRepr
 from conformance import settings, verify, waivers
 from conformance.check import Check, all_checks, of_function
 from conformance.configuration import adjusted, resolve
-from conformance.ending import ENDING, undisturbed
+from conformance.ending import ignore_ending_signals, undisturbed
 from conformance.process import Process, Shared
 from conformance.reference import Address
 from conformance.reported import CheckReport
@@ -80,7 +79,7 @@ def plugin_of(config: pytest.Config) -> Plugin:
 
 def run_collected(session: pytest.Session, process: Process) -> None:
     """Run the checks that `session` has collected as `process` says, in the place of the one there was."""
-    # The same plugin goes by it: pluggy never forgets one that was registered, nor what that holds.
+    # One plugin is given each process in turn: pluggy never lets go of one that was registered, or of what it holds.
     plugin_of(session.config).process = process
     process.begin()
     for item, following in zip(session.items, [*session.items[1:], None], strict=True):
@@ -118,8 +117,7 @@ class Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         if self.process.is_worker:  # the controller says when it is over, and has what is under way finished first
-            for number in ENDING:
-                signal.signal(number, signal.SIG_IGN)
+            ignore_ending_signals()
         if self.process.is_worker or self.config.option.collectonly:
             return
         try:
@@ -230,7 +228,7 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)  # others find it decoded
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not self.process.is_worker and (told := reported(report)) is not None:
+        if not self.process.is_worker and (told := report_of(report)) is not None:
             self.process.collect(told)
 
     @pytest.hookimpl(optionalhook=True)
@@ -262,13 +260,14 @@ class Plugin:
             finally:
                 ended = exitstatus in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.INTERRUPTED)
                 failed = ended or session.shouldfail or session.shouldstop
-                self._take_in_the_late()
+                self._collect_late_reports()
                 self.process.conclude(cut_short=self.process.interrupted or self.process.crashed or bool(failed))
                 if self.process.exit is not None:
                     session.exitstatus = self.process.exit
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """The verdict, which is the exit status, for whoever runs pytest itself: all may have passed without one."""
+        """Print the verdict, which decides the exit status, for whoever runs plain pytest: where all tests have passed
+        the run may still be incomplete."""
         for run in self.process.runs:
             terminalreporter.write_line(f"{run.target}: {outline.headline(run)}")
             for group in outline.by_reason(outline.undecided(run)):
@@ -279,7 +278,7 @@ class Plugin:
         if self.process.interrupted and not self.process.concluded:
             self.process.conclude(cut_short=True)
 
-    def _take_in_the_late(self) -> None:
+    def _collect_late_reports(self) -> None:
         """Collect what workers of xdist reported while the run was being cut short."""
         late = getattr(self.config.pluginmanager.get_plugin("dsession"), "queue", None)
         while late is not None and not late.empty():
@@ -296,8 +295,9 @@ def check_of(item: Any) -> Check | None:
     return of_function(getattr(item, "function", None))
 
 
-def reported(report: Any) -> CheckReport | None:
-    """What the check that a `report` of pytest is about reported, once it has ended; decoded where a worker ran it."""
+def report_of(report: Any) -> CheckReport | None:
+    """The check's own report that a `report` of pytest carries once the check has ended, else None; decoded where a
+    worker ran it."""
     told = getattr(report, "conformance", None)
     if isinstance(told, bytes):
         report.conformance = told = pickle.loads(told)

@@ -50,7 +50,7 @@ FOLLOWS_LARGEST = (
     "are run one at a time (by plain pytest, too, if -n is left out); orders that others place meanwhile would get "
     "such ids, up to the end of int64, so make the run while nobody else works on that store"
 )
-#: Does not say how long the key is: to know that of so short a one is half of what there is to guess.
+#: Does not say how long the key is: of so short a key, that is half of what there is to guess.
 SHORT_KEY = (
     f"the key has fewer than {SECRET_PART} characters: it is taken out of the reports wherever it occurs, even by "
     "chance, and the gaps show what it is; use a longer key"
@@ -129,14 +129,12 @@ def _unlisted(listing: Listing, target: Target) -> Iterator[str]:
 
 def shortcomings(session: Session) -> list[str]:
     """What in the configuration of the target makes a result say less than it seems to."""
-    found = []
-    few = session.target.bulk_orders
-    if few <= LARGEST_PAGE and any(need.many_orders for need in session.needs):
+    target, found = session.target, []
+    if target.bulk_orders <= LARGEST_PAGE and any(need.many_orders for need in session.needs):
         found.append(
-            f"bulk_orders is {few}: pages that hold more than that go unnoticed (LIST-5); those in common use hold up "
-            f"to {LARGEST_PAGE:,}"
+            f"bulk_orders is {target.bulk_orders}: pages that hold more than that go unnoticed (LIST-5); those in "
+            f"common use hold up to {LARGEST_PAGE:,}"
         )
-    target = session.target
     if target.protected_as and target.states is not None and target.mode < Mode.FULL:
         found.append(
             f"mode {target.mode}, though there is a state provider: the target has the address of "
@@ -223,13 +221,12 @@ def _given_again(session: Session, leases: Leases, order: int) -> bool:
 def _takes_key_otherwise(session: Session) -> bool:
     """Whether the key is right, though listing refuses it: listing takes it in another place, or cancelling takes it
     (AUTH-1)."""
-    listings = session.api(PREFLIGHT)
+    api = session.api(PREFLIGHT)
     elsewhere = [*credentials.misplaced(session.key, proxied=True), *credentials.in_query(session.key)]
-    if any(answer.status == 200 for answer in listings.send_all(map(listings.ask_list, elsewhere))):
+    if any(answer.status == 200 for answer in api.send_all(map(api.ask_list, elsewhere))):
         return True
     if session.target.mode is not Mode.FULL:
         return False
-    api = session.api(PREFLIGHT)
     leases, _ = session.orders(PREFLIGHT, api)
     try:
         (order,) = leases.take(State.PENDING, 1)

@@ -1,7 +1,7 @@
 """The life of a run in one process, whoever runs the checks there: from the look at each target to the results.
 
-A run has one process, or one that controls it and others, its workers, each of which runs a part of the checks. It
-knows nothing of pytest: `plugin` has pytest go by it.
+A run has one process; or one that controls it and others, its workers, each of which runs a part of the checks. Nothing
+here knows of pytest: `plugin` calls what is here from pytest's hooks.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Process:
         self.is_worker = worker is not None
         self.sessions: dict[str, Session] = {}
         self.collections: dict[str, Collection] = {}
-        self.check: Check | None = None  # that is under way
-        self.report: CheckReport | None = None  # of that
+        self.check: Check | None = None  # the one under way
+        self.report: CheckReport | None = None  # what that one has to report so far
         self.runs: list[Run] = []  # one for each target, once they have ended
         self.unwritten: set[str] = set()  # the targets whose results could not be written
         self.exit: Exit | None = None  # once there are results
@@ -109,10 +109,7 @@ class Process:
         for name in self.targets:
             session = self.session(name)
             self.collections[name] = Collection(
-                session.target,
-                datetime.now(UTC),
-                wrong_keys=session.wrong_keys,
-                clean=self.clean,
+                session.target, datetime.now(UTC), wrong_keys=session.wrong_keys, clean=self.clean
             )
             self.look(name)
 
@@ -259,8 +256,8 @@ class Process:
         return text
 
     def unreported(self) -> dict[str, list[str]]:
-        """What this worker has to say of each target that no report of a check had room for, now that all orders are
-        returned: which of them could not be."""
+        """Return the orders that this worker still keeps. Gives, by target, the warnings that are in no report of a
+        check: which of them could not be returned."""
         for own in self.sessions.values():
             own.give_back()
         return {name: list(map(self.clean, own.warnings)) for name, own in self.sessions.items()}

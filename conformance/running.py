@@ -17,7 +17,7 @@ import pytest
 
 from conformance import ahead, embedding, plugin, preflight, settings, waivers
 from conformance.budgets import BUDGETS
-from conformance.check import Check, all_checks, exclusions
+from conformance.check import Check, checks_of, exclusions
 from conformance.checks.generation import Call
 from conformance.configuration import resolve
 from conformance.contract import catalogue
@@ -51,7 +51,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     names = [target.name if target else REFERENCE for target in resolved]
     for name in names:
         look_at_folder(folder / name)
-    checks = [check for check in all_checks() if check.requirement in chosen.selected]
+    checks = checks_of(chosen.selected)
     watch = _Watch(names, checks)
     if maker is not None:
         maker.make(_made_up(chosen, resolved, checks))
@@ -92,7 +92,7 @@ def _complain(text: str) -> None:
 
 
 def _made_up(chosen: Settings, targets: list[Target | None], checks: Sequence[Check]) -> list[Call]:
-    """What the checks that will run have made up."""
+    """What is to be made up for the checks that will run."""
     wanted: list[Call] = []
     for target in targets:
         left_out = exclusions(checks, target) if target else {}
@@ -131,18 +131,22 @@ def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[st
         alone = {preflight.USED_AGAIN, preflight.FOLLOWS_LARGEST}.intersection(each.warnings)
         if not alone and (hint := printed.hint(each)):
             console.print(hint, markup=False, style="dim", soft_wrap=True)
-        if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in printed.github_annotations(each):
-                print(line)
-        step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
-        if step_summary:
-            from conformance.reporting import summary
+        _tell_github(each)
 
-            try:
-                with Path(step_summary).open("a", encoding="utf-8") as file:
-                    file.write(summary.render(each))
-            except OSError as error:
-                _complain(f"$GITHUB_STEP_SUMMARY could not be written: {error}")
+
+def _tell_github(run: Run) -> None:
+    """Annotate a run on GitHub, and add to the summary of its step, where it is made there."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in printed.github_annotations(run):
+            print(line)
+    if step_summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        from conformance.reporting import summary
+
+        try:
+            with Path(step_summary).open("a", encoding="utf-8") as file:
+                file.write(summary.render(run))
+        except OSError as error:
+            _complain(f"$GITHUB_STEP_SUMMARY could not be written: {error}")
 
 
 class _Interruption:
@@ -199,7 +203,7 @@ class _Watch:
             self._bar.start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = plugin.reported(report)
+        told = plugin.report_of(report)
         if told is None or told.check not in self._requirement:
             return
         family = self._rows[self._requirement[told.check]].family

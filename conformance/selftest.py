@@ -28,7 +28,7 @@ from conformance import embedding, judges, plugin, progress, settings
 from conformance.check import all_checks
 from conformance.contract import catalogue
 from conformance.direct import DirectSession
-from conformance.ending import ENDING, held_back
+from conformance.ending import ENDING, held_back, ignore_ending_signals
 from conformance.files import make_folder, replace
 from conformance.process import Process, Shared
 from conformance.reporting import detection
@@ -182,8 +182,7 @@ def _begin_work(session: pytest.Session) -> None:
     time was its."""
     global _collected
     _collected = session
-    for number in ENDING:  # the command ends its workers
-        signal.signal(number, signal.SIG_IGN)
+    ignore_ending_signals()  # the command ends its workers
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()

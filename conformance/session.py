@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.api import Api, Orders
-from conformance.check import Check, Needs, Shares, all_checks, exclusions, shares
+from conformance.check import Check, Needs, Shares, checks_of, exclusions, shares
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.clients import accepts
 from conformance.contract import catalogue
@@ -105,8 +105,8 @@ class Session:
         return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"), accepts(check))
 
     def orders(self, check: str, api: Api, *, kept: bool = False) -> tuple[leases.Leases, Orders]:
-        """The leases to give back when a check ends, and its orders, which come from them; `kept` ones are given back
-        by `give_back`, or in the end by `close`."""
+        """The leases of one check, to give back when it ends, and the orders that it takes through them. `kept` leases
+        are given back by `give_back`, or in the end by `close`."""
         ledger = None
         if self.shared is not None:
             process = f"{os.getpid()}{leases.KEPT if kept else ''}"
@@ -154,7 +154,7 @@ class Session:
 
     @property
     def _checks(self) -> list[Check]:
-        return [check for check in all_checks() if check.requirement in self.selected]
+        return checks_of(self.selected)
 
     def elsewhere(self) -> list[Answer]:
         """Ask for the listing next to the base URL: without the version segment, and under other ones."""

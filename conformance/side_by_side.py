@@ -20,6 +20,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -73,7 +74,7 @@ class Pool:
     """The processes that share the items of one session, and what the command's own has of them."""
 
     def __init__(self, session: pytest.Session, own: Process, silenced: object) -> None:
-        """`own` is the process of the run, `silenced` one that the processes do without."""
+        """`own` is the process of the run, `silenced` a plugin that the forked ones do without."""
         self._session = session
         self._own = own
         self._silenced = silenced
@@ -157,7 +158,7 @@ class Pool:
     def _done(self, reports: list[pytest.TestReport]) -> None:
         """Pass on what an item reported; later, when it is known what other checks were given meanwhile, if anything
         in it speaks against the service, or others of its unit may."""
-        report = plugin.reported(reports[-1])
+        report = plugin.report_of(reports[-1])
         if report is not None and (report.unfavourable or reports[-1].nodeid in self._in_company):
             self._kept_back[reports[-1].nodeid] = (report, reports)
         else:
@@ -257,15 +258,15 @@ def _id_of(item: pytest.Item) -> str:
     return check.id if check else ""
 
 
+@dataclass
 class _Process:
     """One of the processes, with the item that it has begun last, whether it is done with it, and the reports of it."""
 
-    def __init__(self, process: ForkProcess, name: str) -> None:
-        self.process = process
-        self.name = name
-        self.item = ""
-        self.done = False
-        self.reports: list[pytest.TestReport] = []
+    process: ForkProcess
+    name: str
+    item: str = ""  # its node id
+    done: bool = False
+    reports: list[pytest.TestReport] = field(default_factory=list)
 
 
 class _Sender:

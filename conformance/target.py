@@ -71,7 +71,7 @@ class RateLimit:
     @classmethod
     def parse(cls, text: str) -> RateLimit:
         """Read `10/s` or `90/m`. Raises ValueError."""
-        match = re.fullmatch(r"([1-9][0-9]*)/(s|m)", text)
+        match = re.fullmatch(r"([1-9][0-9]{0,8})/(s|m)", text)
         if not match:
             raise ValueError("a rate limit is written 10/s or 90/m")
         return cls(int(match[1]), 1.0 if match[2] == "s" else 60.0)

@@ -37,7 +37,7 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
         first = (proof or undecided)[0]
         message = first.undecided[requirement]
         shown = undecided[:10] if proof else [first]
-        due = f"{PROVABLE.get(requirement)}, since {ROWS.get(requirement)}"
+        due = f"{PROVABLE[requirement]}, since {ROWS[requirement]}" if proof else ""
         return CheckResult(
             EVERY_EXCHANGE,
             requirement,
@@ -47,7 +47,8 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
             failure=Failure(due, message, first.number) if proof else None,
             owners=CAUSES.get(requirement, ()),
         )
-    return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {len(judged)} exchanges")
+    met_by = "1 exchange" if len(judged) == 1 else f"{len(judged)} exchanges"
+    return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {met_by}")
 
 
 def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) -> str:

@@ -38,13 +38,13 @@ def is_loopback(host: str) -> bool:
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
-        address = ip_address(host)
+        ip = ip_address(host)
     except ValueError:
         try:
-            address = IPv4Address(socket.inet_aton(host))  # 127.1, say
+            ip = IPv4Address(socket.inet_aton(host))  # 127.1, say
         except OSError:
             return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
 
 
 def _host(name: str) -> str:
@@ -59,7 +59,9 @@ def _host(name: str) -> str:
 
 
 def http_url(text: str, where: str) -> str:
-    """`text`, which stands at `where`, if it is an http or https URL without credentials. Raises ConfigError."""
+    """`text`, which stands at `where`, if it is an http or https URL without credentials. Raises ConfigError, which
+    does not repeat the query: some keep a key there."""
+    shown = repr(text.partition("?")[0])
     if "@" in text.partition("//")[2].partition("/")[0]:
         raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
     try:
@@ -72,11 +74,11 @@ def http_url(text: str, where: str) -> str:
     except ValueError:
         valid = False
     if not valid:
-        raise ConfigError(f"{where}: {text!r} is no http or https URL; give a host, and a port from 1 to 65535 if any")
+        raise ConfigError(f"{where}: {shown} is no http or https URL; give a host, and a port from 1 to 65535 if any")
     if not re.fullmatch(r"[!-~]+", text):
         raise ConfigError(
-            f"{where}: {text!r} holds a character that no URL can carry (blank, control or non-ASCII); percent-encode "
-            "it, or in the name of a host write xn--…"
+            f"{where}: {shown} or its query holds a character that no URL can carry (blank, control or non-ASCII); "
+            "percent-encode it, or in the name of a host write xn--…"
         )
     return text
 

@@ -92,12 +92,9 @@ def settled(answer: Answer) -> Answer:
         advice = f"; {FEWER}" if answer.status == 503 else ""
         raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way{advice}", "HTTP-1")
     if answer.status == 429:
-        delay = retry_after(answer)
-        why = (
-            "again and again"
-            if delay is None
-            else f"and to wait {delay:g} s more is too long, for one request or in all"
-        )
+        why = "again and again"
+        if (delay := retry_after(answer)) is not None:
+            why = f"and to wait {delay:g} s more is too long, for one request or in all"
         raise Inconclusive(f"{exchange.line} answered 429, {why}; {FEWER}", "HTTP-1")
     return answer
 
@@ -147,15 +144,14 @@ def unlisted(answer: Answer) -> bool:
 
 def step(answer: Answer, expected: int, owner: str) -> None:
     """Demand `expected` of a step that the check only uses; `owner` is the requirement that such an answer is about."""
-    settled(answer)
+    if settled(answer).status == expected:
+        return
     if answer.status == 401 and answer.request.credential.valid:
         owner = "AUTH-1"
     elif unlisted(answer):
         owner = "HTTP-1"
-    if answer.status != expected:
-        raise Inconclusive(
-            f"{answer.exchange.line} answered {answer.exchange.received} where the check needed {expected}", owner
-        )
+    said = f"{answer.exchange.line} answered {answer.exchange.received} where the check needed {expected}"
+    raise Inconclusive(said, owner)
 
 
 def refusal(answer: Answer) -> bool:
@@ -233,7 +229,8 @@ def without_ids(found: Listing, *, before: str = "", after: str = "") -> Inconcl
 
 
 def not_shown(reason: str, found: Listing) -> Inconclusive:
-    """That a check needs an order which `found` does not show: for `reason`, unless no id there can be relied on."""
+    """The outcome where a check needs an order that `found` does not show: `reason`, or that no id there can be relied
+    on."""
     return without_ids(found) if found.odd_ids else Inconclusive(reason, "LIST-3")
 
 
@@ -247,8 +244,8 @@ def unknown(order: int) -> Inconclusive:
 
 
 def perhaps_used(order: int, answer: Answer) -> Inconclusive:
-    """That a cancel of an order of a list that was written by hand was answered as if the order was not, or not in the
-    state that the list says."""
+    """The outcome where the cancel of an order of a hand-written list was answered as if there were no such order, or
+    as if it were in another state than the list says."""
     return Inconclusive(
         f"cancelling order {order} of the lists in the configuration was answered {answer.exchange.received}: are the "
         "lists right, and is this their first run? Each id serves one"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-# Ids from here on are far out: the counter does not begin above an order that has such a one.
+# Ids from here on are far out: the counter of a new store does not begin above orders with such ids.
 FAR_ID = 2**31
 
 

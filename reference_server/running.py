@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -200,7 +201,7 @@ def _look_at_ports(options: Namespace) -> None:
     for flag, port in (("--port", options.port), ("--states-port", options.states_port)):
         if port is not None and not 0 <= port <= 65535:
             raise UnusableError(f"{flag} is 0 to 65535, not {port}")
-    own = options.host.startswith("127.") or options.host in ("localhost", "::1")
+    own = options.host in ("localhost", "::1") or re.fullmatch(r"127(\.[0-9]{1,3}){3}", options.host)
     if options.states_port is not None and options.states_token_env is None and not own:
         raise UnusableError(f"others could reach state control on {options.host}: it takes --states-token-env there")
 

@@ -250,6 +250,10 @@ def test_the_plan_for_the_reference(command: Command) -> None:
         assert f"runs      {row.id:10} {row.title}" in said.out
 
 
+def test_the_plan_counts_one_as_one(command: Command) -> None:
+    assert "; chosen ids for 1 check; an empty store for 0." in command("run", "--plan", "--only", "AUTH-5").out
+
+
 def test_the_plan_for_lists_and_for_production(command: Command) -> None:
     Path("targets.toml").write_text(STATIC, encoding="utf-8")
     said = command("run", "lists", "production", "--plan")

@@ -572,6 +572,7 @@ def test_the_reference_is_known_once() -> None:
         ({"base_url": "http://h"}, "--base-url: 'http://h' does not end with /v1"),
         ({"api_key_env": "NONE"}, "--api-key-env: the environment variable NONE is not set; export NONE=…"),
         ({"rate_limit": "fast"}, "--rate-limit: 'fast': a rate limit is written 10/s or 90/m"),
+        ({"rate_limit": f"1{'0' * 400}/s"}, "a rate limit is written 10/s or 90/m"),
         ({"ca_bundle": "none.pem"}, "--ca-bundle: none.pem: no such file"),
         ({"client_cert": "none.pem"}, "--client-cert: none.pem: no such file"),
         ({"mode": "full"}, "--mode: mode full needs a state provider"),
@@ -580,6 +581,14 @@ def test_the_reference_is_known_once() -> None:
 )
 def test_mistakes_on_the_command_line(options: dict[str, Any], said: str) -> None:
     assert said in error(table(), **options)
+
+
+@pytest.mark.parametrize("url", ["http://h:99999/s?key=sk_1", "ftp://h/s?key=sk_1", "http://h/ä?key=sk_1"])
+def test_the_query_of_a_url_is_not_repeated(url: str) -> None:
+    """Some keep a key there."""
+    said = error(table(), states_url=url)
+    assert said.startswith(f"--states-url: '{url.partition('?')[0]}' ")
+    assert "sk_1" not in said
 
 
 def test_an_unnamed_target_needs_its_key() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 from conformance.audit.record import alike
 from conformance.transport.evidence import Exchange
 
-#: What an audit cannot tell from the evidence, and what is named otherwise.
-_TAKEN_AS_STATED = {"verdict", "requirements", "files", "digest", "warnings"}
+#: What is compared apart from the rest; and digests, of which the ones derived are of other texts.
+_APART = {"verdict", "requirements", "warnings", "files", "digest"}
 _TEXT = 300
 
 
@@ -38,7 +38,7 @@ def disagreements(stated: dict[str, Any], derived: dict[str, Any], veiled: froze
 
 
 def _rest(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if name not in _TAKEN_AS_STATED}
+    return {name: value for name, value in data.items() if name not in _APART}
 
 
 def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int]) -> Iterator[str]:

@@ -132,7 +132,7 @@ class ReplayedConnection(Connection):
             self._replayed.keep(answer)
         return answer
 
-    def _waits(self, answer: Answer, since: float) -> bool:
+    def _waits(self, answer: Answer) -> bool:
         return answer.exchange.waited is not None
 
 

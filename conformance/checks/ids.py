@@ -69,12 +69,8 @@ def digits_of(order: int) -> list[int]:
 
 #: Not numbers at all. Tried first: a service that takes them for the newest order shows it before others are sent.
 NO_NUMBERS = ("abc", "null", "undefined", "NaN")
-
-
 #: What comes out as zero where digits are missing: in PHP, in MySQL, where an error is not looked at.
 OF_ZERO = (*NO_NUMBERS, "false", "-", "%20", "%7B%7D")
-
-
 #: Digits behind an id in one that is malformed, where `{d}` stands. A service may take them for an id of their own, and
 #: a store may have any of them: the first that no order could be meant by will do. As a fraction each is rounded down.
 FURTHER = (4, 24, 456, 4_025, 41_025, 430_025, 2_000_000_025)

@@ -23,7 +23,7 @@ import harfile
 import msgspec
 
 from conformance.reporting.run import Run
-from conformance.transport.evidence import Exchange
+from conformance.transport.evidence import Exchange, first_field
 
 #: The fields of an exchange that HAR has no name for, written with an underscore before them.
 _OWN = (
@@ -149,7 +149,7 @@ def _request(exchange: Exchange) -> harfile.Request:
         queryString=_records(parse_qsl(query, keep_blank_values=True)),
         postData=None
         if body is None
-        else harfile.PostData(_field(exchange.request_headers, "content-type"), text=body),
+        else harfile.PostData(first_field(exchange.request_headers, "content-type"), text=body),
         bodySize=len((body or "").encode("utf-8", "surrogatepass")),
     )
 
@@ -162,7 +162,7 @@ def _response(exchange: Exchange, again: int | None) -> harfile.Response:
         httpVersion=exchange.http_version,
         headers=_records(exchange.headers),
         content=_content(exchange, again),
-        redirectURL=_field(exchange.headers, "location"),
+        redirectURL=first_field(exchange.headers, "location"),
         comment=exchange.received if exchange.status is None else None,
     )
 
@@ -182,7 +182,7 @@ def _content(exchange: Exchange, again: int | None) -> harfile.Content:
         note = f"the first {kept:,} of {exchange.body_size:,} bytes, sha256 of all {exchange.body_sha256}"
     return harfile.Content(
         size=exchange.body_size,
-        mimeType=_field(exchange.headers, "content-type"),
+        mimeType=first_field(exchange.headers, "content-type"),
         text=body,
         encoding=encoding,
         comment=note,
@@ -191,10 +191,6 @@ def _content(exchange: Exchange, again: int | None) -> harfile.Content:
 
 def _records(pairs: list[tuple[str, str]]) -> list[harfile.Record]:
     return [harfile.Record(name, value) for name, value in pairs]
-
-
-def _field(headers: list[tuple[str, str]], name: str) -> str:
-    return next((value for own, value in headers if own.lower() == name), "")
 
 
 def _exchange(entry: dict[str, Any]) -> Exchange:

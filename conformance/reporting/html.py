@@ -172,7 +172,6 @@ def _together(run: Run) -> list[outline.Group]:
 
 def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], shell: Shell) -> Finding:
     evidence = {found.check: found for found in outline.evidence(run, result)}
-    by_number = {exchange.number: exchange for exchange in run.exchanges}
     cases = []
     for check in result.checks:
         if check.status not in (Status.FAILED, Status.INCONCLUSIVE):
@@ -183,7 +182,7 @@ def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], shel
         shown, left_out = [], []
         near = _near(numbers, telling)
         for number in numbers:
-            laid_out = _shown(by_number.get(number), number == telling, shell) if number in near else None
+            laid_out = _shown(run.by_number.get(number), number == telling, shell) if number in near else None
             if laid_out and rooms[laid_out.telling].take(laid_out.request, laid_out.response):
                 shown.append(laid_out)
             else:

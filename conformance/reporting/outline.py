@@ -184,11 +184,11 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
 
     An inconclusive check has evidence where it failed for a cause that is another requirement's.
     """
-    by_number = {exchange.number: exchange for exchange in run.exchanges}
     requirement_of = {check.id: row.requirement.id for row in run.requirements for check in row.checks}
 
     def harmless(check: CheckResult) -> bool:
-        shown = by_number.get(check.failure.exchange) if check.failure and check.failure.exchange is not None else None
+        number = check.failure.exchange if check.failure else None
+        shown = None if number is None else run.by_number.get(number)
         return shown is None or shown.operation != Operation.CANCEL or shown.status not in range(200, 300)
 
     def place(check: CheckResult) -> tuple[bool, ...]:
@@ -202,7 +202,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
         number = failure.exchange if failure else None
         if number is None and not failure and check.exchanges:
             number = check.exchanges[-1]
-        exchange = None if number is None else by_number.get(number)
+        exchange = None if number is None else run.by_number.get(number)
         line = failure.curl if failure else None
         if line is None and exchange is not None:
             line = curl(exchange, shell(run))

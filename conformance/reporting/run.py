@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from conformance.transport.evidence import Exchange
@@ -75,3 +76,8 @@ class Run:
     circumstances: Circumstances | None = None
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
     messages: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+
+    @cached_property
+    def by_number(self) -> dict[int, Exchange]:
+        """The exchanges by their numbers."""
+        return {exchange.number: exchange for exchange in self.exchanges}

@@ -38,8 +38,6 @@ GIVE_UP_AFTER = 2
 OUTPUT = 32_000_000
 #: What a command exits with, and an HTTP provider answers, to say that it cannot do this at all.
 CANNOT_EXIT, CANNOT_STATUS = 3, 501
-
-
 #: What to look at where an HTTP provider answers so.
 _HINTS = {
     **dict.fromkeys((401, 403), "; token_env of its table in targets.toml names the variable with its bearer token"),

@@ -35,8 +35,8 @@ from conformance.transport.retries import WAIT_UNTOLD, ended_early, pause, too_m
 
 #: Seconds after which a shipped order may have been fulfilled.
 A_WHILE = 0.4
-#: How often a 503 is waited out where any answer will do: it may be a gateway's for what it does not take (Varnish has
-#: one with Retry-After for a Range of items).
+#: How often a 503 is waited out where any answer will do: a gateway may refuse so what it does not support (Varnish
+#: answers 503 with Retry-After to a Range of items).
 OPEN_WAITS = 2
 
 
@@ -64,7 +64,7 @@ class Client:
         """Send one request and return its answer, after waiting out what the service asked for (429, 503), or its
         restart.
 
-        Raises guard.Refused, and ServiceGone. A request that gets no answer is returned too, with `trouble` noted.
+        Raises guard.Refused, and ServiceGone. Where none came it has no status, and its exchange says why (`trouble`).
         """
         return self.send_all([request])[0]
 

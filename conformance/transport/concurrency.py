@@ -43,7 +43,7 @@ class Concurrency:
         self.near = exchange.seconds < NEAR
 
     def narrow(self, together: Iterable[Exchange]) -> None:
-        """Have half as many leave together where one of these was turned away for now, in the end one: the limit may be
-        on those at once, and whoever meets it is told to wait for seconds."""
+        """Halve how many leave together, down to one, where one of these was turned away for now (429, 503): the limit
+        may be on requests at once, and whoever meets it is told to wait for seconds."""
         if any(exchange.status in (429, 503) for exchange in together):
             self.at_most = max(1, (self.at_most or self.together) // 2)

@@ -9,12 +9,12 @@ from conformance.target import Shell
 from conformance.transport.evidence import Exchange
 from conformance.transport.redaction import KEY_LABEL
 
-#: Header fields that a curl line leaves to curl, as well as what the suite sends unless told otherwise, and those that
-#: it has to forbid where they were not sent.
+#: Header fields that a curl line leaves to curl.
 CURLS = frozenset({"host", "accept-encoding", "connection", "content-length"})
+#: What the suite sends unless told otherwise, and a curl line leaves out as well.
 USUAL = re.compile(r"Accept: \*/\*|User-Agent: store-orders-conformance/.*", re.IGNORECASE)
+#: What curl sends of its own accord: a line has to forbid it where the suite did not send it.
 UNASKED = ("User-Agent", "Accept")
-
 
 #: The key in what a credential writes for the shell, and where that takes more than its value.
 _KEY, _PART_OF_KEY = re.compile(r"\$(?:KEY\b|\{KEY\})"), re.compile(r"\$\{(#?)KEY\b")

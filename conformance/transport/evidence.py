@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -36,8 +37,8 @@ class Trouble(StrEnum):
     TIMEOUT = "timeout"  # no complete answer within the limit
     TOO_LARGE = "too large"  # the answer passed a limit of the suite
     BROKEN = "broken"  # the connection ended or the framing failed: no complete HTTP response (HTTP-2)
-    # The service closed an idle connection just as it was to be used again, its good right; or what it sent behind the
-    # answer before, for which that is blamed, left no answer to be read.
+    # The service closed a kept-alive connection just as it was to be used again, which it may at any time; or it sent
+    # bytes behind the previous answer, which is blamed for them, so that the next one could not be read.
     CLOSED = "closed"
     UNSENT = "unsent"  # the end of the request was not sent, so that nobody should have done what it asks for
     DROPPED = "dropped"  # the connection ended before any answer, while there were others: no limit is shown
@@ -94,8 +95,8 @@ class Exchange:
         """The answer in a few words: "204 No Content", with where a redirect leads, or what went wrong instead."""
         if self.status is None:
             return f"no answer ({self.detail or self.trouble})"
-        leads = [value for name, value in self.headers if name.lower() == "location" and 300 <= self.status < 400]
-        return f"{self.status} {self.reason}".strip() + "".join(f" to {value[:100]}" for value in leads[:1])
+        leads = first_field(self.headers, "location") if 300 <= self.status < 400 else ""
+        return f"{self.status} {self.reason}".strip() + (f" to {leads[:100]}" if leads else "")
 
     @property
     def raw_body(self) -> bytes:
@@ -106,6 +107,11 @@ class Exchange:
     def line(self) -> str:
         """The request in a few words: method, path, credential."""
         return f"{self.method} {self.url} with {self.credential}"
+
+
+def first_field(headers: Iterable[tuple[str, str]], name: str) -> str:
+    """The value of the first header field of this `name`, which is in small letters; empty where there is none."""
+    return next((value for own, value in headers if own.lower() == name), "")
 
 
 def _meant(body: bytes) -> dict[str, str]:

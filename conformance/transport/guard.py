@@ -37,7 +37,8 @@ _CANONICAL, _SEVERAL = re.compile(r"0|-?[1-9][0-9]{0,18}"), re.compile(r"[/\\*?#
 ORDER = re.compile(r"/store//?(?:o|%6F)rders/([^/]+?)(?:;x)?/?", re.IGNORECASE)
 #: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
 MARGINS = (2**20, 2**10, 2**4, 1)
-LOW_BITS = 2**31
+#: Ids are compared by their lowest 31 bits: those that are equal modulo 2^32, or a higher power of two, agree in these.
+MODULUS = 2**31
 #: Path segments are no longer than this: what a longer one could be taken for is nobody's to say.
 LONGEST = 1000
 #: Absent ids are large, or fit into 32 bits if an order sits where large ones would be clamped to.
@@ -114,7 +115,8 @@ class Guard:
         self.remember(ids)
 
     def remember(self, ids: Iterable[int], *, nameless: bool = False, countless: bool = False) -> None:
-        """Remember ids that orders may have; `nameless` orders may have any, of `countless` ones nobody knows."""
+        """Remember ids that orders may have. With `nameless` there are orders that may have any id, with `countless`
+        more ids than were looked at."""
         self._nameless = self._nameless or nameless
         self._forgetful = self._forgetful or countless
         new = frozenset(ids) - self.listed
@@ -124,8 +126,8 @@ class Guard:
         self.listed |= new
         if len(new) <= FEW:
             for number in new:
-                place = bisect_right(self._residues, number % LOW_BITS)
-                self._residues.insert(place, number % LOW_BITS)
+                place = bisect_right(self._residues, _residue(number))
+                self._residues.insert(place, _residue(number))
                 self._by_residue.insert(place, number)
                 insort(self._sorted, number)
         else:
@@ -252,8 +254,8 @@ def _in_use(number: int) -> bool:
 
 
 def _residue(number: int) -> int:
-    """Its lowest 31 bits: equal modulo 2^32, or any higher power of two, implies equal in these."""
-    return number % LOW_BITS
+    """`number` modulo MODULUS: its lowest 31 bits."""
+    return number % MODULUS
 
 
 def _equal(

@@ -12,7 +12,7 @@ from conformance.transport.endpoint import Endpoint
 from conformance.transport.plain_words import LONGEST_HEAD
 from conformance.transport.request import Headers, Request
 
-#: Bytes that are kept of what came, and of what came before an answer.
+#: Bytes that are kept of what came first, and of what came unasked before an answer.
 MOST_BEFORE = 4096
 #: What is raised where no complete answer comes, or none that can be understood.
 BROKEN = (OSError, h11.RemoteProtocolError, Miscoded)

@@ -36,7 +36,6 @@ SHORTEST_BASE64 = 6
 #: Texts of at most so many characters are cleaned once: the same few header fields and bodies come again and again.
 REMEMBERED = 4096
 MOST_REMEMBERED = 1024
-
 #: How often what is escaped is read as it is meant: `\\u0026#43;` is HTML in a JSON string.
 DEEPEST = 3
 #: Stands for what was found, so that nothing is found there again: no secret holds it.

@@ -67,7 +67,8 @@ class Credential:
 
     @property
     def allows(self) -> Allowed:
-        """Which answers a request with it leaves open, since more may be wrong about it than that it is no key."""
+        """Which answers a request with it leaves open: more than the listed statuses where something else is wrong with
+        it than that it is no key, which a service may object to first."""
         if self.undefined or self.malformed:
             return Allowed.OPEN
         return Allowed.ANY_4XX if self.long else Allowed.LISTED
@@ -80,7 +81,6 @@ class Credential:
 
 
 NOBODY = Credential("no credentials")
-
 
 #: What curl and many others say in Accept.
 ANYTHING = "*/*"

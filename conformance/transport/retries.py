@@ -51,8 +51,8 @@ def turned_away(answer: Answer) -> bool:
 
 
 def too_many(exchange: Exchange) -> bool:
-    """Whether the service took the request and gave it up, as one of too many at once; or, with 408, since its end was
-    held back till all of those were there (RFC 9110 section 15.5.9)."""
+    """Whether the service took the request and gave it up, as one of too many at once; or gave up waiting for its end
+    (408, RFC 9110 section 15.5.9), which was held back until all of those were there."""
     return exchange.crowded and (exchange.status in (408, 503) or exchange.trouble == Trouble.DROPPED)
 
 

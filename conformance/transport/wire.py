@@ -157,7 +157,7 @@ class Connection:
         With `minimal` no header field is sent but Host, User-Agent, which a client should send (RFC 9110 section
         10.1.5) and firewalls ask for, and the credential's own. What the service asks to wait for (429, 503) is waited
         out. A GET that meets a connection closed just then is sent again on a new one, on record, if its end was not
-        sent before: only then it is sure that nobody received it.
+        sent before: only then is it certain that nobody received it.
         """
         self.set_off(request, last=last, minimal=minimal)
         answer = self.conclude()
@@ -189,14 +189,14 @@ class Connection:
             answer = self.receive()
             # On a new connection a GET is not left unsent again.
             unsent = answer.exchange.trouble == Trouble.UNSENT and answer.request.method == "GET"
-            if not unsent and not self._waits(answer, self._since):
+            if not unsent and not self._waits(answer):
                 return answer
             self._again()
             self.release()
 
-    def _waits(self, answer: Answer, since: float) -> bool:
-        """Whether the request, first sent at `since`, is to be sent again as `answer` has it."""
-        return self._endpoint.waits(answer.exchange, pause(answer), since)
+    def _waits(self, answer: Answer) -> bool:
+        """Whether what was set off is to be sent again after this answer; until it may be, nothing else goes out."""
+        return self._endpoint.waits(answer.exchange, pause(answer), self._since)
 
     def prepare(
         self, request: Request, *, last: bool = False, minimal: bool = False, within: float | None = None

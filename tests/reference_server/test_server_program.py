@@ -129,6 +129,10 @@ def test_what_cannot_be_started_is_told_in_one_line(options: tuple[str, ...]) ->
             ("--host", "0.0.0.0", "--states-port", "0"),
             "others could reach state control on 0.0.0.0: it takes --states-token-env there",
         ),
+        (
+            ("--host", "127.example.com", "--states-port", "0"),
+            "others could reach state control on 127.example.com: it takes --states-token-env there",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_start(options: tuple[str, ...], said: str) -> None:

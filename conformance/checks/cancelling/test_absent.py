@@ -37,7 +37,7 @@ def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> 
         # A service that counts up will not come back to ids below those that it has given.
         low = max(found.ids, default=0)
         common += [order for order in (-1, 1, 2, 10, 2**31 - 1, 2**31, 2**32) if order < max(1, low)]
-    if target.states is not None:  # by hand: those of a list are for other checks
+    if target.states is not None:  # the ids of static lists are for other checks
         common = [order for order in common if order not in (*target.states.pending, *target.states.shipped)]
     never, perhaps = (
         [order for order in candidates if order not in found.ids and api.permits(order)]

@@ -27,6 +27,9 @@ from conformance.transport.evidence import Trouble
 from conformance.transport.request import Allowed, Headers
 from conformance.transport.wire import Wire
 
+#: What is expected after a 204, and received where it reported what was not done.
+DONE, NOT_DONE = "the order cancelled after 204", "the order listed as before, and cancelled again with 204"
+
 # --- CANCEL-1: a pending order is cancelled
 
 
@@ -73,13 +76,7 @@ def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observa
     observe("cancelled orders in the listing", became, answer, after)
     again = api.cancel(order, allowed=Allowed.ANY_4XX)
     if verify.settled(again).status == 204 and became == "there, unchanged":
-        raise verify.Failed(
-            "the order cancelled after 204",
-            "the order listed as before, and cancelled again with 204",
-            answer,
-            after,
-            again,
-        )
+        raise verify.Failed(DONE, NOT_DONE, answer, after, again)
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
@@ -182,9 +179,7 @@ def are_gone(api: Api, cancelled: Sequence[int]) -> None:
             continue
         if order not in verify.listing(after).by_id:
             verify.step(again, 404, "CANCEL-6")
-        raise verify.Failed(
-            "the order cancelled after 204", "the order listed as before, and cancelled again with 204", after, again
-        )
+        raise verify.Failed(DONE, NOT_DONE, after, again)
 
 
 def presence(order: int, before: Listing | None, after: Answer) -> str:

@@ -171,7 +171,7 @@ class OneConnection(Api):
 
 #: A connection closed between two requests; or none to begin with, through a proxy that opens no tunnel, or to a
 #: service that speaks HTTP/2 only: others tell of that.
-_SEVERED = (Trouble.CLOSED, Trouble.UNSENT, Trouble.UNREACHABLE, Trouble.UNSPOKEN)
+_SEVERED = (Trouble.CLOSED, Trouble.UNSENT, Trouble.UNREACHABLE, Trouble.NO_RAW)
 
 
 @dataclass(frozen=True)

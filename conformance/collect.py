@@ -67,6 +67,11 @@ class Collection:
             exchange.body = sys.intern(exchange.body)
         self.reports[report.check] = report
 
+    def is_finished(self, checks: Iterable[Check]) -> bool:
+        """Whether each of these checks has come to its end."""
+        reports = [self.reports.get(check.id) for check in checks]
+        return all(report is not None and report.finished for report in reports)
+
     @property
     def order(self) -> tuple[tuple[str, ...], ...]:
         """For each process the checks in the order in which they ran there, the command's own process first."""

@@ -114,6 +114,14 @@ def findings(session: Session) -> Iterator[Finding]:
         yield OK, "key: required (401 without it)"
     else:
         yield NOTE, f"key: a listing without it answers {stranger.exchange.received}; a run will say more"
+    if endpoint.target.proxy is not None:
+        with session.wire.connect() as connection:
+            raw = connection.exchange(api.ask_list(), last=True).exchange
+        if raw.trouble == Trouble.NO_RAW:
+            yield (
+                NOTE,
+                f"proxy: {raw.detail}; what takes raw connections (kept-alive ones, bytes behind a 204) is excluded",
+            )
     try:
         yield from _states(session)
     except ServiceGone as error:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from conformance import capacity, collect, preflight
-from conformance.check import Check, all_checks, places
+from conformance.check import Check, all_checks, checks_of, places
 from conformance.collect import Collection
 from conformance.configuration import adjusted
 from conformance.reference import ReferenceServer
@@ -297,13 +297,15 @@ class Process:
     def _draw_verdicts(self, *, cut_short: bool) -> None:
         """Make a run of what each target's checks have reported, write it, and say how the command ends."""
         for collection in self.collections.values():
+            # Of several targets one may be done before an interruption.
+            done = self.interrupted and not self.crashed and collection.is_finished(checks_of(self.settings.selected))
             run = collect.build(
                 collection,
                 all_checks(),
                 self.settings,
                 self.waivers,
                 finished=datetime.now(UTC),
-                complete=not cut_short,
+                complete=done or not cut_short,
                 process_lost=self.crashed and not self.interrupted,
                 command=_command(),
             )

@@ -17,7 +17,7 @@ _LINES = 10
 @contextmanager
 def bar(total: int) -> Iterator[Callable[[str], None]]:
     """A progress bar over `total` steps, as a function to call with a label after each of them."""
-    if not _CONSOLE.is_terminal or _CONSOLE.is_dumb_terminal:
+    if not _CONSOLE.is_live:
         done = 0
 
         def count(label: str) -> None:

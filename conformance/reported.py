@@ -38,6 +38,7 @@ class CheckReport:
     failure: dict[str, Any] | None = None
     owners: list[str] = field(default_factory=list)
     certain: bool = False
+    finished: bool = True
     exchanges: list[Exchange] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
     observations: list[tuple[str, Any, list[int]]] = field(default_factory=list)
@@ -79,7 +80,7 @@ class CheckReport:
     def cut_short(self, reason: str = UNFINISHED) -> None:
         """Note that the check did not come to its end: whatever it had found is not its result."""
         self.status, self.message, self.failure = Status.INCONCLUSIVE, reason, None
-        self.owners, self.certain = [], False
+        self.owners, self.certain, self.finished = [], False, False
 
     @classmethod
     def crashed(cls, check: str, target: str, process: str) -> CheckReport:

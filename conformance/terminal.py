@@ -19,6 +19,12 @@ class Console(console.Console):
         if self.width < 1:  # COLUMNS=0, as scripts have it that ask for the size of no terminal: all would be cut off
             self.width = 80
 
+    @property
+    def is_live(self) -> bool:
+        """Whether what was printed can be drawn anew. Not so in a file, which is a terminal to rich under FORCE_COLOR,
+        as pipelines set it."""
+        return self.file.isatty() and not self.is_dumb_terminal
+
     def on_broken_pipe(self) -> None:
         """Print no more, here or elsewhere to the same stream."""
         self.quiet = True

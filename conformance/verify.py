@@ -76,10 +76,10 @@ class Excluded(Skipped):
 
 def settled(answer: Answer) -> Answer:
     """`answer`, if it decides anything. Raises Inconclusive where there is none, or one that proves neither way, and
-    Excluded where the service speaks no HTTP/1.1 on a raw connection."""
+    Excluded where there are no raw connections to the service."""
     exchange = answer.exchange
-    if exchange.trouble == Trouble.UNSPOKEN:
-        raise Excluded("the service speaks HTTP/2 only, and this takes raw connections, which speak HTTP/1.1")
+    if exchange.trouble == Trouble.NO_RAW:
+        raise Excluded(f"this takes raw connections, in HTTP/1.1, and {exchange.detail}")
     if exchange.trouble == Trouble.BROKEN:
         owner = "HTTP-2" if exchange.findings.get("HTTP-2") else None  # which leaves some of them open
         raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", owner)

@@ -202,6 +202,30 @@ def test_interrupted_when_all_checks_have_ended(tmp_path: Path, reference: Refer
     assert listed(reference) <= before
 
 
+def test_interrupted_in_the_second_of_two_targets(tmp_path: Path, reference: ReferenceServer) -> None:
+    """The first one has its whole result."""
+    address = reference.address
+    table = f'base_url = "{address.base_url}"\napi_key_env = "KEY"\nstates = {{ url = "{address.states_url}" }}\n'
+    text = f"[targets.first]\n{table}[targets.second]\n{table}"
+    (tmp_path / "targets.toml").write_text(text, encoding="utf-8")
+    change = (
+        "import signal\nfrom conformance.process import Process\n"
+        "inner = Process.start\n"
+        "def start(self, check, target):\n"
+        "    inner(self, check, target)\n"
+        "    if target == 'second': os.kill(os.getpid(), signal.SIGTERM)\n"
+        "Process.start = start"
+    )
+    done = ran_with(tmp_path, address.key, change, "first", "second", "--only", "LIST-1")
+    assert done.returncode == 130, (done.stdout, done.stderr)
+    results = {
+        name: json.loads((tmp_path / "reports" / name / "results.json").read_text(encoding="utf-8"))
+        for name in ("first", "second")
+    }
+    found = {name: (result["verdict"], result["run"]["complete"]) for name, result in results.items()}
+    assert found == {"first": ("conformant", True), "second": ("incomplete", False)}
+
+
 def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> None:
     """As where the disk is full by then."""
     change = (

@@ -79,10 +79,16 @@ def _forms() -> Iterator[str]:
     given: set[str] = set()
     for key in filter(None, _candidates()):
         parted = (key.replace(key[0], "-"), key.replace(key[len(key) // 2], "-"), f"-{key[1:]}", f"{key[:-1]}-")
-        dotted = [form for whole in (key, *parted) for form in (whole, f"{whole[:-2]}.{whole[-1]}")]
+        dotted = [form for whole in (key, *parted) for form in (whole, _with_dot(whole))]
         forms = dict.fromkeys(form for whole in dotted for form in (whole, f"{whole[:-1]}|"))
         yield from (form for form in forms if form not in given)
         given.update(forms)
+
+
+def _with_dot(key: str) -> str:
+    """`key` with a dot for its last character but one; what it is padded with stays behind both."""
+    bare = key.rstrip("=") or key
+    return f"{bare[:-2]}.{bare[-1:]}{key[len(bare) :]}"
 
 
 #: What was found so far, by the kinds and whether it is short, and the candidates that are left.

@@ -43,7 +43,7 @@ class Trouble(StrEnum):
     UNSENT = "unsent"  # the end of the request was not sent, so that nobody should have done what it asks for
     DROPPED = "dropped"  # the connection ended before any answer, while there were others: no limit is shown
     WAITING = "waiting"  # no further connection while others wait for the end of their requests
-    UNSPOKEN = "unspoken"  # the service does not speak HTTP/1.1, as raw connections do
+    NO_RAW = "no raw connection"  # the service speaks HTTP/2 only, or the proxy in front of it opens no tunnel
 
 
 @dataclass

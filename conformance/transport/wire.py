@@ -43,6 +43,11 @@ class _ProxyError(ConnectionError):
     """The proxy is to blame, and not the service behind it; the message says so."""
 
 
+class _NoTunnelError(_ProxyError):
+    """The proxy opens no tunnels, or none to such a port (Squid has a list of those). Requests in absolute form, as the
+    client sends them for plain HTTP, it may pass on all the same."""
+
+
 class _SpentError(ConnectionError):
     """The connection, which had carried other requests, brings no answer to the one at hand; the message says why."""
 
@@ -337,7 +342,8 @@ class Connection:
         if not re.match(rb"HTTP/1\.[01] 2[0-9][0-9]", head):
             connected.close()
             said = head.partition(b"\r\n")[0][:60].decode("latin-1")
-            raise _ProxyError(f"the proxy {self._endpoint.proxy} opens no tunnel to {there}: {said or 'no answer'}")
+            refused = _NoTunnelError if re.match(rb"HTTP/1\.[01] (4[0-9][0-9]|501)", head) else _ProxyError
+            raise refused(f"the proxy {self._endpoint.proxy} opens no tunnel to {there}: {said or 'no answer'}")
         return connected
 
     def _read(self, answer: Answer) -> None:
@@ -392,8 +398,10 @@ class Connection:
 
     def _trouble(self, error: OSError | h11.RemoteProtocolError | Miscoded) -> None:
         exchange = self._answer.exchange
-        if self._unspoken(error):
-            exchange.trouble, exchange.detail = Trouble.UNSPOKEN, "the service speaks no HTTP/1.1"
+        if isinstance(error, _NoTunnelError) and self._endpoint.scheme == "http":
+            exchange.trouble, exchange.detail = Trouble.NO_RAW, str(error)
+        elif self._http_2_only(error):
+            exchange.trouble, exchange.detail = Trouble.NO_RAW, "the service speaks HTTP/2 only"
         elif isinstance(error, TimeoutError):
             exchange.trouble = Trouble.TIMEOUT
             exchange.detail = f"no complete answer within {self._endpoint.timeout:g} s (--timeout)"
@@ -409,7 +417,7 @@ class Connection:
             ended_early(exchange, in_plain_words(error) or type(error).__name__, heard=self._heard)
         exchange.status = None
 
-    def _unspoken(self, error: Exception) -> bool:
+    def _http_2_only(self, error: Exception) -> bool:
         """Whether the service speaks HTTP/2 only. It says so in the handshake (RFC 7301 section 3.2); or it agrees to
         no protocol there and gives up the connection, and never answered in another version."""
         if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):

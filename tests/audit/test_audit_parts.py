@@ -32,6 +32,7 @@ KEYS = {
     "base64": "c2VjcmV0IGtleSBmb3IgdGVzdHM=",
     "padded": "Zm9vYmFyYmF6cXV4cXV1eHF1dXV4eA=",
     "padded twice": "dGVzdC1rZXk/Pz8+Pg==",
+    "padded twice, with a dot": "s3cret-Key.Value/42+xyz==",
     "signed": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.dGhpcyBpcyBubyBzaWduYXR1cmUsIGJ1dCBsb25nIDE",
     "signed, with hyphens": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.dGhpcyBp-yBubyBzaWduYXR1_mUsIGJ1dCBsb25nIDE",
     "signed, with a whole signature": f"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.{'aZ-9' * 128}",

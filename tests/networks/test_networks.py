@@ -194,6 +194,18 @@ def proxy() -> Iterator[str]:
     server.server_close()
 
 
+def test_a_forward_proxy_without_tunnels(
+    tmp_path: Path, reference: ReferenceServer, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes raw connections is excluded, and the rest is judged."""
+    monkeypatch.setattr(ForwardProxy, "do_CONNECT", lambda self: self.send_error(403))
+    address = reference.address.base_url
+    status, result, said = judged(tmp_path, reference, address, "--proxy", proxy, "--budget", "quick")
+    assert status == 0, said
+    assert {row["id"] for row in result["requirements"] if row["status"] != "passed"} == {"CANCEL-2", "CANCEL-10"}
+    assert "opens no tunnel to" in said
+
+
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_forward_proxy(
     tmp_path: Path, pki: Path, reference: ReferenceServer, front: tuple[int, int], proxy: str, scheme: str

@@ -255,6 +255,13 @@ def test_absent_ids_of_a_large_listing_are_found() -> None:
     assert len(careful.absent_ids(5, rng)) == 5
 
 
+def test_listed_numbers_beyond_any_double_are_compared_like_others() -> None:
+    careful = guard(Mode.GUARDED, [10**400, -(10**400)])
+    assert careful.permits("5001")
+    assert not careful.permits(str(10**400))
+    assert not careful.permits(str(2 * 10**400))
+
+
 def test_absent_ids_depend_on_the_seed_alone() -> None:
     draws = [guard(Mode.GUARDED, [1, 2]).absent_ids(3, random.Random(seed)) for seed in (1, 1, 2)]
     assert draws[0] == draws[1] != draws[2]

@@ -520,13 +520,13 @@ def test_a_service_that_speaks_http_2_only(monkeypatch: pytest.MonkeyPatch) -> N
             patched.setattr(wire.Connection, where, refused)
             with opened.wire.connect() as connection:
                 answer = connection.exchange(LIST)
-            assert answer.exchange.trouble == Trouble.UNSPOKEN
+            assert answer.exchange.trouble == Trouble.NO_RAW
             with pytest.raises(Excluded, match="HTTP/2 only"):
                 settled(answer)
 
 
 @pytest.mark.parametrize(
-    ("answered", "trouble"), [("HTTP/2", Trouble.UNSPOKEN), ("HTTP/1.1", Trouble.BROKEN), ("", Trouble.BROKEN)]
+    ("answered", "trouble"), [("HTTP/2", Trouble.NO_RAW), ("HTTP/1.1", Trouble.BROKEN), ("", Trouble.BROKEN)]
 )
 def test_a_service_that_agrees_to_no_protocol_and_leaves(
     answered: str, trouble: Trouble, server_context: ssl.SSLContext, certificate: Path

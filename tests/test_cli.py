@@ -250,13 +250,6 @@ def test_the_plan_for_the_reference(command: Command) -> None:
         assert f"runs      {row.id:10} {row.title}" in said.out
 
 
-def test_colours_in_a_log_draw_no_bar(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    said = command("run", "--only", "BASE-1")
-    assert "BASE checks: 1 passed" in said.err
-    assert not re.search(r"\x1b\[[0-9?]*[A-LS-Thl]", said.err)  # moves the cursor, or deletes
-
-
 def test_the_plan_counts_one_as_one(command: Command) -> None:
     assert "; chosen ids for 1 check; an empty store for 0." in command("run", "--plan", "--only", "AUTH-5").out
 

@@ -432,3 +432,9 @@ def test_a_broken_service_does_not_conform(tmp_path: Path, served: Callable[...,
     assert failure["expected"].startswith("409")
     assert "${KEY}" in failure["curl"]
     assert isinstance(failure["exchange"], int)
+
+
+def test_colours_in_a_log_draw_no_bar(tmp_path: Path) -> None:
+    done = command(tmp_path, "run", "--only", "BASE-1", FORCE_COLOR="1")
+    assert "BASE checks: 1 passed" in done.err
+    assert not re.search(r"\x1b\[[0-9?]*[A-LS-Thl]", done.err)  # moves the cursor, or deletes

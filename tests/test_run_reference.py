@@ -393,6 +393,16 @@ def test_a_second_run_with_the_same_seed(tmp_path: Path, served: Callable[..., R
         assert done.status == 0, done.said
 
 
+def test_a_second_run_blames_what_the_first_one_did(tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
+    """At the ends of int64 it meets orders that the first one has cancelled."""
+    address = served("--fault", "answers-204-to-repeated-cancels").address
+    words = ("run", "--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
+    for seed in ("7", "8"):
+        done = command(tmp_path, *words, "--only", "CANCEL", "--seed", seed, "--budget", "quick", KEY=address.key)
+        assert done.status == 1, done.said
+        assert re.findall(r"^FAILED (\S+)", done.out, re.MULTILINE) == ["CANCEL-6"], done.said
+
+
 def test_the_plan_is_what_runs(tmp_path: Path, served: Callable[..., ReferenceServer]) -> None:
     """With static lists and a selection too: ids are not kept for checks that were not selected."""
     address = served().address

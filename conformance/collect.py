@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,11 @@ from conformance.contract import catalogue
 from conformance.reported import OWN_PROCESS, CheckReport
 from conformance.reporting.run import Circumstances, Observed, Run
 from conformance.settings import Settings
+from conformance.states.provider import given
 from conformance.target import Target
 from conformance.transport.curl import curl
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
+from conformance.transport.request import Operation
 from conformance.verdict import (
     OTHER_EXCHANGES,
     CheckResult,
@@ -40,6 +43,10 @@ RUN_AGAIN = (
 UNANSWERED = (
     "{} of {} requests got no answer in time while others were under way, the first of them {}; no requirement fails "
     "for that, since a limit may be the reason, and limits are not shown"
+)
+NOT_THERE = (
+    "no order that the state provider handed out was ever listed, and no cancel of one has found it: does the "
+    "provider place orders in the store of this service?"
 )
 #: Said of requirements that every exchange is judged by, where not all requirements are selected.
 NOT_SELECTED = "judged only on what the checks of the selected requirements send; a whole run sends more"
@@ -156,6 +163,8 @@ def _warnings(
     yield from collection.warnings
     for report in reports:
         yield from report.warnings
+    if _placed_elsewhere(reports):
+        yield NOT_THERE
     again, *side_by_side = collection.order
     if again and side_by_side:
         yield RUN_AGAIN.format(", ".join(again))
@@ -163,6 +172,20 @@ def _warnings(
         yield UNANSWERED.format(len(late), len(passed), f"{late[0].line} (exchange {late[0].number})")
     for requirement in unneeded:
         yield f"the waiver for {requirement} is no longer needed: it passed"
+
+
+def _placed_elsewhere(reports: Iterable[CheckReport]) -> bool:
+    """Whether the service knows none of the orders that the state provider handed out. One fault or another may hide an
+    order from listings or from cancels, but hardly all of them from both."""
+    orders = given(message for report in reports for message in report.messages)
+    exchanges = [exchange for report in reports for exchange in report.exchanges if exchange.status is not None]
+    if {exchange.status for exchange in exchanges if exchange.order_id in orders} - {401, 404}:
+        return False
+    listings = [
+        exchange.body for exchange in exchanges if exchange.operation == Operation.LIST and exchange.status == 200
+    ]
+    shown = any(orders.intersection(re.findall(r"-?[0-9]+", body)) for body in listings)
+    return bool(orders and listings) and not shown
 
 
 def _left_waiting(exchange: Exchange) -> bool:

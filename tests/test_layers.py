@@ -48,6 +48,7 @@ ALLOWED: dict[str, set[str]] = {
         "reported",
         "reporting",
         "settings",
+        "states",
         "target",
         "transport",
         "universal",

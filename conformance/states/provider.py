@@ -249,6 +249,12 @@ def teardown(provider: Provider, state: State, ids: list[int]) -> None:
         raise ProviderError(str(error)) from None
 
 
+def given(messages: Iterable[dict[str, Any]]) -> set[str]:
+    """The ids of the orders that were handed out, as the `messages` on record have it."""
+    answers = (message.get("answer", {}).get("orderIds") for message in messages if message["action"] == "setup")
+    return {str(order) for ids in answers if isinstance(ids, list) for order in ids}
+
+
 def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
     """The checks that held an order while another check was given one with the same id, and those others, as the
     `messages` on record have it. That takes a store which gives the ids of cancelled orders to new ones; what one of

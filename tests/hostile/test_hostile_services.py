@@ -335,4 +335,6 @@ def test_providers_that_misbehave(reference: ReferenceServer, tmp_path: Path) ->
         used_up = (b"", "of the static lists, whose ids serve one run each, is not in the listing")
         words = {**PROVIDERS, **COMMANDS, "static": used_up}[name][1]
         assert words in said(result), name
+        suspected = [text for text in result["warnings"] if "does the provider place orders in the store" in text]
+        assert len(suspected) == (name in ("not-listed", "other-number")), name
     assert "Traceback" not in ended.everything

@@ -50,7 +50,7 @@ def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> 
     answers = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in perhaps)
     comparable = target.mode is Mode.FULL and target.places_orders
     for answer in answers:
-        if verify.settled(answer).status == 401 or not (answer.client_error or answer.succeeded and comparable):
+        if verify.settled(answer).status == 401 or not (answer.client_error or (answer.succeeded and comparable)):
             verify.status(answer, 404, since="no such order exists")
     malformed = [answer for answer in answers if answer.status in ids.MALFORMED_STATUSES]
     done = [answer for answer in answers if answer.succeeded]

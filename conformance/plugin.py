@@ -63,7 +63,13 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         config.pluginmanager.register(Plugin(config, process_of(config)), PLUGIN)
     except ConfigError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise _usage_error(error) from None
+
+
+def _usage_error(error: ConfigError) -> pytest.UsageError:
+    """The error, with the options by the names that they have here."""
+    flags = "|".join(flag.removeprefix("--") for flag in settings.OPTIONS)
+    return pytest.UsageError(re.sub(rf"--({flags})(?![a-z-])", r"--conformance-\1", str(error)))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -126,7 +132,7 @@ class Plugin:
             self.process.interrupted = True
             session.shouldstop = "interrupted"
         except ConfigError as error:  # certificates that cannot be used
-            raise pytest.UsageError(str(error)) from None
+            raise _usage_error(error) from None
         except OSError as error:  # the reference server does not start
             pytest.exit(str(error), Exit.INCOMPLETE)
 

@@ -444,6 +444,22 @@ def test_a_broken_service_does_not_conform(tmp_path: Path, served: Callable[...,
     assert isinstance(failure["exchange"], int)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--conformance-only", "NOPE"), "--conformance-only: 'NOPE'"),
+        (("--conformance-states-url", "http://h/s"), "--conformance-states-url describes a target, so it needs "
+         "--conformance-base-url or a configured target"),
+    ],
+)  # fmt: skip
+def test_plain_pytest_names_options_as_it_has_them(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = subprocess.run(
+        [*LEAN, *words], cwd=tmp_path, env=inherited(), capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: {said}" in done.stderr
+
+
 def test_colours_in_a_log_draw_no_bar(tmp_path: Path) -> None:
     done = command(tmp_path, "run", "--only", "BASE-1", FORCE_COLOR="1")
     assert "BASE checks: 1 passed" in done.err

@@ -35,9 +35,9 @@ from conformance.transport.retries import WAIT_UNTOLD, ended_early, pause, too_m
 
 #: Seconds after which a shipped order may have been fulfilled.
 A_WHILE = 0.4
-#: How often a 503 is waited out where any answer will do: a gateway may refuse so what it does not support (Varnish
-#: answers 503 with Retry-After to a Range of items).
-OPEN_WAITS = 2
+#: How often a refusal in HTTP/2 is waited out, and, for some seconds at least, a 503 where any answer will do: that may
+#: be a restart, or how a gateway refuses what it does not support (Varnish does, with Retry-After, a Range of items).
+WAITS, OPEN_WAIT = 2, 10.0
 
 
 class Client:
@@ -54,6 +54,7 @@ class Client:
         self._extensions = {"timeout": httpx.Timeout(endpoint.timeout).as_dict()}
         self.texts = Texts()
         self.concurrency = Concurrency()
+        self._keeps_to_503 = False
         self._turn = Lock()  # of whoever sends a request again that was one of too many at once
         # Both keep their threads: to start one takes as long as a service near by takes to answer.
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
@@ -185,11 +186,20 @@ class Client:
                 self.concurrency.timed(answer.exchange)
                 self.endpoint.after(request, answer.exchange)
                 answers.append(answer)
-                enough = request.allowed is Allowed.OPEN and answer.status == 503 and len(answers) > OPEN_WAITS
-                if enough or not self.endpoint.waits(answer.exchange, pause(answer), since):
+                if (self._is_final(answer, since) and len(answers) > WAITS) or not self.endpoint.waits(
+                    answer.exchange, pause(answer), since
+                ):
                     return answers
                 if crowded and len(answers) == 1:  # else all would come again together
                     turn.enter_context(self._turn)
+
+    def _is_final(self, answer: Answer, since: float) -> bool:
+        """Whether what the service says to a request, first sent at `since`, which it may have meant for now, is likely
+        to be its last word."""
+        if answer.status == 503 and answer.request.allowed is Allowed.OPEN:
+            self._keeps_to_503 |= time.monotonic() > since + OPEN_WAIT  # and is believed the next time
+            return self._keeps_to_503
+        return answer.exchange.trouble == Trouble.REFUSED
 
     def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
         """`tries`, to which those of `_again` are added where the request was one too many at once; from then on
@@ -251,6 +261,9 @@ class Client:
             exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
         elif isinstance(error, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
             exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
+        elif _refused(error):
+            exchange.trouble = Trouble.REFUSED
+            exchange.detail = "the service refused the request, before it did anything, as HTTP/2 lets it"
         else:
             heard = begun or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
             ended_early(exchange, _plain(error, self.endpoint), heard=heard)
@@ -263,12 +276,28 @@ def _read(response: httpx.Response, limit: int) -> bytes:
     return body.whole()
 
 
+def _cause(error: BaseException) -> BaseException:
+    """What an error comes from in the end. What was raised `from None` says all there is to say in its own words."""
+    while below := error.__cause__ or (None if error.__suppress_context__ else error.__context__):
+        error = below
+    return error
+
+
+def _refused(error: Exception) -> bool:
+    """Whether a service tells in HTTP/2 that it did nothing of what was asked, and will not: one that is about to stop
+    or has enough to do (RFC 9113 section 8.7)."""
+    from h2.errors import ErrorCodes
+    from h2.events import ConnectionTerminated, StreamReset
+
+    (event,) = _cause(error).args[:1] or (None,)
+    if isinstance(event, ConnectionTerminated):
+        return event.last_stream_id == 0
+    return isinstance(event, StreamReset) and event.error_code == ErrorCodes.REFUSED_STREAM
+
+
 def _plain(error: Exception, endpoint: Endpoint) -> str:
     """The error in the words of its cause, with the address where there was no connection."""
-    cause: BaseException = error
-    # What was raised `from None` says all there is to say in its own words.
-    while below := cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__):
-        cause = below
+    cause = _cause(error)
     text = in_plain_words(cause) or in_plain_words(error) or type(cause).__name__
     if "WRONG_VERSION_NUMBER" in text:
         text += " (what answers there does not speak TLS: http:// in base_url?)"

@@ -40,6 +40,7 @@ class Trouble(StrEnum):
     # The service closed a kept-alive connection just as it was to be used again, which it may at any time; or it sent
     # bytes behind the previous answer, which is blamed for them, so that the next one could not be read.
     CLOSED = "closed"
+    REFUSED = "refused"  # the service let the request be before it did anything, and it may be sent again
     UNSENT = "unsent"  # the end of the request was not sent, so that nobody should have done what it asks for
     DROPPED = "dropped"  # the connection ended before any answer, while there were others: no limit is shown
     WAITING = "waiting"  # no further connection while others wait for the end of their requests

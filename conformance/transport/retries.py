@@ -39,6 +39,8 @@ def _date(text: str) -> datetime | None:
 def pause(answer: Answer) -> float | None:
     """The seconds to wait before the request goes out once more, None where it does not. A 429 that names no time is
     waited out, too: rate limits are not shown (section 8), and RFC 6585 section 4 leaves Retry-After open."""
+    if answer.exchange.trouble == Trouble.REFUSED:
+        return 0.0
     delay = retry_after(answer)
     return WAIT_UNTOLD if delay is None and answer.status == 429 else delay
 

@@ -78,6 +78,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 SETTINGS = frame(4, 0, 0)
 OK_HEAD = frame(1, 4, 1, b"\x88")  # :status 200, as HPACK has it
 GOES_AWAY = frame(7, 0, 0, bytes(8))
+REFUSES = frame(3, 0, 1, (7).to_bytes(4, "big"))
 
 
 @pytest.fixture
@@ -94,7 +95,8 @@ def http2_context(server_context: ssl.SSLContext) -> ssl.SSLContext:
         (SETTINGS + OK_HEAD + frame(0, 0, 1, LISTING) + frame(9, 0, 1, b"x"), Trouble.BROKEN),
         (SETTINGS + OK_HEAD + frame(3, 0, 1, bytes(4)), Trouble.BROKEN),
         (SETTINGS + frame(1, 4, 1, b"\xff" * 20), Trouble.BROKEN),
-        (SETTINGS + GOES_AWAY, Trouble.BROKEN),
+        (lambda talk: talk.send(SETTINGS + GOES_AWAY), Trouble.REFUSED),
+        (lambda talk: talk.send(SETTINGS + REFUSES), Trouble.REFUSED),
         (SETTINGS + frame(4, 0, 1), Trouble.BROKEN),
         (SETTINGS, Trouble.BROKEN),
         (OK, Trouble.BROKEN),
@@ -105,8 +107,8 @@ def http2_context(server_context: ssl.SSLContext) -> ssl.SSLContext:
         (lambda talk: talk.send(SETTINGS + OK_HEAD + frame(0, 0, 1, b" " * 16_000) * 9), Trouble.TOO_LARGE),
     ],
     ids=[
-        "right", "short", "odd frame", "reset", "odd header", "goes away", "odd settings", "only settings", "HTTP/1.1",
-        "hangs up", "silent", "trickles", "settings for ever", "too large",
+        "right", "short", "odd frame", "reset", "odd header", "goes away", "refuses", "odd settings", "only settings",
+        "HTTP/1.1", "hangs up", "silent", "trickles", "settings for ever", "too large",
     ],
 )  # fmt: skip
 def test_http_2(http2_context: ssl.SSLContext, certificate: Path, reply: Reply | bytes, trouble: str | None) -> None:
@@ -115,11 +117,22 @@ def test_http_2(http2_context: ssl.SSLContext, certificate: Path, reply: Reply |
     with serving(reply, http2_context) as service, session(service.base_url, **limits) as opened:
         found = opened.client.send(LIST)
         assert service.requests[0].startswith(b"PRI * HTTP/2.0\r\n")
-    assert found.exchange.trouble == trouble
+    assert found.exchange.trouble == trouble, found.exchange.detail
     assert (found.status, found.body) == ((200, LISTING) if trouble is None else (None, b""))
     assert trouble is None or found.exchange.detail
     # Where there is trouble, the head may have come before it.
     assert found.exchange.http_version in (("HTTP/2",) if trouble is None else ("HTTP/2", ""))
+
+
+@pytest.mark.parametrize("refusal", [GOES_AWAY, REFUSES], ids=["goes away", "refuses"])
+def test_what_http_2_refuses_is_sent_again(http2_context: ssl.SSLContext, certificate: Path, refusal: bytes) -> None:
+    """Nothing was done of it."""
+    replies = iter([refusal, refusal, OK_HEAD + frame(0, 1, 1, LISTING)])
+    reply: Reply = lambda talk: talk.send(SETTINGS + next(replies))  # noqa: E731
+    with serving(reply, http2_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
+        assert opened.client.send(LIST).status == 200
+        found = [(exchange.trouble, exchange.waited) for exchange in opened.recorder.exchanges]
+    assert found == [(Trouble.REFUSED, 0.0), (Trouble.REFUSED, 0.0), (None, None)]
 
 
 def test_http_2_has_a_connection_for_each_request(http2_context: ssl.SSLContext, certificate: Path) -> None:

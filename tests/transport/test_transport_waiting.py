@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from raw_service import Conversation, Reply, answer, serving
 from single import OK, once
 
-from conformance.transport import endpoint
-from conformance.transport.client import OPEN_WAITS
+from conformance.transport import client, endpoint
 from conformance.transport.request import Allowed
 from conformance.transport.retries import retry_after
 
@@ -59,15 +58,31 @@ def test_a_date_is_waited_for() -> None:
         assert len(service.requests) == 2
 
 
-@pytest.mark.parametrize(("allowed", "sent"), [(Allowed.OPEN, OPEN_WAITS + 1), (Allowed.LISTED, 5)])
-def test_a_503_that_is_as_good_as_any_answer_is_waited_out_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, allowed: Allowed, sent: int
+@pytest.mark.parametrize(
+    ("allowed", "seconds", "sent"),
+    [(Allowed.OPEN, 0.0, client.WAITS + 1), (Allowed.OPEN, 10.0, 5), (Allowed.LISTED, 0.0, 5)],
+)
+def test_a_503_that_is_as_good_as_any_answer_is_waited_out_for_some_seconds(
+    monkeypatch: pytest.MonkeyPatch, allowed: Allowed, seconds: float, sent: int
 ) -> None:
+    """It may be a restart's."""
     monkeypatch.setattr(endpoint, "LEAST_WAIT", 0.0)
+    monkeypatch.setattr(client, "OPEN_WAIT", seconds)
     reply = answer("503 Service Unavailable", b"", "Retry-After: 0")
     with serving(busy(4, reply)) as service, session(service.base_url) as opened:
         found = opened.client.send(replace(LIST, allowed=allowed))
-        assert (len(service.requests), found.status) == (sent, 503 if allowed is Allowed.OPEN else 200)
+        assert (len(service.requests), found.status) == (sent, 200 if sent == 5 else 503)
+
+
+def test_who_keeps_to_a_503_is_believed_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "LEAST_WAIT", 0.0)
+    monkeypatch.setattr(client, "OPEN_WAIT", 0.2)
+    reply = answer("503 Service Unavailable", b"", "Retry-After: 0")
+    with serving(reply) as service, session(service.base_url) as opened:
+        opened.client.send(replace(LIST, allowed=Allowed.OPEN))
+        before = len(service.requests)
+        opened.client.send(replace(LIST, allowed=Allowed.OPEN))
+        assert len(service.requests) == before + client.WAITS + 1
 
 
 def test_waiting_ends(monkeypatch: pytest.MonkeyPatch) -> None:

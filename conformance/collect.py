@@ -35,9 +35,9 @@ from conformance.verdict import (
 
 #: Said of the checks that the command's own process ran after others had run them.
 RUN_AGAIN = (
-    "the store gave the id of an order that was cancelled to a new one, so that two checks worked on the same order; "
-    "the checks in which anything went wrong were run again one by one, and only the second time is in the results "
-    "(with -n 1 all checks run one by one): {}"
+    "checks ran side by side, and some met what others may have caused: an order that both worked on, since the store "
+    "gave the id of a cancelled one to a new one, or a limit on requests at once; those in which anything went wrong "
+    "were run again one by one, and only the second time is in the results (with -n 1 all checks run one by one): {}"
 )
 #: Said of requests whose answer nobody can be blamed for.
 UNANSWERED = (

@@ -26,7 +26,7 @@ from conformance.session import Session
 from conformance.target import Mode, Secret, Target
 from conformance.transport.endpoint import GIVE_UP_AFTER
 from conformance.transport.evidence import Trouble
-from reference_server.messages import Response
+from reference_server.messages import Request, Response
 from reference_server.running import Running, build
 
 KEY = "key-of-a-far-service"
@@ -334,6 +334,32 @@ def test_a_limit_that_only_many_checks_at_once_meet_fails_nobody(tmp_path: Path)
         found = run(tmp_path / "many", address, "--only", "HTTP,AUTH-2,CANCEL-7,ERR")
     assert processes(found) > 4
     assert found["counts"]["required"]["failed"] == 0
+
+
+def test_checks_that_met_a_limit_on_requests_at_once_are_run_again(tmp_path: Path) -> None:
+    """The look was within the limit, and all checks together are not."""
+    service = build(KEY.encode(), faults=[], variants=[])
+    inner, lock, under_way = service.respond, threading.Lock(), 0
+
+    def respond(request: Request) -> Response:
+        nonlocal under_way
+        with lock:
+            under_way += 1
+            late = under_way > capacity.SIDE_BY_SIDE + 2
+        try:
+            time.sleep(0.0 if late else 0.06)
+            return Response(503, b"", {}) if late else inner(request)
+        finally:
+            with lock:
+                under_way -= 1
+
+    service.respond = respond
+    with Running(service, states_port=0) as server:
+        address = Address(server.base_url, server.states_url, KEY)
+        found = run(tmp_path / "many", address, "--only", "HTTP,AUTH,CANCEL-7,ERR")
+    assert processes(found) > 4
+    assert found["verdict"] == "conformant"
+    assert any("a limit on requests at once" in warning for warning in found["warnings"])
 
 
 def test_the_look_asks_one_thing_at_a_time() -> None:

@@ -6,6 +6,7 @@ Each function puts something around the part that is there, so that several chan
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -100,6 +101,27 @@ def before(service: Service, answer: Callable[[Request], Response | None]) -> No
     """Does something before anything of a request is looked at, even its key, and may answer it."""
     inner = service.respond
     service.respond = lambda request: answer(request) or inner(request)
+
+
+def beyond(service: Service, most: int, answer: Callable[[Request], Response]) -> None:
+    """Answers listings, whoever asks for them, that come while so many are under way; each takes a moment."""
+    inner, lock, under_way = service.respond, threading.Lock(), 0
+
+    def respond(request: Request) -> Response:
+        nonlocal under_way
+        if request.method != "GET" or request.path != service.collection:
+            return inner(request)
+        with lock:
+            under_way += 1
+            late = under_way > most
+        try:
+            time.sleep(0.01)
+            return answer(request) if late else inner(request)
+        finally:
+            with lock:
+                under_way -= 1
+
+    service.respond = respond
 
 
 def responses(service: Service, change: Change) -> None:

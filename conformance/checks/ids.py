@@ -107,6 +107,8 @@ WITH_DIGITS = {
     "a fraction": "{n}.{d}",
     "letters after digits": "{n}abc",
     "letters before digits": "x{n}",
+    "two minus signs": "--{n}",
+    "a superscript behind digits": "{n}%C2%B2",
     "an exponent": "{n}e{d}",
     "two numbers": "{n}%2C{n}",
     "a group separator": "{n}_000",

@@ -28,6 +28,8 @@ ROUNDS = 8
 MOMENTS = (0.3, 1.0, 2.0)
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
+#: How often each of three listings is asked for at once, to be more than pools of connections hold: ten, as a rule.
+CROWD = 8
 #: Seconds after which an order is placed among listings, round by round: a service takes its time to begin with them,
 #: and not long to be done.
 PLACED = (0.0, 0.003, 0.01)
@@ -227,8 +229,9 @@ def statuses(answers: list[Answer]) -> str:
 @pytest.mark.lengthy
 def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> None:
     """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings, and unless
-    the mode is observe cancels of an order that does not exist. None is answered by the credentials of another: what
-    was answered wrongly is as it should be, each time that it is sent again alone."""
+    the mode is observe cancels of an order that does not exist; in full mode also as many listings as drain a pool of
+    connections. None is answered by the credentials of another: what was answered wrongly is as it should be, each
+    time that it is sent again alone."""
     who = [api.key, NOBODY, invalid_keys.telling(key.reveal())[-1]]
     absent = api.absent() if target.mode > Mode.OBSERVE else []
     decided: list[Answer] = []
@@ -239,6 +242,9 @@ def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> 
         answers = [*filterfalse(turned_away, api.send_all([*lists, *others, *lists], at_once=True))]
         decided += answers
         not_mixed_up(answers)
+    if target.mode is Mode.FULL:
+        crowd = [api.ask_list(one) for one in who] * CROWD
+        not_mixed_up([*filterfalse(turned_away, api.send_all(crowd, at_once=True))])
     some_let_in(decided)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -220,6 +221,22 @@ def finds_no_shipped_order_but_the_newest_hundred(service: Service) -> None:
 def cancels_refused_orders(service: Service) -> None:
     """Answers 409 but cancels the shipped order anyway."""
     amend.when(service, REFUSED, lambda order: service.store.remove([order.id]))
+
+
+@fault("CANCEL-4")
+def looks_up_shipments_by_the_text_of_an_id(service: Service) -> None:
+    """Reads an id with leading zeros as a number where it looks for the order, and as a text where it looks for the
+    shipment: it finds the one, but not the other, and cancels the shipped order."""
+    inner = service.cancel_order
+
+    def cancel_order(request: Request, text: str) -> Response:
+        number = int(text) if re.fullmatch(r"0+[1-9][0-9]{0,17}", text) else None
+        if number is None or not amend.shipped(service.store.get(number)):
+            return inner(request, text)
+        service.store.remove([number])
+        return Response(204)
+
+    service.cancel_order = cancel_order
 
 
 @fault("CANCEL-4")

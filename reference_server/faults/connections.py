@@ -52,6 +52,53 @@ def refuses_all_after_one_refusal_on_a_connection(service: Service) -> None:
     amend.granted(service, change)
 
 
+def _after_malformed(service: Service, answer: Callable[[Request], Response | None]) -> None:
+    """Changes what requests are answered, whatever their key, that follow a cancel of a malformed id with the key on
+    their connection."""
+    spoilt: set[object] = set()
+
+    def note(request: Request, response: Response) -> None:
+        if amend.is_cancel(request) and amend.id_of(service, request) is None:
+            spoilt.add(request.connection)
+
+    amend.granted(service, note)
+    amend.before(service, lambda request: answer(request) if request.connection in spoilt else None)
+
+
+@fault("AUTH-6")
+def lists_for_anyone_after_a_malformed_id_on_a_connection(service: Service) -> None:
+    """Forgets who asked only where it answers as usual: a listing without the key that follows a cancel of a malformed
+    id with it on a connection is answered."""
+
+    def answer(request: Request) -> Response | None:
+        return service.dispatch(request) if request.method == "GET" and amend.no_header(request) else None
+
+    _after_malformed(service, answer)
+
+
+@fault("HTTP-1")
+def crashes_after_a_malformed_id_on_a_connection(service: Service) -> None:
+    """Answers 500 to listings that follow a cancel of a malformed id on their connection: a transaction is aborted."""
+    crash = service.error(500, "current transaction is aborted")
+    _after_malformed(service, lambda request: crash if request.method == "GET" else None)
+
+
+@fault("CANCEL-1")
+def undoes_the_cancel_after_a_malformed_id(service: Service) -> None:
+    """Answers 204 to the first cancel of an order after one of a malformed id, and rolls it back with that."""
+    left_open = False
+
+    def instead(request: Request) -> Response | None:
+        nonlocal left_open
+        if not amend.is_cancel(request):
+            return None
+        malformed, undone = amend.id_of(service, request) is None, left_open
+        left_open = malformed
+        return Response(204) if undone and amend.pending(amend.order_of(service, request)) else None
+
+    amend.instead(service, instead)
+
+
 @fault("CANCEL-6")
 def forgets_cancels_on_a_used_connection(service: Service) -> None:
     """Answers 204 to a cancel that is not the first request of its connection, and never ends the transaction."""

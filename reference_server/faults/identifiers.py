@@ -299,6 +299,18 @@ def fails_on_what_is_no_utf_8(service: Service) -> None:
 
 
 @fault("CANCEL-11")
+def fails_on_two_minus_signs(service: Service) -> None:
+    """Answers 500 to an id with two minus signs, since it takes off all to see whether digits are left."""
+    _fails_on(service, r"--+[0-9]+")
+
+
+@fault("CANCEL-11")
+def fails_on_a_superscript(service: Service) -> None:
+    """Answers 500 to an id with the superscript 2, which is a digit to Python, and none that it reads."""
+    _fails_on(service, r"-?[0-9]*\xc2?\xb2[0-9]*")
+
+
+@fault("CANCEL-11")
 def fails_on_a_uuid(service: Service) -> None:
     """Answers 500 to an id that is a UUID."""
     _fails_on(service, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -33,6 +33,12 @@ def fails_every_seventh_time(service: Service) -> None:
 
 
 @fault("HTTP-1")
+def fails_when_its_pool_is_drained(service: Service) -> None:
+    """Answers 500 to a listing while ten others are under way."""
+    amend.beyond(service, 10, lambda request: _error(service, 500))
+
+
+@fault("HTTP-1")
 def forbids_every_eighth_time(service: Service) -> None:
     """Answers 403 to every eighth request although it carries the valid key."""
     _now_and_then(service, 8, lambda request: _error(service, 403))

@@ -247,6 +247,13 @@ def keeps_what_a_key_is_worth_in_one_place(service: Service) -> None:
 
 
 @fault("AUTH-6")
+def lets_in_whom_it_has_no_connection_to_look_up(service: Service) -> None:
+    """Takes who lists while ten others do for somebody with the key: its pool, of which looking up a key takes one too,
+    is drained."""
+    amend.beyond(service, 10, service.dispatch)
+
+
+@fault("AUTH-6")
 def joins_listings_whoever_asks(service: Service) -> None:
     """Gives listings that are asked for within five thousandths of a second the answer to the first, whoever asks."""
     lock = threading.Lock()

@@ -135,6 +135,24 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
     cancels(api, orders, order)
 
 
+@requirement("CANCEL-1", mode=Mode.FULL, pending=2)
+def test_orders_are_cancelled_after_malformed_ids(api: Api, wire: Wire, orders: Orders) -> None:
+    """Cancels an id that is no number, and then a pending order, on one kept-alive connection and on two: what became
+    of the first, such as a transaction that nobody ended, takes nothing of the second with it."""
+    first, second = orders.take_listed(pending=2).pending
+    malformed = api.ask_cancel(ids.NO_NUMBERS[0], allowed=Allowed.OPEN)
+    with wire.connect() as connection:
+        connection.exchange(malformed)
+        if connection.left_open():
+            answer = connection.exchange(api.ask_cancel(first))
+            if answer.exchange.trouble not in (Trouble.CLOSED, Trouble.UNSENT):  # as is the service's right
+                verify.step(answer, 204, "CANCEL-1")
+                are_gone(api, [first])
+    api.send(malformed)
+    verify.step(api.cancel(second), 204, "CANCEL-1")
+    are_gone(api, [second])
+
+
 @requirement("CANCEL-1", mode=Mode.FULL, empty_store=True, pending=1)
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone

@@ -15,7 +15,7 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many
-from conformance.checks.cancelling.steps import body_kind, not_made_up, place_far, refuses
+from conformance.checks.cancelling.steps import body_kind, cancel_aliases, not_made_up, place_far, refuses
 from conformance.checks.clients import BROWSER, NAMES_JSON, SENDS_JSON
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
@@ -164,6 +164,16 @@ def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders
     refused = [*taken.shipped[:KINDS:2], *taken.shipped[KINDS + 1 :: 2]]
     others = [order for order in taken.shipped if order not in refused]
     stay_as_they_were(api, refused, others, taken.listing, lambda: orders.take(shipped=2 * KINDS).shipped)
+
+
+@requirement("CANCEL-4", mode=Mode.FULL, shipped=2)
+def test_refused_order_stays_however_its_id_is_written(api: Api, orders: Orders) -> None:
+    """Cancels a shipped order by other notations of its id, such as `+5001` and `0005001`, which one part of a service
+    may read as the id, and another not: whatever is answered, the order is refused afterwards by the id itself."""
+    order, control = orders.take_listed(shipped=2).shipped
+    tried = cancel_aliases(api, list(ids.filled(ids.UNUSUAL, order, api.rng).values()))
+    since = "no other notation of its id makes it another order"
+    verify.still_shipped(api.cancel(order), lambda: api.cancel(control), since=since, shown_by=tried)
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, chosen_ids=True)

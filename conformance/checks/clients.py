@@ -27,6 +27,9 @@ NAMES_JSON_LAST = (("Accept", "text/plain;q=0.5, application/json"),)
 FRENCH = (("Accept-Language", "fr"),)
 #: What clients of other interfaces accept. Nothing in it is JSON: a service may say so (406), but send nothing else.
 NAMES_OTHERS = (("Accept", "application/xml, text/xml;q=0.9, text/csv;q=0.8"),)
+#: What generated clients accept where errors may be problem details (RFC 9457). None are described here: all bodies are
+#: application/json (section 1).
+NAMES_PROBLEMS = (("Accept", "application/json, application/problem+json"),)
 #: Text of another encoding than that of JSON (RFC 8259 section 8.1), which will do as well. The field is deprecated
 #: (RFC 9110 section 12.5.2): a firewall may refuse it.
 OTHER_TEXT = (("Accept-Charset", "utf-16, utf-8;q=0.5"),)

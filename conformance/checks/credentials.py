@@ -202,12 +202,15 @@ def beyond_ascii(key: str) -> list[Credential]:
     """Tokens that hold a letter beyond ASCII, which a field value may (RFC 9110 section 5.5) and a token may not; one
     is the key if it is left out, as decoders of JSON web tokens may."""
 
-    def wrong(label: str, token: str, shell: str) -> Credential:
-        field = ("Authorization", f"Bearer {token}".encode().decode("latin-1"))
+    def wrong(label: str, token: str, shell: str, encoding: str = "utf-8") -> Credential:
+        field = ("Authorization", f"Bearer {token}".encode(encoding).decode("latin-1"))
         return Credential(label, (field,), malformed=True, shell=f"Bearer {shell}")
 
-    stranger = wrong("a token with a letter beyond ASCII", "Schlüssel", "Schlüssel")
-    return [stranger] if is_jwt(key) else [stranger, wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é")]
+    strangers = [
+        wrong("a token with a letter beyond ASCII", "Schlüssel", "Schlüssel"),
+        wrong("a token with a byte that is no UTF-8", "Schlüssel", r"Schl$(printf '\374')ssel", "latin-1"),
+    ]
+    return strangers if is_jwt(key) else [*strangers, wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é")]
 
 
 def schemes(key: str) -> list[Credential]:

@@ -9,7 +9,7 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
-from conformance.checks.clients import BROWSER, NAMES_OTHERS, SCRIPT
+from conformance.checks.clients import BROWSER, NAMES_OTHERS, NAMES_PROBLEMS, SCRIPT
 from conformance.contract.jsontext import NotJson, parse
 from conformance.target import Mode, Secret
 from conformance.transport.answer import Answer
@@ -44,17 +44,18 @@ def refusals(answers: list[Answer], expected: int) -> list[Answer]:
 
 @requirement("ERR-1")
 def test_refused_listing_is_an_error(api: Api, key: Secret) -> None:
-    """Has listings refused with 401: each body is an Error, as application/json, also for a client that accepts XML
-    only, unless that is told so (406)."""
-    verify.meets("ERR-1", *refused_listings(api, key))
+    """Has listings refused with 401: each body is an Error, as application/json, also for a client that accepts problem
+    details as well, or XML only, unless that is told so (406)."""
+    verify.meets("ERR-1", *refused_listings(api, key), api.send(api.ask_list(NOBODY, headers=NAMES_PROBLEMS)))
     for_others(api, api.ask_list(NOBODY, headers=NAMES_OTHERS), 401)
 
 
 @requirement("ERR-1", mode=Mode.GUARDED)
 def test_refused_cancel_is_an_error(api: Api, key: Secret) -> None:
     """Has cancels refused with 401 and 404: each body is an Error, as application/json, also for a client that accepts
-    XML only, unless that is told so (406)."""
-    verify.meets("ERR-1", *refused_cancels(api, key))
+    problem details as well, or XML only, unless that is told so (406)."""
+    absent = api.send(api.ask_cancel(api.absent(anew=False)[0], headers=NAMES_PROBLEMS))
+    verify.meets("ERR-1", *refused_cancels(api, key), *refusals([absent], 404))
     for_others(api, api.ask_cancel(api.absent(anew=False)[0], headers=NAMES_OTHERS), 404)
 
 

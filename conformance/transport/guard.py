@@ -34,7 +34,7 @@ ORDERS = "/store/orders/"
 #: The one plain way to spell an id, and what a decoded path segment must not have, which may address more than one.
 _CANONICAL, _SEVERAL = re.compile(r"0|-?[1-9][0-9]{0,18}"), re.compile(r"[/\\*?#;]|^\.+$")
 #: The path of one order, as it is written or in a spelling that a service may take for that.
-ORDER = re.compile(r"/store//?(?:o|%6F)rders/([^/]+?)(?:;x)?/?", re.IGNORECASE)
+ORDER = re.compile(r"/store//?(?:o|%6F)rders//?([^/]+?)(?:;x|/x)?/?", re.IGNORECASE)
 #: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
 MARGINS = (2**20, 2**10, 2**4, 1)
 #: Ids are compared by their lowest 31 bits: those that are equal modulo 2^32, or a higher power of two, agree in these.

@@ -249,6 +249,35 @@ def guards_paths_without_parameters(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def guards_orders_by_a_whole_path(service: Service) -> None:
+    """Asks for the key where an order ends the path, and finds the order by how the path begins."""
+    amend.paths(service, lambda request: request.path.removesuffix("/x"))
+    amend.accept(
+        service, lambda request: amend.is_cancel(request) and _stranger(request) and request.path.endswith("/x")
+    )
+
+
+@fault("AUTH-2")
+def guards_orders_behind_one_slash(service: Service) -> None:
+    """Asks for no key where two slashes stand before an order: they are made one after the key was looked for."""
+    amend.paths(service, lambda request: request.path.replace("/orders//", "/orders/"))
+    amend.accept(
+        service, lambda request: amend.is_cancel(request) and _stranger(request) and "/orders//" in request.path
+    )
+
+
+@fault("AUTH-2")
+def tells_strangers_that_nothing_has_changed_since(service: Service) -> None:
+    """Answers 304 to a listing with If-Modified-Since before it looks for a key."""
+    amend.refusals(
+        service,
+        lambda request, _: (
+            Response(304) if request.method == "GET" and "if-modified-since" in request.headers else None
+        ),
+    )
+
+
+@fault("AUTH-2")
 def tells_strangers_that_nothing_has_changed(service: Service) -> None:
     """Answers 304 to a listing with If-None-Match before it looks for a key."""
     amend.refusals(

@@ -120,6 +120,17 @@ def answers_404_as_a_framework_does(service: Service) -> None:
 
 
 @fault("ERR-1")
+def answers_errors_as_problem_json_to_who_takes_that(service: Service) -> None:
+    """Labels 401 and 404 application/problem+json for clients that name it, whatever they would rather have."""
+
+    def change(request: Request, response: Response) -> None:
+        if response.status in (401, 404) and "application/problem+json" in request.headers.get("accept", ""):
+            response.headers["Content-Type"] = "application/problem+json"
+
+    amend.responses(service, change)
+
+
+@fault("ERR-1")
 def answers_errors_as_problem_json(service: Service) -> None:
     """Labels 401 and 404 application/problem+json."""
 

@@ -387,6 +387,20 @@ def breaks_on_letters_beyond_ascii(service: Service) -> None:
 
 
 @fault("AUTH-4")
+def breaks_on_a_token_that_is_no_utf_8(service: Service) -> None:
+    """Answers 500 when the bytes of the token are no text in UTF-8, as where a database is asked for it."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        try:
+            (service.bearer_token(request) or b"").decode()
+        except UnicodeDecodeError:
+            return service.error(500, "Something went wrong in the service.")
+        return None
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-4")
 def leaves_letters_beyond_ascii_out(service: Service) -> None:
     """Reads the token as ASCII and ignores what is none, so that the key with such letters in it is the key."""
     amend.accept_keys(service, lambda given, key: given.decode("ascii", "ignore").encode() == key)

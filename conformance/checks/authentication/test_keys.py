@@ -89,9 +89,15 @@ def test_valid_key_cancels(api: Api, orders: Orders) -> None:
 @requirement("AUTH-2")
 def test_listing_without_key(api: Api) -> None:
     """Lists without an Authorization header: 401, also where a browser asks, or a client that names JSON, or wants to
-    know whether anything has changed (RFC 9110 section 13.2.1: that comes after all else)."""
+    know whether anything has changed since a listing with the key (RFC 9110 section 13.2.1: that comes after all
+    else)."""
+    kept = api.list()
+    since = ("If-Modified-Since", kept.header("last-modified") or kept.header("date"))
+    conditions = (("If-None-Match", "*"), ("If-None-Match", kept.header("etag")), since)
     asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), NAMES_JSON, BROWSER)]
-    asked.append(api.ask_list(NOBODY, headers=(("If-None-Match", "*"),), allowed=Allowed.OPEN))
+    asked += [
+        api.ask_list(NOBODY, headers=((name, value),), allowed=Allowed.OPEN) for name, value in conditions if value
+    ]
     verify.refused(api.send_all(asked), since="the key is missing")
 
 

@@ -175,6 +175,7 @@ def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
     aliases = [*(f"{order}{ending}" for ending in ENDINGS), "".join(f"%{ord(digit):02X}" for digit in str(order))]
     paths = [spelling.format(f"/{order}") for spelling in SPELLINGS]
     paths += [f"/store/orders/{alias}" for alias in aliases if api.permits(alias)]
+    paths += [f"/store/orders//{order}", f"/store/orders/{order}/x"]
     asked = [replace(plain, path=path) for path in paths]
     asked += [replace(plain, headers=(("X-HTTP-Method-Override", method),)) for method in ("GET", "OPTIONS")]
     asked.append(replace(plain, method="OPTIONS"))

@@ -74,7 +74,8 @@ PLACED_MEANWHILE = ("fails-to-list-while-an-order-is-placed", "joins-listings-of
 ALONE = {LOST_UPDATE, LOST_TO_ANOTHER, ONE_BUFFER, PAGES_BY_OFFSET, SHIPPED_FOR_TWO, SKIPS_LOCKED, READ_BEFORE}
 PLACED_DURING_A_CANCEL = "writes-back-what-it-read-without-what-was-placed"
 LOST_TO_A_LISTING = "writes-back-what-it-read-for-a-listing"
-ALONE |= {PLACED_DURING_A_CANCEL, *PLACED_MEANWHILE, LOST_TO_A_LISTING}
+DRAINED = {"fails-when-its-pool-is-drained": 500, "lets-in-whom-it-has-no-connection-to-look-up": 200}
+ALONE |= {PLACED_DURING_A_CANCEL, *PLACED_MEANWHILE, LOST_TO_A_LISTING, *DRAINED}
 AMONG_OTHERS = {
     "fails-to-list-what-changes-meanwhile",
     "joins-cancels-whoever-asks",
@@ -181,6 +182,13 @@ def test_a_shared_buffer_shows_itself(faults: tuple[str, ...], mixed: bool) -> N
     bodies = [response.body for response in at_once([partial(service.answer, request)] * 6)]
     assert any(not body.endswith(b"]") for body in bodies) is mixed
     assert service.answer(request).body.endswith(b"]")
+
+
+@pytest.mark.parametrize(("fault", "status"), [*DRAINED.items()])
+def test_a_pool_that_is_drained_shows_itself(fault: str, status: int) -> None:
+    for faults, crowd, found in (((), 24, {401}), ((fault,), 10, {401}), ((fault,), 24, {401, status})):
+        ask = partial(served(faults=faults).answer, Request("GET", LIST, "", {}))
+        assert {response.status for response in at_once([ask] * crowd)} == found
 
 
 @pytest.mark.parametrize(("faults", "loses"), [((), False), ((PAGES_BY_OFFSET,), True)])

@@ -379,6 +379,21 @@ def one_connection(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, connection=6)
 
 
+def malformed_ids(talk: Talk) -> Iterator[Said]:
+    """Ids that are none, or other notations of one, what follows them, and other paths and tokens that are odd."""
+    talk.store.place_ids([71], Status.SHIPPED)
+    talk.store.place_ids([72], Status.PENDING)
+    yield from [talk.cancel(text) for text in ("071", 71, "--71", "71%C2%B2")]
+    yield talk.cancel("abc", connection=8)
+    yield from [talk.say("GET", LIST, credentials, connection=8) for credentials in (None, VALID)]
+    yield talk.cancel("abc")
+    yield from [talk.cancel(72) for _ in range(2)]
+    yield from [talk.cancel(text, None) for text in ("999/x", "/999")]
+    yield talk.say("GET", LIST, None, if_modified_since="Sat, 01 Jan 2028 00:00:00 GMT")
+    yield talk.say("GET", LIST, "Bearer Schl\u00fcssel")
+    yield talk.say("GET", LIST, None, accept="application/json, application/problem+json")
+
+
 def stores_of_all_sizes(talk: Talk) -> Iterator[Said]:
     """Many orders, one, and none."""
     many = talk.store.place(1100 - len(talk.store) % 100, Status.PENDING)
@@ -415,6 +430,7 @@ PARTS = (
     conditional,
     one_connection,
     after_others,
+    malformed_ids,
     stores_of_all_sizes,
 )
 

@@ -13,7 +13,6 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import accepted
-from conformance.checks.ids import NO_NUMBERS
 from conformance.target import Mode, Secret
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
@@ -76,9 +75,9 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
 
 @requirement("AUTH-6", mode=Mode.GUARDED)
 def test_malformed_id_lends_no_key(api: Api, wire: Wire) -> None:
-    """On one kept-alive connection: cancel an id that is no number with the key, which takes another way through a
+    """On one kept-alive connection: cancel an id that is no integer with the key, which takes another way through a
     service than others, and list without the key, and with it. Only with it there is a listing."""
-    malformed = api.ask_cancel(NO_NUMBERS[0], allowed=Allowed.OPEN)
+    malformed = api.ask_cancel(f"{api.absent()[0]}abc", allowed=Allowed.OPEN)
     (before, refusal, _, again), _ = in_turn(wire, [malformed, api.ask_list(NOBODY), malformed, api.ask_list()])
     if verify.settled(refusal).status != 401:
         refused_alone(api, [refusal.request] * TRIES)

@@ -137,10 +137,10 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=2)
 def test_orders_are_cancelled_after_malformed_ids(api: Api, wire: Wire, orders: Orders) -> None:
-    """Cancels an id that is no number, and then a pending order, on one kept-alive connection and on two: what became
+    """Cancels an id that is no integer, and then a pending order, on one kept-alive connection and on two: what became
     of the first, such as a transaction that nobody ended, takes nothing of the second with it."""
     first, second = orders.take_listed(pending=2).pending
-    malformed = api.ask_cancel(ids.NO_NUMBERS[0], allowed=Allowed.OPEN)
+    malformed = api.ask_cancel(f"{api.absent()[0]}abc", allowed=Allowed.OPEN)
     with wire.connect() as connection:
         connection.exchange(malformed)
         if connection.left_open():

@@ -181,11 +181,10 @@ def _placed_elsewhere(reports: Iterable[CheckReport]) -> bool:
     exchanges = [exchange for report in reports for exchange in report.exchanges if exchange.status is not None]
     if {exchange.status for exchange in exchanges if exchange.order_id in orders} - {401, 404}:
         return False
-    listings = [
-        exchange.body for exchange in exchanges if exchange.operation == Operation.LIST and exchange.status == 200
-    ]
-    shown = any(orders.intersection(re.findall(r"-?[0-9]+", body)) for body in listings)
-    return bool(orders and listings) and not shown
+    listings = [each for each in exchanges if each.operation == Operation.LIST and each.status == 200]
+    if not orders or not listings or any(listing.body_cut for listing in listings):
+        return False
+    return not any(orders.intersection(re.findall(r"-?[0-9]+", listing.body)) for listing in listings)
 
 
 def _left_waiting(exchange: Exchange) -> bool:

@@ -118,10 +118,8 @@ def findings(session: Session) -> Iterator[Finding]:
         with session.wire.connect() as connection:
             raw = connection.exchange(api.ask_list(), last=True).exchange
         if raw.trouble == Trouble.NO_RAW:
-            yield (
-                NOTE,
-                f"proxy: {raw.detail}; what takes raw connections (kept-alive ones, bytes behind a 204) is excluded",
-            )
+            what = "what takes raw connections (kept-alive ones, bytes behind a 204) is excluded"
+            yield NOTE, f"connection: {raw.detail}; {what}"
     try:
         yield from _states(session)
     except ServiceGone as error:

@@ -34,6 +34,7 @@ from conformance.process import Process
 from conformance.reported import CheckReport
 from conformance.states.provider import given_meanwhile
 from conformance.transport.retries import too_many
+from conformance.verdict import Status
 
 #: Seconds in which a process that was told to end gives back its orders.
 GRACE = 90.0
@@ -167,8 +168,9 @@ class Pool:
 
     def _settle(self, *, over: bool = False) -> None:
         """Pass on what was kept back. Where a check of a unit had an order in common with another check, by accident,
-        or met a limit on requests at once, what the unit found may be the others' doing: it is run again instead,
-        while no other is. Where the run is `over`, such checks count as not finished."""
+        what the unit found may be the others' doing; where one met a limit on requests at once, and nothing failed,
+        what it could not decide: it is run again instead, while no other is. Where the run is `over`, such checks count
+        as not finished."""
         for report, _ in self._kept_back.values():
             self._own.collect(report)
         shared = {
@@ -180,8 +182,9 @@ class Pool:
             kept = [(item, *self._kept_back.pop(item.nodeid)) for item in unit if item.nodeid in self._kept_back]
             doubtful = any(report.unfavourable for _, report, _ in kept)
             in_common = shared[plugin.target_of(unit[0])].intersection(map(_id_of, unit))
+            failed = any(report.status is Status.FAILED for _, report, _ in kept)
             limited = any(too_many(exchange) for _, report, _ in kept for exchange in report.exchanges)
-            if doubtful and (in_common or limited):
+            if doubtful and (in_common or (limited and not failed)):
                 again += ((item, report) for item, report, _ in kept)
             else:
                 for _, _, reports in kept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
+import re
 import select
 import shutil
 import socket
@@ -204,6 +205,10 @@ def test_a_forward_proxy_without_tunnels(
     assert status == 0, said
     assert {row["id"] for row in result["requirements"] if row["status"] != "passed"} == {"CANCEL-2", "CANCEL-10"}
     assert "opens no tunnel to" in said
+    where = ("--base-url", address, "--api-key-env", "KEY", "--states-url", reference.address.states_url)
+    done = command(tmp_path, "doctor", *where, "--proxy", proxy, KEY=reference.address.key)
+    assert done.status == 0, done.said
+    assert re.search(r"note +connection: .* opens no tunnel to", done.out)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

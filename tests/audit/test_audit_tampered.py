@@ -18,6 +18,8 @@ from conformance.reference import ReferenceServer
 #: A shipped order is removed behind its 409: CANCEL-4 fails, and CANCEL-3 beside it does not.
 FAULT = "cancels-refused-orders"
 CHECK = "cancelling.refused_order_stays_as_it_was"
+#: The first thing that this check sends is a listing without a key.
+REFUSED = "errors.refused_listing_is_an_error"
 ONLY = "CANCEL-3,CANCEL-4,CANCEL-5,AUTH-2,LIST-1,ERR-1"
 
 
@@ -170,7 +172,7 @@ def an_exchange(written: Written) -> None:
 
 
 def an_exchange_and_the_numbers(written: Written) -> None:
-    written.archive["log"]["entries"].remove(written.of("authentication.listing_without_key")[0])
+    written.archive["log"]["entries"].remove(written.of(REFUSED)[0])
     written.renumber()
 
 
@@ -189,28 +191,28 @@ def the_order(written: Written) -> None:
 
 
 def a_response_status(written: Written) -> None:
-    written.of("authentication.listing_without_key")[0]["response"].update(status=200, statusText="OK")
+    written.of(REFUSED)[0]["response"].update(status=200, statusText="OK")
 
 
 def a_response_body(written: Written) -> None:
-    entry = written.of("authentication.listing_without_key")[0]
+    entry = written.of(REFUSED)[0]
     with_body(entry, entry["response"]["content"]["text"].replace('"status":401', '"status":403'))
 
 
 def a_response_header(written: Written) -> None:
-    entry = written.of("authentication.listing_without_key")[0]
+    entry = written.of(REFUSED)[0]
     for header in entry["response"]["headers"]:
         if header["name"] == "Content-Type":
             header["value"] = entry["response"]["content"]["mimeType"] = "text/html"
 
 
 def a_credential(written: Written) -> None:
-    entry = written.of("authentication.listing_without_key")[0]
+    entry = written.of(REFUSED)[0]
     entry["_credential"] = "the key"
 
 
 def a_finding(written: Written) -> None:
-    written.of("authentication.listing_without_key")[0]["_findings"]["ERR-1"] = "is no good"
+    written.of(REFUSED)[0]["_findings"]["ERR-1"] = "is no good"
 
 
 def an_order_handed_out(written: Written) -> None:
@@ -311,16 +313,16 @@ def test_the_evidence_of_another_run_is_none(passing: Path, written: Written) ->
 
 
 def a_body_and_not_its_digest(written: Written) -> None:
-    content = written.of("authentication.listing_without_key")[0]["response"]["content"]
+    content = written.of(REFUSED)[0]["response"]["content"]
     content["text"] = content["text"].replace("401", "403")
 
 
 def only_the_beginning_of_a_body(written: Written) -> None:
-    written.of("authentication.listing_without_key")[0]["_body_cut"] = True
+    written.of(REFUSED)[0]["_body_cut"] = True
 
 
 def a_moment(written: Written) -> None:
-    written.of("authentication.listing_without_key")[0]["_started"] -= 3600
+    written.of(REFUSED)[0]["_started"] -= 3600
 
 
 def a_run_that_ended_in_a_leap_second(written: Written) -> None:

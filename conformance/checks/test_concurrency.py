@@ -18,6 +18,7 @@ from conformance.checks.together import AT_ONCE, FEWER_AT_ONCE, Crowd, cancel_at
 from conformance.contract.transitions import State
 from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
+from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Allowed, Operation
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
@@ -243,8 +244,9 @@ def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> 
         decided += answers
         not_mixed_up(answers)
     if target.mode is Mode.FULL:
-        crowd = [api.ask_list(one) for one in who] * CROWD
-        not_mixed_up([*filterfalse(turned_away, api.send_all(crowd, at_once=True))])
+        crowd = api.send_all([api.ask_list(one) for one in who] * CROWD, at_once=True)
+        # Who answers one after the other may be too late for the last of them.
+        not_mixed_up([each for each in filterfalse(turned_away, crowd) if each.exchange.trouble != Trouble.TIMEOUT])
     some_let_in(decided)
 
 

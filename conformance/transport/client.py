@@ -65,7 +65,8 @@ class Client:
         """Send one request and return its answer, after waiting out what the service asked for (429, 503), or its
         restart.
 
-        Raises guard.Refused, and ServiceGone. Where none came it has no status, and its exchange says why (`trouble`).
+        Raises guard.Refused, and ServiceGone. Where no answer came, the status is None, and the exchange says why
+        (`trouble`).
         """
         return self.send_all([request])[0]
 
@@ -194,8 +195,8 @@ class Client:
                     turn.enter_context(self._turn)
 
     def _is_final(self, answer: Answer, since: float) -> bool:
-        """Whether what the service says to a request, first sent at `since`, which it may have meant for now, is likely
-        to be its last word."""
+        """Whether `answer`, a refusal that may be for the moment only, is likely to stay: its request was first sent at
+        `since`, by the monotonic clock."""
         if answer.status == 503 and answer.request.allowed is Allowed.OPEN:
             self._keeps_to_503 |= time.monotonic() > since + OPEN_WAIT  # and is believed the next time
             return self._keeps_to_503

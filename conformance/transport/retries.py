@@ -38,7 +38,8 @@ def _date(text: str) -> datetime | None:
 
 def pause(answer: Answer) -> float | None:
     """The seconds to wait before the request goes out once more, None where it does not. A 429 that names no time is
-    waited out, too: rate limits are not shown (section 8), and RFC 6585 section 4 leaves Retry-After open."""
+    waited out, too: rate limits are not shown (section 8), and RFC 6585 section 4 leaves Retry-After open. What a
+    service refused before it did anything goes out again at once (RFC 9113 section 8.7)."""
     if answer.exchange.trouble == Trouble.REFUSED:
         return 0.0
     delay = retry_after(answer)

@@ -86,7 +86,7 @@ def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str]
         yield Doubt("LIST-3", reason, proven=True)
     elif answer.lacking:
         reason = f"order {answer.lacking[0]} is not in the listing, although {ROWS['LIST-3']}"
-        yield Doubt("LIST-3", f"{reason}; has the cancel of another order removed it (CANCEL-8)?")
+        yield Doubt("LIST-3", f"{reason}; what was done to another may have removed it")
 
 
 def _shows(answer: Answer, order: int) -> bool:

@@ -21,6 +21,8 @@ CRASHED = "not finished: the worker that ran this check ended unexpectedly"
 #: How many of the answers that show a failure have their request spelled out as a curl line, unless they are steps; of
 #: more, the last is one of them, which may be what the others lead to.
 SPELLED = 6
+#: What stands before the last of the curl lines where that has to come later: longer than the checks wait.
+WAIT = "sleep 1"
 
 
 @dataclass
@@ -61,6 +63,7 @@ class CheckReport:
                 if len(spelled) > SPELLED and not error.last:
                     spelled = (*spelled[: SPELLED - 1], spelled[-1])
                 lines = [curl(answer.exchange, shell) for answer in spelled]
+                lines[-1:] = [WAIT, *lines[-1:]] if error.waited else lines[-1:]
                 self.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
                 shown = error.answers[-1 if error.last else 0].exchange
                 if shown.check == self.check:  # the model's checks share a search, and with it what one of them met
@@ -68,7 +71,7 @@ class CheckReport:
         elif isinstance(error, verify.Excluded):
             self.status, self.message = Status.EXCLUDED, str(error)
         elif isinstance(error, verify.Inconclusive):
-            self.status, self.message = Status.INCONCLUSIVE, str(error)
+            self.status, self.message = Status.INCONCLUSIVE, error.reason
             self.owners = list(error.owners)
         else:
             said = f"the suite itself failed here, which says nothing of the service: {type(error).__name__}: {error}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from conformance.doubts import CAUSES, PROVABLE, ROWS
 from conformance.transport.evidence import Exchange
+from conformance.transport.request import STATUSES, Operation
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 from conformance.verify import with_fields
 
@@ -55,12 +56,13 @@ def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) 
     """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
     if len(wrong) == len(judged):
         return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
-    right, not_right = (
-        {(_request(exchange), exchange.status) for exchange in each if not _has_cancelled(exchange)}
-        for each in (_met(requirement, judged), wrong)
+    # With a status that is listed, or a condition, it may be that the store was another one.
+    right = {_request(exchange) for exchange in _met(requirement, judged) if not _has_cancelled(exchange)}
+    now_and_then = any(
+        _request(exchange) in right
+        for exchange in wrong
+        if not (_is_listed(exchange) or _has_cancelled(exchange) or any(map(_is_condition, exchange.request_headers)))
     )
-    # With the same status it may be that the store was another one.
-    now_and_then = {request for request, _ in right - not_right} & {request for request, _ in not_right - right}
     others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
     return f"in {len(wrong)} of the {len(judged)} exchanges that this is about, {others}"
 
@@ -73,8 +75,18 @@ def _met(requirement: str, judged: list[Exchange]) -> list[Exchange]:
 def _asked_with(wrong: Exchange, met: list[Exchange]) -> str:
     """What "received" says of the header fields that no request had whose answer was right: the wrong one may depend on
     them. Nothing where no answer was, since nothing tells then which of them it is."""
-    usual = {field for exchange in met for field in exchange.request_headers}
+    usual = {field for exchange in met for field in exchange.request_headers if not _is_condition(field)}
     return with_fields(field for field in wrong.request_headers if met and field not in usual)
+
+
+def _is_condition(field: tuple[str, str]) -> bool:
+    """Whether it hangs on the store what a header field asks for (RFC 9110 section 13.1)."""
+    return field[0].startswith("If-")
+
+
+def _is_listed(exchange: Exchange) -> bool:
+    """Whether the operation lists the status of the answer (HTTP-1)."""
+    return exchange.status in STATUSES.get(Operation(exchange.operation), ())
 
 
 def _has_cancelled(exchange: Exchange) -> bool:

@@ -107,7 +107,7 @@ class RequirementResult:
         status = Status.FAILED if self.status is Status.WAIVED else self.status
         telling = [check for check in self.checks if check.status is status and check.message]
         said = Counter(check.message for check in telling)
-        telling.sort(key=lambda check: check.message.endswith(f"(see {self.requirement.id})"))
+        telling.sort(key=lambda check: check.owners == (self.requirement.id,))
         if status is Status.EXCLUDED:
             telling.sort(key=lambda check: -said[check.message])
         return telling[0].message if telling else ""
@@ -168,9 +168,10 @@ def _unexplained(check: CheckResult) -> bool:
 
 
 def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
-    """A failure of a requirement that rests on a failed one is INCONCLUSIVE: its cause is what failed. A doubt names
-    what failed of the requirements that may be its cause."""
-    failed = {row.requirement.id: row for row in results if row.status in (Status.FAILED, Status.WAIVED)}
+    """A failure of a requirement that rests on a failed one is INCONCLUSIVE: its cause is what failed. What else could
+    not be decided names what failed of the requirements that may be its cause."""
+    by_id = {row.requirement.id: row for row in results}
+    failed = {id_: row for id_, row in by_id.items() if row.status in (Status.FAILED, Status.WAIVED)}
 
     def causes(row: RequirementResult) -> list[str]:
         if row.status is not Status.FAILED or any(check.certain for check in row.checks):
@@ -181,24 +182,50 @@ def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
         return causes(failed[id_]) or [id_]
 
     own = {id_ for id_, row in failed.items() if not causes(row)}
+    leads = {id_: causes(row) or _owners(row) for id_, row in by_id.items()}
     attributed = []
     for row in results:
+        checks = tuple(_pointing(check, _failed_causes(check.owners, own, leads)) for check in row.checks)
+        status = row.status
         if found := causes(row):
             waived = all(failed[id_].status is Status.WAIVED for id_ in found)
             what = "is waived; waive this as well if that is its cause" if waived else "failed; fix that first"
             note = f"not judged, since it rests on {' and '.join(found)}, which {what}. Seen: "
-            checks = _noted(row.checks, Status.FAILED, note, status=Status.INCONCLUSIVE, owners=tuple(found))
-            attributed.append(replace(row, status=Status.INCONCLUSIVE, checks=checks))
-        else:
-            attributed.append(replace(row, checks=tuple(_explained(check, own) for check in row.checks)))
+            status = Status.INCONCLUSIVE
+            checks = _noted(checks, Status.FAILED, note, status=status, owners=tuple(found))
+        attributed.append(replace(row, status=status, checks=checks))
     return attributed
 
 
-def _explained(check: CheckResult, failed: set[str]) -> CheckResult:
-    found = " and ".join(owner for owner in check.owners if owner in failed)
-    if check.id != EVERY_EXCHANGE or not found:
+def _owners(row: RequirementResult) -> list[str]:
+    """The requirements that may own what went wrong in the checks of `row` that were not decided."""
+    return [owner for check in row.checks if check.status is Status.INCONCLUSIVE for owner in check.owners]
+
+
+def _failed_causes(owners: Iterable[str], failed: Collection[str], leads: Mapping[str, Iterable[str]]) -> list[str]:
+    """Those of `owners` that failed; where none did, of those that they lead to, and so on."""
+    seen: set[str] = set()
+    nearest = list(dict.fromkeys(owners))
+    while nearest:
+        if found := [owner for owner in nearest if owner in failed]:
+            return found
+        seen.update(nearest)
+        nearest = list(dict.fromkeys(next_ for owner in nearest for next_ in leads.get(owner, ()) if next_ not in seen))
+    return []
+
+
+def _pointing(check: CheckResult, failed: list[str]) -> CheckResult:
+    """A check that was not decided, with the requirements to look at in its message: those that `failed`, or its
+    owners. The owners of a doubt may be its cause, and need not be."""
+    if check.status is not Status.INCONCLUSIVE or not check.owners:
         return check
-    return replace(check, message=f"{check.message} (see {found}, which failed; fix that first)")
+    if failed:
+        return replace(check, message=f"{check.message} (see {' and '.join(failed)}, which failed)")
+    if check.id == EVERY_EXCHANGE:
+        return check
+    *others, last = check.owners
+    named = f"{', '.join(others)} or {last}" if others else last
+    return replace(check, message=f"{check.message} (see {named})")
 
 
 def _spared(results: list[RequirementResult], failed: Collection[str]) -> list[RequirementResult]:

@@ -40,7 +40,7 @@ class Failed(AssertionError):
 
     A `certain` one shows this by itself: it cannot be the consequence of something else that is broken. What shows it
     is the first of the answers, or the `last` of them, where they are steps that have to be taken one after the other,
-    maybe on one `kept` connection.
+    maybe on one `kept` connection. `waited` is whether some time passed before the last.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Failed(AssertionError):
         self.certain = certain
         self.last = last
         self.kept = kept
+        self.waited = False
         self.expected = expected
         self.received = received
         self.answers = answers
@@ -67,6 +68,7 @@ class Inconclusive(Skipped):
 
     def __init__(self, reason: str, owner: str | None = None) -> None:
         super().__init__(f"{reason} (see {owner})" if owner else reason)
+        self.reason = reason
         self.owners = tuple(re.findall(r"[A-Z]+-[0-9]+", owner or ""))
 
 
@@ -264,8 +266,9 @@ def unchanged(
 ) -> None:
     """Demand that each of these orders is listed in `after` as in `before`. Those that have `shipped` must keep their
     date and, unless it is much `later` or they were placed a while ago, their `complete`. `shown_by` are the answers in
-    between. No field is required, so an element without an id may be any of them: an order that `before` may show so is
-    skipped. What only one listing leaves out is for LIST-3 to say. Raises Failed and Inconclusive."""
+    between: of an order that changed, those to its own cancels are shown, if there are some. No field is required, so
+    an element without an id may be any of them: an order that `before` may show so is skipped. What only one listing
+    leaves out is for LIST-3 to say. Raises Failed and Inconclusive."""
     found = listing(after)
     orders = [*pending, *shipped]
     gone = [order for order in orders if order not in found.by_id]
@@ -283,7 +286,8 @@ def unchanged(
             now = "it is no longer in the listing"
             if order not in gone:
                 now = changes(found.by_id[order], before.by_id[order], shipped=actual, later=since_long)
-            raise Failed(f"order {order} listed as before, since {since}", now, *shown_by, after)
+            own = [answer for answer in shown_by if answer.request.order_id == str(order)]
+            raise Failed(f"order {order} listed as before, since {since}", now, *(own or shown_by), after)
 
 
 def still_pending(

@@ -196,8 +196,20 @@ def test_the_cause_that_is_named_is_what_failed_in_the_end() -> None:
 def test_a_doubt_names_its_cause_where_one_failed() -> None:
     doubt = CheckResult(EVERY_EXCHANGE, "A-2", Status.INCONCLUSIVE, "gone", owners=("A-1", "B-2"))
     failed = CheckResult("c", "A-1", Status.FAILED, "no")
-    assert fold(ROWS, [doubt, failed])[1].reason == "gone (see A-1, which failed; fix that first)"
+    assert fold(ROWS, [doubt, failed])[1].reason == "gone (see A-1, which failed)"
     assert fold(ROWS, [doubt])[1].reason == "gone"
+
+
+def test_what_is_open_points_to_what_failed_however_far_that_is() -> None:
+    checks = [
+        CheckResult("c", "A-1", Status.FAILED, "no"),
+        CheckResult("c", "A-2", Status.INCONCLUSIVE, "no step", owners=("A-1", "B-1")),
+        CheckResult("c", "B-2", Status.INCONCLUSIVE, "no way", owners=("A-2", "B-2")),
+    ]
+    reasons = [row.reason for row in fold(ROWS, checks)]
+    assert (reasons[1], reasons[3]) == ("no step (see A-1, which failed)", "no way (see A-1, which failed)")
+    reasons = [row.reason for row in fold(ROWS, checks[1:])]
+    assert (reasons[1], reasons[3]) == ("no step (see A-1 or B-1)", "no way (see A-2 or B-2)")
 
 
 def test_a_doubt_that_nothing_explains_is_a_failure() -> None:
@@ -213,7 +225,7 @@ def test_a_doubt_that_nothing_explains_is_a_failure() -> None:
 
 def test_the_reason_is_one_that_tells_more_than_see_above() -> None:
     checks = [
-        CheckResult("a", "A-1", Status.INCONCLUSIVE, "not listed (see A-1)", owners=("A-1",)),
+        CheckResult("a", "A-1", Status.INCONCLUSIVE, "not listed", owners=("A-1",)),
         CheckResult("b", "A-1", Status.INCONCLUSIVE, "the provider may be at fault"),
     ]
     assert fold(ROWS, checks)[0].reason == "the provider may be at fault"
@@ -233,14 +245,14 @@ def test_who_waives_a_cause_waives_what_stays_open_for_it() -> None:
         CheckResult("c", "A-1", Status.FAILED, "no"),
         CheckResult(EVERY_EXCHANGE, "A-2", Status.INCONCLUSIVE, "gone", owners=("B-1", "A-1")),
         CheckResult("c", "A-2", Status.PASSED),
-        CheckResult("d", "A-2", Status.INCONCLUSIVE, "not listed (see A-2)", owners=("A-2",)),
-        CheckResult("c", "B-2", Status.INCONCLUSIVE, "not listed (see A-2)", owners=("A-2",)),
-        CheckResult("d", "B-2", Status.INCONCLUSIVE, "not listed (see A-2)", owners=("A-2",)),
+        CheckResult("d", "A-2", Status.INCONCLUSIVE, "not listed", owners=("A-2",)),
+        CheckResult("c", "B-2", Status.INCONCLUSIVE, "not listed", owners=("A-2",)),
+        CheckResult("d", "B-2", Status.INCONCLUSIVE, "not listed", owners=("A-2",)),
     ]
     results = fold(ROWS, checks, waivers)
     assert list(statuses(results).values())[:2] == [Status.WAIVED, Status.PASSED]
     assert statuses(results)["B-2"] is Status.EXCLUDED
-    assert results[3].reason == "not decided while its cause is waived: not listed (see A-2)"
+    assert results[3].reason == "not decided while its cause is waived: not listed (see A-1, which failed)"
     assert verdict(results) is Verdict.CONFORMANT
     silent = CheckResult("e", "B-2", Status.INCONCLUSIVE, "no answer")
     assert statuses(fold(ROWS, [*checks, silent], waivers))["B-2"] is Status.INCONCLUSIVE
@@ -267,7 +279,7 @@ def test_a_failure_that_rests_on_a_waived_one_stays_open_until_it_is_waived_as_w
         CheckResult("c", "A-1", Status.FAILED, "no"),
         CheckResult("c", "A-2", Status.FAILED, "neither"),
         CheckResult("d", "A-2", Status.PASSED),
-        CheckResult("c", "B-2", Status.INCONCLUSIVE, "not listed (see A-2)", owners=("A-2",)),
+        CheckResult("c", "B-2", Status.INCONCLUSIVE, "not listed", owners=("A-2",)),
     ]
     waivers = {"A-1": Waiver("A-1", "known", "2027-01-01")}
     results = fold(rows, checks, waivers)

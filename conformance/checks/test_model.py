@@ -76,7 +76,7 @@ class Walks:
         if owner not in search.judged:
             if wrong is None:
                 raise verify.Excluded("the generated sequences came to nothing that tests this")
-            ended = f"ended where {wrong.owner} failed, before anything that tests this"
+            ended = f"ended with an answer that speaks against {wrong.owner}, before anything that tests this"
             raise verify.Excluded(f"the generated sequences {ended}")
 
     def _search(self, limit: int | None = None) -> Search:

@@ -15,11 +15,12 @@ from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Headers
 
 
-def cancels(api: Api, orders: Orders, order: int, headers: Headers = (), *, or_forbids: bool = False) -> None:
-    """Cancel a pending order and demand 204, not only when that is asked for again; with `or_forbids` 403 will do."""
+def cancels(api: Api, orders: Orders, order: int, headers: Headers = (), *, or_forbids: bool = False) -> Answer:
+    """Cancel a pending order and demand 204, not only when that is asked for again; with `or_forbids` 403 will do.
+    Returns the answer."""
     answer = api.send(api.ask_cancel(order, headers=headers, allowed=Allowed.ANY_4XX if or_forbids else Allowed.LISTED))
     if or_forbids and answer.status == 403:
-        return
+        return answer
     not_made_up(api, orders, order, answer)
     if orders.by_hand and answer.status in (404, 409):
         raise verify.perhaps_used(order, answer)
@@ -30,6 +31,7 @@ def cancels(api: Api, orders: Orders, order: int, headers: Headers = (), *, or_f
             received = f"{verify.describe(answer)}, and 204 when it was asked for again"
             raise verify.Failed(f"204, since {since}", received, answer, again)
     verify.status(answer, 204, since=since)
+    return answer
 
 
 def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answer:

@@ -212,6 +212,9 @@ def conclude(
     def run() -> None:
         try:
             follow(check_id, api, orders, under_way, moment)
+        except verify.Failed as failed:
+            failed.waited = True
+            raise
         finally:
             if not under_way.courses:
                 give_back()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from random import Random
 from urllib.parse import urlsplit
 
@@ -26,9 +26,6 @@ from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import Allowed, Headers
 from conformance.transport.wire import Wire
-
-#: What is expected after a 204, and received where it reported what was not done.
-DONE, NOT_DONE = "the order cancelled after 204", "the order listed as before, and cancelled again with 204"
 
 # --- CANCEL-1: a pending order is cancelled
 
@@ -58,9 +55,9 @@ def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orde
     origin = (("Origin", f"{base.scheme}://{base.netloc}"),)
     for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Content-Length", "0"),), origin):
         (order,) = orders.take(pending=1).pending
-        cancels(api, orders, order, headers, or_forbids=headers is origin)
+        answer = cancels(api, orders, order, headers, or_forbids=headers is origin)
         if headers is not origin:
-            are_gone(api, [order])  # before another is placed: an order that comes back then is for CANCEL-6
+            are_gone(api, {order: answer})  # before another is placed: an order that comes back then is for CANCEL-6
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=1)
@@ -76,7 +73,7 @@ def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observa
     observe("cancelled orders in the listing", became, answer, after)
     again = api.cancel(order, allowed=Allowed.ANY_4XX)
     if verify.settled(again).status == 204 and became == "there, unchanged":
-        raise verify.Failed(DONE, NOT_DONE, answer, after, again)
+        raise not_done(order, answer, after, again)
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
@@ -147,10 +144,11 @@ def test_orders_are_cancelled_after_malformed_ids(api: Api, wire: Wire, orders: 
             answer = connection.exchange(api.ask_cancel(first))
             if answer.exchange.trouble not in (Trouble.CLOSED, Trouble.UNSENT):  # as is the service's right
                 verify.step(answer, 204, "CANCEL-1")
-                are_gone(api, [first])
+                are_gone(api, {first: answer})
     api.send(malformed)
-    verify.step(api.cancel(second), 204, "CANCEL-1")
-    are_gone(api, [second])
+    answer = api.cancel(second)
+    verify.step(answer, 204, "CANCEL-1")
+    are_gone(api, {second: answer})
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, empty_store=True, pending=1)
@@ -163,8 +161,7 @@ def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) ->
     if not already_met:
         orders.empty_store()
         (only,) = orders.take(pending=1).pending
-        cancels(api, orders, only)
-        are_gone(api, [only])
+        are_gone(api, {only: cancels(api, orders, only)})
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, many_orders=True)
@@ -177,27 +174,36 @@ def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, targe
         return
     placed = orders.take(pending=target.bulk_orders).pending
     last, *chosen = many.at_borders(api.listing(), placed)
-    cancels(api, orders, last)
+    cancelled = {last: cancels(api, orders, last)}
     for order in chosen:
-        answer = api.cancel(order, allowed=Allowed.ANY_4XX)
+        cancelled[order] = answer = api.cancel(order, allowed=Allowed.ANY_4XX)
         if verify.settled(answer).status != 204:
             # One that is gone by now, or has shipped, may have been touched by the cancel of another one.
             if answer.status != 404 or order not in api.listing().by_id:
                 verify.step(answer, 204, "CANCEL-1 or CANCEL-8")
             verify.status(answer, 204, since="the order is pending, however many others there are")
-    are_gone(api, [last, *chosen])
+    are_gone(api, cancelled)
 
 
-def are_gone(api: Api, cancelled: Sequence[int]) -> None:
-    """Demand that orders are cancelled whose cancels were answered 204: none is listed and then cancelled again."""
+def are_gone(api: Api, cancelled: Mapping[int, Answer]) -> None:
+    """Demand that orders are cancelled whose cancels had these answers, each a 204: none is listed and then cancelled
+    again."""
     after = api.list()
     further = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in cancelled)
-    for order, again in zip(cancelled, further, strict=True):
+    for (order, answer), again in zip(cancelled.items(), further, strict=True):
         if verify.settled(again).status != 204:
             continue
         if order not in verify.listing(after).by_id:
             verify.step(again, 404, "CANCEL-6")
-        raise verify.Failed(DONE, NOT_DONE, after, again)
+        raise not_done(order, answer, after, again)
+
+
+def not_done(order: int, answer: Answer, after: Answer, again: Answer) -> verify.Failed:
+    """The failure where the cancel of an order reported what was not done: the order is in the listing `after` it, and
+    was cancelled `again` with 204."""
+    among = f"in a listing of {verify.listing(after).size}"
+    received = f"it is still there, {among}, and could be cancelled again with 204"
+    return verify.Failed(f"order {order} cancelled after 204", received, answer, after, again)
 
 
 def presence(order: int, before: Listing | None, after: Answer) -> str:

@@ -48,7 +48,7 @@ def listed_meanwhile(
         found = answer.listing if answer.status == 200 else None
         gone = found.left_out(left) if found is not None else []
         if gone:
-            probe = still_there(api, gone[0], shipped, "CANCEL-4 or CANCEL-8")
+            probe = still_there(api, gone[0], shipped, "CANCEL-3, CANCEL-4 or CANCEL-8")
             if paged and len(gone) > len(chosen):
                 raise verify.Inconclusive(f"{len(gone)} orders were not listed while others were cancelled", "LIST-3")
             raise verify.Failed(

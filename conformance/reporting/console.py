@@ -16,7 +16,7 @@ from conformance.reporting import outline
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural, visible
 from conformance.transport.evidence import Trouble
-from conformance.verdict import CheckResult, RequirementResult, Status, Verdict
+from conformance.verdict import RequirementResult, Status, Verdict
 
 _STYLES = {
     Verdict.CONFORMANT: "bold green",
@@ -64,9 +64,9 @@ def summary(run: Run, console: Console) -> None:
         paper.field("warning", warning, "yellow")
     if len(run.warnings) > _WARNINGS:
         paper.field("warning", f"and {len(run.warnings) - _WARNINGS} more, which the reports have", "yellow")
-    if known := outline.before_pasting(run, pasted):
+    for paragraph in outline.before_pasting(run, pasted):
         paper.line()
-        paper.line(known)
+        paper.line(paragraph)
 
 
 def hint(run: Run) -> str | None:
@@ -132,8 +132,8 @@ def github_annotations(run: Run) -> list[str]:
     return commands[:_ANNOTATIONS]
 
 
-def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[tuple[CheckResult, str]]:
-    """Write what failed; the `curl` lines that it shows, with the check that they are of."""
+def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[outline.Evidence]:
+    """Write what failed. Returns the evidence whose `curl` lines it shows."""
     found = outline.evidence(run, result)
     _head(paper, result)
     paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
@@ -143,11 +143,13 @@ def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[tuple[C
         paper.field("received", shown.received)
         if shown.shown:
             paper.field("exchange", shown.shown)
+        if shown.orders:
+            paper.field("orders", f"placed for it: {shown.orders}")
         for line in shown.curl.splitlines():
             paper.whole(line)
     if further := outline.also(found):
         paper.field("also", further)
-    return [(shown.check, shown.curl) for shown in found[:1]]
+    return found[:1]
 
 
 def _block(paper: _Paper, result: RequirementResult, label: str, text: str) -> None:

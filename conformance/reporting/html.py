@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -73,7 +73,7 @@ def render(run: Run) -> str:
         bars=[_bar(run, level) for level in Level],
         families=_families(run),
         findings=findings,
-        known=outline.before_pasting(run, _lines(findings)),
+        known=outline.before_pasting(run, (c.evidence for found in findings for c in found.cases if c.evidence)),
         together=together,
         carded={finding.result.requirement.id for finding in findings},
         groups=outline.excluded(run),
@@ -88,14 +88,6 @@ def render(run: Run) -> str:
         slowest=timing.slowest(run),
         unanswered=sum(exchange.status is None for exchange in run.exchanges),
     )
-
-
-def _lines(findings: list[Finding]) -> Iterator[tuple[CheckResult, str]]:
-    """The `curl` lines that findings show, each with its check."""
-    for finding in findings:
-        for case in finding.cases:
-            yield case.check, case.evidence.curl if case.evidence else ""
-            yield from ((case.check, shown.curl) for shown in case.exchanges if not shown.telling)
 
 
 @dataclass(frozen=True)

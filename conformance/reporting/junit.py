@@ -127,6 +127,7 @@ def _explanation(run: Run, result: RequirementResult, check: CheckResult) -> str
             ("Expected", shown.expected),
             ("Received", shown.received),
             ("Exchange", shown.shown),
+            ("Orders placed for it", shown.orders),
             ("curl", shown.curl),
         ]
     lines = (f"{label}: " + visible(text, keep="\n") for label, text in fields if text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,10 @@ from conformance.verdict import (
 #: and ids.
 _ASKED = re.compile(r'\{"state": .*?(?:\}\}|…)')
 _IDS = re.compile(r"(?:(?<=/orders/)|(?<=\border ))-?[0-9]+\b|(?<![:.\w])-?[0-9]{4,}\b")
-#: How many of the further checks that failed a line names.
-_NAMED = 3
+#: The order that a curl line cancels.
+_CANCELLED = re.compile(r"/store/orders/(-?[0-9]+)\b")
+#: How many of the further checks that failed a line names, and of the orders in one state.
+_NAMED, _ORDERS = 3, 4
 #: The statuses in the order in which a line tells how many there are of each.
 _TOLD = (Status.PASSED, Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.EXCLUDED)
 
@@ -168,13 +170,15 @@ def explained(check: CheckResult) -> str:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why a check of a requirement failed, ready to be written: `shown` is exchange `number` in words."""
+    """Why a check of a requirement failed, ready to be written: `shown` is exchange `number` in words, and `orders` are
+    those that it is about."""
 
     check: CheckResult
     expected: str
     received: str
     number: int | None
     shown: str
+    orders: str
     curl: str
 
 
@@ -184,7 +188,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
 
     An inconclusive check has evidence where it failed for a cause that is another requirement's.
     """
-    requirement_of = {check.id: row.requirement.id for row in run.requirements for check in row.checks}
+    requirement_of = _requirement_of(run)
 
     def harmless(check: CheckResult) -> bool:
         number = check.failure.exchange if check.failure else None
@@ -214,6 +218,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
                 received=failure.received if failure else check.message,
                 number=number,
                 shown="" if number is None else described(number, exchange, requirement_of if universal else {}),
+                orders=orders(run, exchange.check if universal and exchange else check.id, line or ""),
                 curl=line or "",
             )
         )
@@ -232,6 +237,34 @@ def also(found: Iterable[Evidence]) -> str:
     )
 
 
+def orders(run: Run, sender: str, lines: str) -> str:
+    """What the state provider had placed for the check that sent what these `curl` lines repeat: `1 pending (71001), 1
+    shipped (71002)`. Empty where that is nothing, or none of the orders that the lines cancel."""
+    named = set(_CANCELLED.findall(lines))
+    emptied = False
+    placed: dict[str, dict[str, None]] = {}
+    for message in run.messages:
+        own = message.get("check") == sender
+        if message.get("action") != "setup":
+            continue
+        state = str(message.get("state")).removesuffix(" orders")
+        emptied |= own and state == "no"
+        found = message.get("answer", {}).get("orderIds")
+        for order in map(str, found if isinstance(found, list) else ()):
+            if own or order in named:
+                placed.setdefault(state, {})[order] = None
+    if named and named.isdisjoint(order for found in placed.values() for order in found):
+        return ""
+    told = [f"{len(found):,} {state} ({_ids(found, named)})" for state, found in placed.items()]
+    return ", ".join(told) + (", in a store that was emptied before" if emptied and told else "")
+
+
+def _ids(found: Iterable[str], first: Collection[str]) -> str:
+    """Some of the ids `found`, those in `first` before all others."""
+    ordered = sorted(found, key=lambda order: order not in first)
+    return ", ".join(ordered[:_ORDERS]) + (", …" if len(ordered) > _ORDERS else "")
+
+
 def described(number: int, exchange: Exchange | None, requirement_of: Mapping[str, str]) -> str:
     """An exchange in one line, with the check that sent it if `requirement_of` has that; only its number where the
     evidence is not at hand."""
@@ -243,34 +276,38 @@ def described(number: int, exchange: Exchange | None, requirement_of: Mapping[st
 
 
 #: Why a `curl` line may be answered otherwise than it was in the run: where that was about orders of its own, where
-#: bytes followed a 204, and in general.
+#: bytes followed an answer, and in general.
 GIVEN_BACK = (
-    "A run returns its orders when it ends. Before you paste a line, place orders like those it is about (mostly "
-    "pending ones; empty the store first if the check had that done) and put their ids into it."
+    "A run returns its orders when it ends. Before you paste a line, place orders in the states that are said of those "
+    "it is about, and put their ids into it. An id that no order had stays as it is."
 )
-HIDDEN = "curl does not show bytes that follow a 204; curl -v says that there are some (Excess found)."
+HIDDEN = "curl does not show bytes that follow an answer; curl -v says that there are some (Excess found)."
 ALONE = (
     "Each line opens a connection of its own. What shows only on a kept-alive connection, among simultaneous requests "
-    "or after many of them is repeated by run --only ID --seed {seed} (--only ID,OTHER where a check of another "
-    "requirement sent it)."
+    "or after many of them is repeated by the same run with --only {ids} --seed {seed}."
 )
 
 
-def before_pasting(run: Run, lines: Iterable[tuple[CheckResult, str]]) -> str:
-    """What to know before pasting `curl` lines, each with the check that it is shown of; empty if there is nothing.
-    Orders of a list in the configuration are asked for in no message: where they matter, one is cancelled."""
-    asked = {message.get("check") for message in run.messages if message.get("action") == "setup"}
-    among_orders = {exchange.number for exchange in run.exchanges if exchange.check in asked}
+def before_pasting(run: Run, pasted: Iterable[Evidence]) -> list[str]:
+    """What to know before pasting the `curl` lines of this evidence, a paragraph each. Orders of a list in the
+    configuration are asked for in no message: where they matter, one is cancelled."""
+    by_hand = run.mode == "full" and not any(message.get("action") == "setup" for message in run.messages)
+    shown = [each for each in pasted if each.curl]
+    orders_matter = any(each.orders or (by_hand and " -X DELETE " in each.curl) for each in shown)
+    known = [GIVEN_BACK] if orders_matter else []
+    known += [HIDDEN] if any(each.check.requirement in ("CANCEL-2", "HTTP-2") for each in shown) else []
+    if shown:
+        requirement_of = _requirement_of(run)
+        sent_by = (run.by_number[each.number].check for each in shown if each.number in run.by_number)
+        found = [each.check.requirement for each in shown]
+        found += [requirement_of[check] for check in sent_by if check in requirement_of]
+        known.append(ALONE.format(ids=",".join(dict.fromkeys(found)), seed=run.seed))
+    return known
 
-    def needs_orders(check: CheckResult, line: str) -> bool:
-        given = check.id in asked or (check.failure is not None and check.failure.exchange in among_orders)
-        return given or (run.mode == "full" and " -X DELETE " in line)
 
-    shown = [(check, line) for check, line in lines if line]
-    known = [GIVEN_BACK] if any(needs_orders(*each) for each in shown) else []
-    known += [HIDDEN] if any(check.requirement == "CANCEL-2" for check, _ in shown) else []
-    known += [ALONE.format(seed=run.seed)] if shown else []
-    return " ".join(known)
+def _requirement_of(run: Run) -> dict[str, str]:
+    """The requirement of each check of `run`, by the id of the check."""
+    return {check.id: row.requirement.id for row in run.requirements for check in row.checks}
 
 
 def shell(run: Run) -> Shell:

@@ -12,7 +12,7 @@ from conformance.contract.catalogue import Level
 from conformance.reporting import outline
 from conformance.reporting.run import Run
 from conformance.reporting.text import cut, plural, visible
-from conformance.verdict import CheckResult, RequirementResult, Status, Verdict, counts
+from conformance.verdict import RequirementResult, Status, Verdict, counts
 
 #: Failures written in full; of the others there is one line each.
 _IN_FULL = 12
@@ -90,7 +90,7 @@ def _failures(run: Run) -> list[str]:
     if not failed:
         return []
     lines = [f"### {plural(len(failed), 'requirement')} not kept", ""]
-    pasted: list[tuple[CheckResult, str]] = []
+    pasted: list[outline.Evidence] = []
     for result in failed[:_IN_FULL]:
         row = result.requirement
         lines += [f"{_heading(result)}", "", f"> Section {prose(row.section)}: {prose(row.clause)}", ""]
@@ -101,13 +101,14 @@ def _failures(run: Run) -> list[str]:
             lines += [f"- expected: {code(cut(shown.expected, _TEXT))}"]
             lines += [f"- received: {code(cut(shown.received, _TEXT))}"]
             lines += [f"- exchange: {code(cut(shown.shown, _TEXT))}"] if shown.shown else []
+            lines += [f"- orders placed for it: {prose(shown.orders)}"] if shown.orders else []
             lines += [f"- also: {prose(further)}"] if further else []
             lines += [""]
             if shown.curl and len(shown.curl) <= _CURL:
                 lines += [*_fence(shown.curl), ""]
-                pasted.append((shown.check, shown.curl))
-    if known := outline.before_pasting(run, pasted):
-        lines += [prose(known), ""]
+                pasted.append(shown)
+    for paragraph in outline.before_pasting(run, pasted):
+        lines += [prose(paragraph), ""]
     lines += _list("Also not kept", [_heading(result) for result in failed[_IN_FULL:]])
     return lines
 

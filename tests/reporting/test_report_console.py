@@ -114,17 +114,40 @@ def test_what_curl_does_not_show_is_told() -> None:
         assert outline.HIDDEN not in render(failing())
 
 
+def given(state: str, *ids: int, check: str) -> dict[str, object]:
+    """What is on record of orders that a state provider placed for a check."""
+    return {"check": check, "action": "setup", "state": state, "answer": {"orderIds": list(ids)} if ids else {}}
+
+
+def test_the_orders_that_a_line_is_about() -> None:
+    """The states in which they were, for whoever places others like them."""
+    messages = (
+        given("no orders", check="a"),
+        given("pending orders", 1, 2, 3, 4, 5, 71, check="a"),
+        given("shipped orders", 72, check="b"),
+    )
+    made = replace(failing(), messages=messages)
+    cancel, other = "curl -X DELETE 'http://h/store/orders/71'", "curl -X DELETE 'http://h/store/orders/72'"
+    emptied = "in a store that was emptied before"
+    assert outline.orders(made, "a", cancel) == f"6 pending (71, 1, 2, 3, …), {emptied}"
+    assert outline.orders(made, "c", f"{cancel}\n{other}") == "1 pending (71), 1 shipped (72)"
+    assert outline.orders(made, "a", cancel.replace("71", "99")) == "", "no order had that id"
+    assert outline.orders(made, "b", "curl 'http://h/store/orders'") == "1 shipped (72)"
+    assert outline.orders(made, "c", "curl 'http://h/store/orders'") == ""
+
+
 @pytest.mark.parametrize(("check", "seen_by"), [("no_order_lost", "no_order_lost"), ("every_exchange", "another")])
 def test_what_to_know_before_a_listing_of_orders_of_the_run_is_pasted(check: str, seen_by: str) -> None:
     """Whoever lists later finds none of them, or others."""
     lost = CheckResult(check, "LIST-3", Status.FAILED, "lost", exchanges=(0,), failure=Failure("it", "none", 0))
     made = run([*passing("LIST-3"), lost], (exchange(0, check=seen_by),))
     told = outline.GIVEN_BACK.format(seed=made.seed)
-    placed = replace(made, messages=({"check": seen_by, "action": "setup", "state": "pending orders"},))
+    placed = replace(made, messages=(given("pending orders", 7, check=seen_by),))
     for render in (printed, lambda made: summary.render(made).replace("\\", ""), html.render):
         assert told in render(placed)
+        assert "1 pending (7)" in render(placed)
         assert told not in render(made)
-        assert told not in render(replace(placed, messages=({"check": "elsewhere", "action": "setup"},)))
+        assert told not in render(replace(placed, messages=(given("pending orders", 7, check="elsewhere"),)))
 
 
 def test_the_check_is_named_where_something_failed() -> None:

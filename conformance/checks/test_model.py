@@ -20,7 +20,6 @@ from conformance.checks import model
 from conformance.checks.search import REPLAYS, Search, seed_for
 from conformance.checks.walks import Wrong
 from conformance.target import Mode, Target
-from conformance.transport.curl import curl
 from conformance.transport.wire import Wire
 
 #: The orders that a check is sure to need: those of one walk with static lists. Elsewhere each walk takes its own.
@@ -109,12 +108,13 @@ class Walks:
         return wrong
 
     def _fail(self, wrong: Wrong) -> None:
-        lines = []
-        for number, sent in enumerate(wrong.trail, 1):
-            lines.append(f"  {number}. {sent.label}: {sent.answer.exchange.received}")
-            lines.append(f"     {curl(sent.answer.exchange, self.target.shell)}")
+        steps = [
+            f"  {number}. {sent.label}: {sent.answer.exchange.received}"
+            + ("   <- here" if sent.answer is wrong.shown_by[-1] else "")
+            for number, sent in enumerate(wrong.trail, 1)
+        ]
         where = ", all on one connection" if wrong.kept else ""
-        received = "\n".join([f"{wrong.received}, after these steps on orders placed for them{where}:", *lines])
+        received = "\n".join([f"{wrong.received}, in these steps on orders placed for them{where}:", *steps])
         raise verify.Failed(wrong.expected, received, *wrong.shown_by, last=True, kept=wrong.kept)
 
 

@@ -61,7 +61,7 @@ def refused_as_shipped(api: Api, orders: Orders) -> Course:
     refusal = api.cancel(order)
     verify.step(refusal, 409, "CANCEL-3")
     yield
-    since = "cancelling it was refused before"
+    since = "its cancel was refused a while before"
     verify.unchanged([], before, api.list(), shipped=[order], later=True, since=since, shown_by=[refusal])
     verify.still_shipped(api.cancel(order), lambda: api.cancel(control_order), since=since, shown_by=[refusal])
 

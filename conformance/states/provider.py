@@ -34,6 +34,8 @@ from conformance.transport.redaction import ELLIPSIS
 TIMEOUT = 60.0
 #: A provider that takes longer than that for so many messages in a row is not asked again.
 GIVE_UP_AFTER = 2
+#: Nor is one that has failed so many times in a row, for at least so many seconds: longer than most take to restart.
+FAILURES, FAILING_FOR = 10, 10.0
 #: Bytes that a command may print.
 OUTPUT = 32_000_000
 #: What a command exits with, and an HTTP provider answers, to say that it cannot do this at all.
@@ -83,24 +85,29 @@ def connect(states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_defau
 
 
 class Patience:
-    """Gives a provider up once it has kept the run waiting several times in a row, as every check would wait for it."""
+    """Gives a provider up once it was late several times in a row, or failed again and again: every check would ask it
+    in vain. Orders are returned all the same where it only failed."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
-        self._late = 0
+        self._late = self._failed = 0
+        self._failing_since = 0.0
 
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
+        given_up = "the state provider is not asked again, since it"
         if self._late >= GIVE_UP_AFTER:
-            raise ProviderError(
-                f"the state provider is not asked again, since it took longer than {TIMEOUT:g} s {self._late} times in "
-                "a row"
-            )
+            raise ProviderError(f"{given_up} took longer than {TIMEOUT:g} s {self._late} times in a row")
+        failing = self._failed >= FAILURES and time.monotonic() - self._failing_since >= FAILING_FOR
+        if failing and message["action"] == "setup":
+            raise ProviderError(f"{given_up} failed {self._failed} times in a row; doctor shows how")
         try:
             answer = self._provider.call(message)
-        except ProviderLate:
-            self._late += 1
+        except ProviderError as error:
+            self._failing_since = self._failing_since if self._failed else time.monotonic()
+            self._failed += 1
+            self._late = self._late + 1 if isinstance(error, ProviderLate) else 0
             raise
-        self._late = 0
+        self._late = self._failed = 0
         return answer
 
     def close(self) -> None:

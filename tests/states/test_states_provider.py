@@ -20,6 +20,7 @@ from raw_service import Reply, answer, serving
 from conformance.contract.transitions import State
 from conformance.states import provider
 from conformance.states.provider import (
+    FAILURES,
     CannotDo,
     CommandProvider,
     HttpProvider,
@@ -331,6 +332,25 @@ def test_a_provider_that_is_always_late_is_given_up(monkeypatch: pytest.MonkeyPa
                 setup(made, State.PENDING, {"count": 1})
         made.close()
         assert len(service.requests) <= 2
+
+
+def test_a_provider_that_fails_again_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before it had the time to restart; and orders are returned to the last."""
+    monkeypatch.setattr("conformance.states.provider.FAILING_FOR", 0.0)
+    with serving(answer("500 Oops", b"{}")) as service:
+        made = connect(States(url=f"http://127.0.0.1:{service.port}/_states"))
+        for _ in range(FAILURES):
+            with pytest.raises(ProviderError, match="answered 500"):
+                setup(made, State.PENDING, {"count": 1})
+        with pytest.raises(ProviderError, match="is not asked again, since it failed 10 times in a row"):
+            setup(made, State.PENDING, {"count": 1})
+        assert len(service.requests) == FAILURES
+        with pytest.raises(ProviderError, match="answered 500"):
+            teardown(made, State.PENDING, [1])
+        monkeypatch.setattr("conformance.states.provider.FAILING_FOR", 60.0)
+        with pytest.raises(ProviderError, match="answered 500"):
+            setup(made, State.PENDING, {"count": 1})
+        made.close()
 
 
 def test_the_example_provider_keeps_the_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

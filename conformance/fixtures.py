@@ -147,9 +147,9 @@ def seed(process: Process) -> int:
 @pytest.fixture
 def orders(recorded: CheckReport, session: Session, api: Api) -> Iterator[Orders]:
     """Orders of the check's own, given back when it ends."""
-    leases, own = session.orders(recorded.check, api)
+    leases = session.leases(recorded.check)
     try:
-        yield own
+        yield Orders(leases, api)
     finally:
         leases.give_back(session.warnings)
 
@@ -157,7 +157,7 @@ def orders(recorded: CheckReport, session: Session, api: Api) -> Iterator[Orders
 @pytest.fixture
 def kept_orders(recorded: CheckReport, session: Session, api: Api) -> Orders:
     """Orders of the check's own that stay when it ends, until another check has them returned by `give_back`."""
-    return session.orders(recorded.check, api, kept=True)[1]
+    return Orders(session.leases(recorded.check, kept=True), api)
 
 
 @pytest.fixture(scope="session")

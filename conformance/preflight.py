@@ -151,7 +151,7 @@ def look_at_provider(session: Session, listed: frozenset[int] | None = None) -> 
     were there before any was asked for: by default those that were seen so far."""
     if session.provider is None:
         return None
-    leases, _ = session.orders(PREFLIGHT, session.api(PREFLIGHT))
+    leases = session.leases(PREFLIGHT)
     listed = frozenset(session.guard.listed) if listed is None else listed
     said_before = len(session.warnings)
     try:
@@ -227,7 +227,7 @@ def _takes_key_otherwise(session: Session) -> bool:
         return True
     if session.target.mode is not Mode.FULL:
         return False
-    leases, _ = session.orders(PREFLIGHT, api)
+    leases = session.leases(PREFLIGHT)
     try:
         (order,) = leases.take(State.PENDING, 1)
         return api.cancel(order).status not in (None, 401, 403)

@@ -10,13 +10,13 @@ from functools import cache, cached_property
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from conformance.api import Api, Orders
+from conformance.api import Api
 from conformance.check import Check, Needs, Shares, checks_of, exclusions, shares
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.clients import accepts
 from conformance.contract import catalogue
 from conformance.judges import Judge
-from conformance.states import leases
+from conformance.states.leases import KEPT, LEDGER, Leases
 from conformance.states.provider import Provider, Recorded, connect
 from conformance.target import Mode, States, Target
 from conformance.transport.answer import Answer, Observer
@@ -61,7 +61,7 @@ class Session:
         self.wire = self.wire_of(self.client)
         self.valid = credentials.valid(self.key)
         self._provider: Provider | None = None
-        self._kept: list[leases.Leases] = []
+        self._kept: list[Leases] = []
 
     def _pace_file(self, folder: Path) -> Path:
         return folder / f"{self.target.name}.pace"
@@ -104,17 +104,17 @@ class Session:
         """The operations for one check, whose random choices derive from the seed and its id."""
         return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"), accepts(check))
 
-    def orders(self, check: str, api: Api, *, kept: bool = False) -> tuple[leases.Leases, Orders]:
-        """The leases of one check, to give back when it ends, and the orders that it takes through them. `kept` leases
-        are given back by `give_back`, or in the end by `close`."""
+    def leases(self, check: str, *, kept: bool = False) -> Leases:
+        """The leases of one check, to give back when it ends. `kept` ones are given back by `give_back`, or in the end
+        by `close`."""
         ledger = None
         if self.shared is not None:
-            process = f"{os.getpid()}{leases.KEPT if kept else ''}"
-            ledger = self.shared / f"{self.target.name}.{process}{leases.LEDGER}"
-        held = leases.Leases(self.provider, self.guard, self.shares.get(check, ((), ())), ledger)
+            process = f"{os.getpid()}{KEPT if kept else ''}"
+            ledger = self.shared / f"{self.target.name}.{process}{LEDGER}"
+        held = Leases(self.provider, self.guard, self.shares.get(check, ((), ())), ledger)
         if kept:
             self._kept.append(held)
-        return held, Orders(held, api)
+        return held
 
     def give_back(self) -> None:
         """Return the orders that were kept."""

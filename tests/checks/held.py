@@ -18,4 +18,4 @@ def held(*faults: str, **further: Any) -> tuple[DirectSession, Api, Orders]:
     session = DirectSession(own, 1, service=build(KEY.encode(), faults=list(faults), variants=[]))
     session.recorder.check = "a check"
     api = session.api("a check")
-    return session, api, session.orders("a check", api)[1]
+    return session, api, Orders(session.leases("a check"), api)

@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "xdist_group(name): checks that one process runs, since they share something")
     for library in ("httpcore", "httpx", "hpack", "h2"):  # whose debug logs hold header fields
         logging.getLogger(library).setLevel(logging.WARNING)
-    if config.pluginmanager.has_plugin(PLUGIN):  # an audit's, which runs the checks on a record
+    if config.pluginmanager.has_plugin(PLUGIN):  # that of a `ForProcess`
         return
     try:
         config.pluginmanager.register(Plugin(config, process_of(config)), PLUGIN)
@@ -109,6 +109,17 @@ def process_of(config: pytest.Config) -> Process:
     workers = getattr(config.option, "numprocesses", None)
     controls = isinstance(workers, int) and workers > 1
     return Process(chosen, shared, targets, accepted, worker=worker.get("workerid"), controls=controls)
+
+
+class ForProcess:
+    """A plugin that has pytest run the checks for this process, not for the one that its options describe."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.pluginmanager.register(Plugin(config, self._process), PLUGIN)
 
 
 class Plugin:

@@ -70,16 +70,12 @@ class _Collector(Process):
         pass
 
 
-class _Bench:
+class _TakesOverLoop:
     """Does `work` with the checks that were collected, in the place of pytest's own loop over them."""
 
     def __init__(self, work: Callable[[pytest.Session], None]) -> None:
         self._work = work
         self.error: BaseException | None = None
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
-        config.pluginmanager.register(plugin.Plugin(config, _Collector()), plugin.PLUGIN)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -92,8 +88,8 @@ class _Bench:
 
 def collected(work: Callable[[pytest.Session], None]) -> None:
     """Collect the checks and do `work` with the session that holds them. Raises what `work` raises."""
-    bench = _Bench(work)
-    embedding.main(["--capture=no"], [bench, embedding.Quiet()])
+    bench = _TakesOverLoop(work)
+    embedding.main(["--capture=no"], [plugin.ForProcess(_Collector()), bench, embedding.Quiet()])
     if bench.error is not None:
         raise bench.error
 

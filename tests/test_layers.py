@@ -201,7 +201,6 @@ def test_only_these_know_pytest() -> None:
     using = {str(path.relative_to(ROOT)) for path in sources("conformance") if tops(path) & {"pytest", "_pytest"}}
     checks = {name for name in using if name.startswith("conformance/checks/")}
     assert using - checks <= {
-        "conformance/audit/replay.py",
         "conformance/embedding.py",
         "conformance/fixtures.py",
         "conformance/plugin.py",

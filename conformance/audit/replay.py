@@ -11,8 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-import pytest
-
 from conformance import collect, embedding, plugin
 from conformance.api import Api
 from conformance.audit.record import Record, Unsupported
@@ -50,32 +48,23 @@ class Replayed:
 
 def replay(stated: Run, made: Circumstances, key: str) -> Replayed:
     """Run the checks of `stated` again on its evidence, with `key` standing in for the one of the run."""
-    bench = _Bench(stated, made, key)
+    own = Replay(stated, made, key)
     # Nobody reads the tracebacks, of which there are many where evidence does not fit and which take long to make.
-    embedding.main(["--tb=no"], [bench, embedding.Quiet()])
-    if bench.replay is None or not bench.replay.runs:
+    embedding.main(["--tb=no"], [plugin.ForProcess(own), _RaisesInternalErrors(), embedding.Quiet()])
+    if not own.runs:
         raise RuntimeError("the checks could not be run")
     run = replace(
-        bench.replay.runs[0],
+        own.runs[0],
         started=stated.started,
         finished=stated.finished,
         seconds=stated.seconds,
         command=stated.command,
     )
-    return Replayed(run, bench.replay.record.problems)
+    return Replayed(run, own.record.problems)
 
 
-class _Bench:
-    """Puts the plugin of the audit in the place of the suite's own."""
-
-    def __init__(self, stated: Run, made: Circumstances, key: str) -> None:
-        self._of = (stated, made, key)
-        self.replay: Replay | None = None
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
-        self.replay = Replay(*self._of)
-        config.pluginmanager.register(plugin.Plugin(config, self.replay), plugin.PLUGIN)
+class _RaisesInternalErrors:
+    """Raises what pytest would print, and end with a status of its own."""
 
     def pytest_internalerror(self, excrepr: object) -> None:
         raise RuntimeError(f"the suite itself failed; please report this:\n{excrepr}")

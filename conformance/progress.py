@@ -28,10 +28,15 @@ def bar(total: int) -> Iterator[Callable[[str], None]]:
 
         yield count
         return
-    columns = (TextColumn("{task.description:14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=_CONSOLE, transient=True) as shown:
+    with drawn(_CONSOLE) as shown:
         task = shown.add_task("", total=total)
         yield lambda label: shown.update(task, advance=1, description=label)
+
+
+def drawn(console: Console) -> Progress:
+    """A bar that is drawn anew on `console`, a terminal, and leaves nothing there: not begun yet, and without steps."""
+    columns = (TextColumn("{task.description:14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
 
 
 def line(text: str) -> None:

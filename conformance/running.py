@@ -61,7 +61,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
         signal.signal(number, interruption.arrive)
     beside = [SideBySide(watch, workers)] if ahead.FORKING else []
     try:
-        status = embedding.main(options, [watch, interruption, *beside])
+        status = embedding.main(options, [embedding.Quiet(), watch, interruption, *beside])
     except KeyboardInterrupt:  # before pytest had begun its session, which heeds it
         status = pytest.ExitCode.INTERRUPTED
     runs = watch.runs
@@ -171,8 +171,8 @@ class _Interruption:
 
 
 class _Watch:
-    """Stands in for pytest's own reporter: a bar on a terminal; elsewhere a line for each family, and where that takes
-    long, how many checks are done."""
+    """Says how far the run is: a bar on a terminal; elsewhere a line for each family of requirements, and where that
+    takes long, how many checks are done."""
 
     def __init__(self, names: list[str], checks: Sequence[Check]) -> None:
         self.runs: list[Run] = []
@@ -191,14 +191,10 @@ class _Watch:
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         self._config = config
-        reporter = config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None:
-            config.pluginmanager.unregister(reporter)
         if self._console.is_live:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+            from conformance import progress
 
-            columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar = progress.drawn(self._console)
             self._task = self._bar.add_task("looking", total=self._total)
             self._bar.start()
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import atexit
 import gc
-import io
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +19,7 @@ from conformance.ending import ENDING, ignore_ending_signals
 from conformance.help import HELP
 from conformance.reporting.text import visible
 from conformance.settings import OPTIONS, name_of
+from conformance.streams import complain, escape_unencodable, give_up_unwritable, open_closed
 from conformance.target import ConfigError
 from conformance.verdict import Exit
 
@@ -140,10 +139,8 @@ def _add_options_of_selftest(selftest: Parser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    _open_streams()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a character that it cannot show is no reason to end
-            stream.reconfigure(errors="backslashreplace")
+    open_closed()
+    escape_unencodable()
     # Python ends by looking through all that is left for garbage, which takes 0.2 s after a run: there is none to find.
     atexit.register(gc.freeze)
     failed = Exit.USAGE
@@ -160,49 +157,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = options.work(options)
         sys.stdout.flush()
     except ConfigError as error:
-        _complain(f"{PROGRAM}: {visible(str(error))}\n")
+        complain(f"{PROGRAM}: {visible(str(error))}")
         return Exit.USAGE
     except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
-        from conformance.terminal import give_up_unwritable
-
         give_up_unwritable()
     except OSError as error:
-        from conformance.terminal import give_up_unwritable
-
-        _complain(f"{PROGRAM}: {visible(str(error))}\n")
+        complain(f"{PROGRAM}: {visible(str(error))}")
         give_up_unwritable()
         return failed
     except KeyboardInterrupt as interruption:
         if early or options.work is not _run or isinstance(interruption, Early):  # else the run has said so itself
             requests = early or options.work is _run
-            _complain(f"interrupted{' before the first request' if requests else ''}\n")
+            complain(f"interrupted{' before the first request' if requests else ''}")
         return Exit.INTERRUPTED
     except ModuleNotFoundError as error:
-        _complain(f"{PROGRAM}: {error.name} is not installed: install the package with its dependencies\n")
+        complain(f"{PROGRAM}: {error.name} is not installed: install the package with its dependencies")
         return Exit.USAGE
     except Exception as error:  # Python would end with 1, which is a verdict
         if isinstance(error.__cause__, KeyboardInterrupt):  # it came while a class was made: Python 3.11 wraps it
             return Exit.INTERRUPTED
         where = "".join(traceback.format_tb(error.__traceback__))  # and no words of it, which may hold anything
-        _complain(f"the suite itself failed; please report this:\n{where}{type(error).__name__}\n")
+        complain(f"the suite itself failed; please report this:\n{where}{type(error).__name__}")
         return failed
     return status
-
-
-def _open_streams() -> None:
-    """Put the null device in the place of standard streams that are closed: nobody reads what is said there, and the
-    command does its work all the same. Neither does a file or connection get one of their numbers."""
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        if getattr(sys, name) is not None:
-            continue
-        opened = os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
-        os.set_inheritable(opened, opened == number)
-        setattr(sys, name, open(opened, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for good
-
-
-def _complain(text: str) -> None:
-    with suppress(OSError):  # where it is the terminal that is gone
-        sys.stderr.write(text)
 
 
 class Early(KeyboardInterrupt):

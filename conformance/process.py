@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -29,6 +29,7 @@ from conformance.reporting.run import Run
 from conformance.session import Session, redactor_of
 from conformance.settings import Settings
 from conformance.states.leases import return_left
+from conformance.streams import complain
 from conformance.target import REFERENCE, Target
 from conformance.transport.endpoint import tls_settings
 from conformance.verdict import Exit, Status, Waiver, exit_status
@@ -325,8 +326,7 @@ class Process:
             write(run, self.settings.report_dir / run.target)
         except OSError as error:
             self.unwritten.add(run.target)
-            with suppress(OSError):  # the terminal may be gone
-                sys.stderr.write(f"the results of {run.target} could not be written: {error}\n")
+            complain(f"the results of {run.target} could not be written: {error}")
 
 
 def _command() -> str:

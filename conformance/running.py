@@ -28,8 +28,9 @@ from conformance.reporting.run import Run
 from conformance.reporting.text import plural
 from conformance.settings import Settings
 from conformance.side_by_side import SideBySide
+from conformance.streams import complain, give_up_unwritable
 from conformance.target import REFERENCE, Target
-from conformance.terminal import Console, give_up_unwritable
+from conformance.terminal import Console
 from conformance.verdict import Exit, Status
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     try:
         _conclude(runs, folder, chosen.seed, watch.unwritten)
     except OSError as error:  # what could be written is written: whoever does not read this has it there
-        _complain(f"the summary could not be written: {error}")
+        complain(f"the summary could not be written: {error}")
         give_up_unwritable()
     return _exit_status(status, runs)
 
@@ -77,18 +78,13 @@ def _exit_status(ended: int, runs: list[Run]) -> int:
     """The exit status of a command with these results, whose pytest has `ended` with that of its own."""
     if ended in (pytest.ExitCode.INTERRUPTED, Exit.INTERRUPTED):
         if not runs:
-            _complain("interrupted before the first request")
+            complain("interrupted before the first request")
         elif all(run.complete for run in runs):
-            _complain("interrupted after the last check: the results are complete")
+            complain("interrupted after the last check: the results are complete")
         return Exit.INTERRUPTED
     if not runs:
         return Exit.INCOMPLETE if ended in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR) else Exit.USAGE
     return ended
-
-
-def _complain(text: str) -> None:
-    with suppress(OSError):  # the terminal may be gone
-        sys.stderr.write(f"{text}\n")
 
 
 def _made_up(chosen: Settings, targets: list[Target | None], checks: Sequence[Check]) -> list[Call]:
@@ -146,7 +142,7 @@ def _tell_github(run: Run) -> None:
             with Path(step_summary).open("a", encoding="utf-8") as file:
                 file.write(summary.render(run))
         except OSError as error:
-            _complain(f"$GITHUB_STEP_SUMMARY could not be written: {error}")
+            complain(f"$GITHUB_STEP_SUMMARY could not be written: {error}")
 
 
 class _Interruption:

@@ -11,8 +11,8 @@ from typing import Any
 from conformance.files import replace
 from conformance.reporting import comparison, comparison_views, har, results
 from conformance.reporting.run import Run
+from conformance.streams import tell
 from conformance.target import ConfigError
-from conformance.terminal import tell
 from conformance.writing import write
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import IO, Any
+from typing import Any
 
 from rich import console
+
+from conformance.streams import silence
 
 
 class Console(console.Console):
@@ -28,27 +28,4 @@ class Console(console.Console):
     def on_broken_pipe(self) -> None:
         """Print no more, here or elsewhere to the same stream."""
         self.quiet = True
-        _silence(self.file)
-
-
-def tell(text: str) -> None:
-    """Print a line on standard output as it is; nothing once its reader has left, as `Console` does."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        _silence(sys.stdout)
-
-
-def give_up_unwritable() -> None:
-    """Where standard output takes nothing any more (a full disk), drop what is left to print, and print no more: Python
-    would try again when it ends, and end with a status of its own (120)."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _silence(sys.stdout)
-
-
-def _silence(stream: IO[str]) -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+        silence(self.file)

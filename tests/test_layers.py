@@ -56,7 +56,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "reference": {"target"},
     "progress": {"terminal"},
-    "terminal": set(),
+    "terminal": {"streams"},
+    "streams": set(),
     "templates": {"target"},
 }
 #: Third parties that have one place.

@@ -22,8 +22,8 @@ from conformance.reporting import outline, results
 from conformance.reporting.run import Circumstances, Run
 from conformance.reporting.text import plural, visible
 from conformance.saved import Saved
+from conformance.streams import tell
 from conformance.target import ConfigError
-from conformance.terminal import tell
 from conformance.transport.evidence import Exchange
 from conformance.writing import WRITERS
 

@@ -91,7 +91,7 @@ def _is_listed(exchange: Exchange) -> bool:
 
 def _has_cancelled(exchange: Exchange) -> bool:
     """Whether it has changed what the same request is to be answered."""
-    return exchange.method == "DELETE" and exchange.status in range(200, 300)
+    return exchange.method == "DELETE" and exchange.succeeded
 
 
 def _request(exchange: Exchange) -> tuple[object, ...]:

@@ -193,7 +193,7 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
     def harmless(check: CheckResult) -> bool:
         number = check.failure.exchange if check.failure else None
         shown = None if number is None else run.by_number.get(number)
-        return shown is None or shown.operation != Operation.CANCEL or shown.status not in range(200, 300)
+        return shown is None or shown.operation != Operation.CANCEL or not shown.succeeded
 
     def place(check: CheckResult) -> tuple[bool, ...]:
         return check.status is not Status.FAILED, harmless(check), check.id != EVERY_EXCHANGE

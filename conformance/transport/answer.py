@@ -97,7 +97,7 @@ class Answer:
     @property
     def succeeded(self) -> bool:
         """Whether the status is a 2xx."""
-        return self.status is not None and 200 <= self.status < 300
+        return self.exchange.succeeded
 
     @property
     def client_error(self) -> bool:

@@ -100,6 +100,17 @@ class Exchange:
         return f"{self.status} {self.reason}".strip() + (f" to {leads[:100]}" if leads else "")
 
     @property
+    def succeeded(self) -> bool:
+        """Whether the status is a 2xx."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def closed(self) -> bool:
+        """Whether a kept-alive connection was closed before the answer, as is the service's right at any time (RFC 9112
+        section 9.5)."""
+        return self.trouble in (Trouble.CLOSED, Trouble.UNSENT)
+
+    @property
     def raw_body(self) -> bytes:
         """The bytes of `body`."""
         return self.body.encode("utf-8", "surrogateescape")

@@ -15,7 +15,6 @@ from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import accepted
 from conformance.target import Mode, Secret
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Allowed, Request
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
@@ -63,7 +62,7 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
                 time.sleep(pause)
                 kept = len(answers) == len(requests) - 1 and connection.left_open()
                 answers.append(connection.exchange(request))
-                if answers[-1].exchange.trouble in (Trouble.CLOSED, Trouble.UNSENT):
+                if answers[-1].exchange.closed:
                     break
             else:
                 return answers, kept

@@ -84,13 +84,7 @@ def _json_problem(answer: Answer) -> str | None:
 
 def _error_object(answer: Answer) -> dict[str, Any] | None:
     """The JSON object that is the body of a 401 or 404, else None: what is no Error at all is for ERR-1 to say."""
-    if answer.status not in ERRORS or not _well_formed(answer):
-        return None
-    try:
-        body = answer.json.value
-    except NotJson:
-        return None
-    return body if isinstance(body, dict) else None
+    return answer.json_object if answer.status in ERRORS and _well_formed(answer) else None
 
 
 def error_shape(answer: Answer) -> Finding:

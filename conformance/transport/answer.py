@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 from weakref import WeakValueDictionary
 
 from conformance.contract.jsontext import JsonText, NotJson, parse
@@ -129,6 +130,15 @@ class Answer:
     def json(self) -> JsonText:
         """The body as JSON. Raises NotJson."""
         return self.text.json
+
+    @property
+    def json_object(self) -> dict[str, Any] | None:
+        """The body as a JSON object, None where it is none."""
+        try:
+            value = self.json.value
+        except NotJson:
+            return None
+        return value if isinstance(value, dict) else None
 
     @property
     def listing(self) -> Listing | None:

@@ -11,7 +11,7 @@ from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks.clients import SENDS_JSON
-from conformance.contract.jsontext import NotJson, integer
+from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY, STATUSES, Allowed, Headers, Operation
@@ -127,13 +127,8 @@ def shown_ids(answer: Answer) -> frozenset[int]:
     """The ids of the orders in an answer: a listing, or an object, but for that of a refusal."""
     if answer.listing is not None:
         return answer.listing.ids
-    if not answer.succeeded:
-        return frozenset()
-    try:
-        value = answer.json.value
-    except NotJson:
-        return frozenset()
-    number = integer(value.get("id")) if isinstance(value, dict) else None
+    order = answer.json_object if answer.succeeded else None
+    number = None if order is None else integer(order.get("id"))
     return frozenset() if number is None else frozenset({number})
 
 

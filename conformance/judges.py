@@ -1,8 +1,8 @@
 """What is judged on every answer of a run, whichever check it was asked for.
 
-Each judge is a function of one answer: a sentence that says what is wrong, None where the requirement is met, NOT_ABOUT
-where the answer has no bearing on it. What they find is noted in the exchange; `universal` folds it when the run is
-over.
+Each judge is a function of one answer: a sentence that says what is wrong, None where the requirement is met,
+NOT_APPLICABLE where the answer has no bearing on it. What they find is noted in the exchange; `universal` folds it when
+the run is over.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from conformance.transport.retries import pause, too_many, turned_away
 from conformance.verify import GATEWAY
 
 
-class _NotAbout(Enum):
+class _NotApplicable(Enum):
     """What is found of an answer that has no bearing on a requirement."""
 
-    NOT_ABOUT = "no bearing"
+    NOT_APPLICABLE = "not applicable"
 
 
-NOT_ABOUT: Final = _NotAbout.NOT_ABOUT
-Finding = str | None | _NotAbout
+NOT_APPLICABLE: Final = _NotApplicable.NOT_APPLICABLE
+Finding = str | None | _NotApplicable
 
 #: The statuses whose body is an Error (section 7).
 ERRORS = frozenset({401, 404})
@@ -90,7 +90,7 @@ def _error_object(answer: Answer) -> dict[str, Any] | None:
 def error_shape(answer: Answer) -> Finding:
     """ERR-1: every 401 and 404 is an Error, as application/json."""
     if answer.status not in ERRORS or not _well_formed(answer):
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     problem = _json_problem(answer)
     if problem is None:
         problems = error_problems(answer.json.value)
@@ -103,7 +103,7 @@ def error_status(answer: Answer) -> Finding:
     body = _error_object(answer)
     number = None if body is None else integer(body.get("status"))
     if number is None:
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     return None if number == answer.status else f"a {answer.status} whose body says status {number}"
 
 
@@ -111,7 +111,7 @@ def error_texts(answer: Answer) -> Finding:
     """ERR-3: `code` and `message` say something."""
     body = _error_object(answer)
     if body is None:
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     empty = [name for name in ("code", "message") if isinstance(body.get(name), str) and not body[name].strip()]
     return f"a {answer.status} whose {' and '.join(empty)} is empty" if empty else None
 
@@ -119,7 +119,7 @@ def error_texts(answer: Answer) -> Finding:
 def error_reveals(answer: Answer) -> Finding:
     """ERR-4: no key, stack trace or file path in the answer to a request that failed."""
     if answer.request.operation is Operation.OTHER or answer.status is None or answer.status < 400:
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     if answer.exchange.revealed_key:
         return f"a {answer.status} that repeats the API key"
     traces = answer.text.traces
@@ -144,7 +144,7 @@ def _own_path(answer: Answer) -> re.Pattern[str]:
 def conflict_body(answer: Answer) -> Finding:
     """ERR-5: a 409 has no body, or a JSON one."""
     if answer.status != 409 or not _well_formed(answer):
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     problem = _json_problem(answer) if answer.body else None
     return problem and f"a 409: {problem}"
 
@@ -152,7 +152,7 @@ def conflict_body(answer: Answer) -> Finding:
 def challenge(answer: Answer) -> Finding:
     """AUTH-7: a 401 carries WWW-Authenticate, well-formed, with a Bearer challenge (RFC 9110 section 11.6.1)."""
     if answer.status != 401 or not _well_formed(answer):
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     header = answer.header("www-authenticate")
     if header is None:
         return "a 401 without WWW-Authenticate"
@@ -172,7 +172,7 @@ def _is_listing(answer: Answer) -> bool:
 def listing_is_array(answer: Answer) -> Finding:
     """LIST-1: a 200 of the listing is a JSON array, as application/json."""
     if not _is_listing(answer):
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     problem = _json_problem(answer)
     if problem is None and answer.listing is None:
         problem = f"the body is {shown(answer.json.value)}, not an array"
@@ -185,7 +185,7 @@ def _about_listing(demand: str, judge: Callable[[Listing], Iterable[str]]) -> Ca
 
     def finding(answer: Answer) -> Finding:
         if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
-            return NOT_ABOUT
+            return NOT_APPLICABLE
         return "; ".join(judge(answer.listing)) or None
 
     finding.__doc__ = demand
@@ -208,14 +208,14 @@ def no_content(answer: Answer) -> Finding:
     """CANCEL-2: nothing follows the header section of a 204 (RFC 9112 section 6.3). On raw connections, since clients
     hide it."""
     if answer.status != 204 or answer.request.operation is not Operation.CANCEL or answer.exchange.via != "wire":
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     return _trailing(answer, "the header section")
 
 
 def no_content_fields(answer: Answer) -> Finding:
     """CANCEL-12: a 204 has neither Content-Length nor Transfer-Encoding (RFC 9110 section 8.6, RFC 9112 6.1)."""
     if answer.status != 204 or answer.request.operation is not Operation.CANCEL:
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     sent = [name for name in ("Content-Length", "Transfer-Encoding") if answer.header(name) is not None]
     return f"a 204 with {' and '.join(f'{name}: {answer.header(name)}' for name in sent)}" if sent else None
 
@@ -223,7 +223,7 @@ def no_content_fields(answer: Answer) -> Finding:
 def listed_status(answer: Answer) -> Finding:
     """HTTP-1: a well-formed request gets a status that its operation lists."""
     if not _well_formed(answer) or answer.status is None:
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     known = STATUSES[answer.request.operation]
     if answer.status in known or pause(answer) is not None:
         return None
@@ -232,7 +232,7 @@ def listed_status(answer: Answer) -> Finding:
     if answer.request.allowed is Allowed.SAME and answer.status == 304:
         return None
     if answer.status in GATEWAY or too_many(answer.exchange):
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     listed = ", ".join(map(str, sorted(known)))
     return f"{answer.exchange.received}, where {answer.request.operation} lists {listed}"
 
@@ -253,7 +253,7 @@ def framing(answer: Answer) -> Finding:
     if answer.exchange.trouble == Trouble.BROKEN and not _may_be_cut_off(answer):
         return f"no complete HTTP response: {answer.exchange.detail}"
     if answer.status is None or answer.request.whole:  # at any target on the host something else may answer
-        return NOT_ABOUT
+        return NOT_APPLICABLE
     version = answer.exchange.http_version
     if version and version != "HTTP/2" and not version.startswith("HTTP/1."):
         return f"a {answer.status} whose status line has {version}, over a connection of HTTP/1.1"
@@ -273,7 +273,7 @@ def lifecycle_headers(answer: Answer) -> Finding:
     """PET-2: Deprecation is a structured date (RFC 9745 section 2.1), Sunset an HTTP date (RFC 8594 section 3)."""
     deprecation, sunset = answer.header("deprecation"), answer.header("sunset")
     if deprecation is None and sunset is None:
-        return None if answer.request.operation is Operation.PET and answer.status else NOT_ABOUT
+        return None if answer.request.operation is Operation.PET and answer.status else NOT_APPLICABLE
     problems = []
     if deprecation is not None and not _DEPRECATION.fullmatch(deprecation.strip()):
         problems.append(f"Deprecation: {shown(deprecation)}, not a structured date such as @1688169599")
@@ -316,8 +316,8 @@ JUDGES: dict[str, Callable[[Answer], Finding]] = {
 }
 #: Judges that look at the whole of a body: the same bytes are judged once.
 _BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")
-#: The statuses that a judge has to see: of all others it would say NOT_ABOUT, and is not asked. A judge that is not
-#: here sees every answer, incomplete ones, too.
+#: The statuses that a judge has to see: of all others it would say NOT_APPLICABLE, and is not asked. A judge that is
+#: not here sees every answer, incomplete ones, too.
 _STATUSES: dict[str, Container[int | None]] = {
     **dict.fromkeys(("LIST-1", *_BY_BODY), (200,)),
     **dict.fromkeys(("CANCEL-2", "CANCEL-12"), (204,)),
@@ -362,7 +362,7 @@ class Judge:
             except TooDeep as error:
                 exchange.undecided[requirement] = f"{exchange.line} answered {exchange.received} with a body: {error}"
                 continue
-            if finding is not NOT_ABOUT:
+            if finding is not NOT_APPLICABLE:
                 exchange.findings[requirement] = finding
         if answer.status in GATEWAY and _well_formed(answer) and not turned_away(answer):
             exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"

@@ -15,7 +15,7 @@ from patience import within
 from conformance import facts, judges, universal, verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
-from conformance.judges import NOT_ABOUT, Finding, Judge
+from conformance.judges import NOT_APPLICABLE, Finding, Judge
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
 from conformance.transport.request import NOBODY, Allowed, Credential, Request
@@ -38,7 +38,7 @@ def error(number: int = 401, **changed: Any) -> bytes:
 
 def say(finding: Finding) -> str:
     """A finding as these tests write it."""
-    return "not about" if finding is NOT_ABOUT else "met" if finding is None else str(finding)
+    return "not about" if finding is NOT_APPLICABLE else "met" if finding is None else str(finding)
 
 
 SILENT = answered(LIST, None, trouble=Trouble.TIMEOUT)
@@ -257,7 +257,7 @@ CASES: list[tuple[str, Answer, str]] = [
 def test_judges(requirement: str, answer: Answer, expected: str) -> None:
     found = say(judges.JUDGES[requirement](answer))
     assert found == expected if expected in ("met", "not about") else expected in found
-    noted = answer.exchange.findings.get(requirement, NOT_ABOUT)
+    noted = answer.exchange.findings.get(requirement, NOT_APPLICABLE)
     assert say(noted) == found
 
 

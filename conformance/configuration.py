@@ -186,7 +186,7 @@ def _target(
         client_cert=_file(*client_cert),
         proxy=_proxy(*proxy),
     )
-    _look_at_certificates(target, reader, options)
+    _validate_certificates(target, reader, options)
     return _protect(target, table, reader, options, looking)
 
 
@@ -417,7 +417,7 @@ def _file(path: str | None, where: str) -> str | None:
     return str(Path(path).expanduser()) if path else None
 
 
-def _look_at_certificates(target: Target, reader: Table, options: Options) -> None:
+def _validate_certificates(target: Target, reader: Table, options: Options) -> None:
     """Raises ConfigError if a file cannot be used for what it is given for."""
     for key, path in (("ca_bundle", target.ca_bundle), ("client_cert", target.client_cert)):
         if path is None or urlsplit(target.base_url).scheme != "https":

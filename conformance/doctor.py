@@ -92,7 +92,7 @@ def findings(session: Session) -> Iterator[Finding]:
         yield WRONG, trouble
         return
     yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
-    reason = preflight.look(session)
+    reason = preflight.probe_service(session)
     if reason:
         yield WRONG, reason
         return
@@ -266,7 +266,7 @@ def _emptied(session: Session) -> Iterator[Finding]:
 
 def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterator[Finding]:
     """How the store gives ids, and whether one can be chosen; `listed` were there before any was asked for."""
-    preflight.look_at_provider(session, listed)  # what is wrong with it was said before
+    preflight.probe_provider(session, listed)  # what is wrong with it was said before
     yield from ((WRONG, f"state provider: {said}") for said in session.warnings)
     if session.listed_before is not None:
         yield NOTE, f"state provider: {preflight.LISTED_BEFORE.format(session.listed_before)}"

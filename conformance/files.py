@@ -20,7 +20,7 @@ def make_folder(folder: Path) -> None:
         raise ConfigError(f"--report-dir {folder}: cannot be written to; choose another")
 
 
-def look_at_folder(folder: Path) -> None:
+def validate_folder(folder: Path) -> None:
     """Check that files can be written to `folder`, or that it can be made within the folder around it. Raises
     ConfigError."""
     if folder.is_dir():

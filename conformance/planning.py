@@ -26,7 +26,7 @@ _REFERENCE = Target(
 def plan(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) -> int:
     """Print the plan for `targets` and return 0. Raises ConfigError."""
     chosen = settings.read(targets, values)
-    settings.look_at_workers(workers)
+    settings.validate_workers(workers)
     waivers.read(chosen.waivers, datetime.now(UTC).date())
     console = Console(highlight=False, soft_wrap=True)
     checks = checks_of(chosen.selected)

@@ -62,7 +62,7 @@ LISTED_BEFORE = (
 COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and large ones would use them up"
 
 
-def look(session: Session) -> str | None:
+def probe_service(session: Session) -> str | None:
     """Why running the checks would be pointless, and what to do about it; None where it is not."""
     session.recorder.check = PREFLIGHT
     try:
@@ -145,7 +145,7 @@ def shortcomings(session: Session) -> list[str]:
     return found
 
 
-def look_at_provider(session: Session, listed: frozenset[int] | None = None) -> str | None:
+def probe_provider(session: Session, listed: frozenset[int] | None = None) -> str | None:
     """What is wrong with the state provider: it is asked for one pending order, which is returned. Where the run will
     cancel orders, a few more messages tell how the store gives ids, which is noted in the session. The orders `listed`
     were there before any was asked for: by default those that were seen so far."""
@@ -163,11 +163,11 @@ def look_at_provider(session: Session, listed: frozenset[int] | None = None) -> 
         leases.give_back(session.warnings)
     if session.target.mode is Mode.FULL and len(session.warnings) == said_before:  # else it takes nothing back
         with suppress(ProviderError, CannotDo, ServiceGone):  # whoever cannot do this is for the checks to meet
-            _look_at_ids(session, leases, first, listed)
+            _probe_ids(session, leases, first, listed)
     return None
 
 
-def _look_at_ids(session: Session, leases: Leases, first: int, listed: Collection[int]) -> None:
+def _probe_ids(session: Session, leases: Leases, first: int, listed: Collection[int]) -> None:
     """Note whether the store gives ids again, and whether those it gives follow a chosen id. The order `first` has been
     returned; `listed` were there before. Raises ProviderError and CannotDo."""
     needs = session.needs

@@ -112,17 +112,17 @@ class Process:
             self.collections[name] = Collection(
                 session.target, datetime.now(UTC), wrong_keys=session.wrong_keys, clean=self.clean
             )
-            self.look(name)
+            self.probe(name)
 
-    def look(self, name: str) -> None:
-        """Look at a target before the first check, and take down what was seen."""
+    def probe(self, name: str) -> None:
+        """Probe a target before the first check, and note in its collection what was found."""
         session, collection = self.session(name), self.collections[name]
         try:
-            reason = preflight.look(session)
+            reason = preflight.probe_service(session)
             if reason:
                 self.shared.dead[name] = reason
                 collection.pointless = True
-            elif (trouble := preflight.look_at_provider(session)) is not None:
+            elif (trouble := preflight.probe_provider(session)) is not None:
                 session.warnings.append(trouble)
             session.warnings += preflight.shortcomings(session)
             if session.listed_before is not None:

@@ -22,7 +22,7 @@ from conformance.checks.generation import Call
 from conformance.configuration import resolve
 from conformance.contract import catalogue
 from conformance.ending import ENDING
-from conformance.files import look_at_folder, make_folder
+from conformance.files import make_folder, validate_folder
 from conformance.reporting import console as printed
 from conformance.reporting.run import Run
 from conformance.reporting.text import plural
@@ -45,13 +45,13 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
     ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
-    settings.look_at_workers(workers)
+    settings.validate_workers(workers)
     waivers.read(chosen.waivers, datetime.now(UTC).date())
     folder = Path(values["report_dir"])
     make_folder(folder)
     names = [target.name if target else REFERENCE for target in resolved]
     for name in names:
-        look_at_folder(folder / name)
+        validate_folder(folder / name)
     checks = checks_of(chosen.selected)
     watch = _Watch(names, checks)
     if maker is not None:

@@ -76,7 +76,7 @@ def name_of(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 
 
-def look_at_workers(told: str | None) -> None:
+def validate_workers(told: str | None) -> None:
     """Raise ConfigError where -n was `told` something that is no number of workers."""
     if told is not None and told != "auto" and not (told.isdecimal() and 1 <= int(told) <= MOST_WORKERS):
         raise ConfigError(f"-n {told}: a number of workers from 1 to {MOST_WORKERS}, or auto")
@@ -91,7 +91,7 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     if not selected:
         flags = "--only and --skip together leave" if values.get("only") else "--skip leaves"
         raise ConfigError(f"{flags} no requirement: nothing would be checked")
-    _look_at_values(values)
+    _validate_values(values)
     seed = values.get("seed")
     given = {each.name: values[each.name] for each in fields(Options) if each.name in values}
     given |= {"config": _path(values.get("config")), "confirm_cancel": tuple(values.get("confirm_cancel") or ())}
@@ -107,7 +107,7 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
     )
 
 
-def _look_at_values(values: dict[str, Any]) -> None:
+def _validate_values(values: dict[str, Any]) -> None:
     """Raises ConfigError for what no option may be, whatever the others are."""
     for flag in OPTIONS:
         if values.get(name_of(flag)) == "":  # else the run would do without: be of another target, say

@@ -202,9 +202,9 @@ def looked_at(
     assert states is not None
     watched = Watched(session.provider_of(states), turn, error)
     session.provider_of = lambda states: watched  # type: ignore[method-assign]
-    assert preflight.look(session) is None
+    assert preflight.probe_service(session) is None
     before = {order.id for order in service.store.all()}
-    yield session, watched, preflight.look_at_provider(session)
+    yield session, watched, preflight.probe_provider(session)
     if not session.warnings:
         assert {order.id for order in service.store.all()} == before
     session.close()
@@ -286,7 +286,7 @@ def test_ids_made_of_the_time_are_taken_for_neither(pause: int) -> None:
         start = len(provider.messages)
         clock = itertools.count()
         service.store.next_id = lambda: 1790000000000 + next(clock) + (len(provider.messages) - start) * pause
-        assert preflight.look_at_provider(session) is None
+        assert preflight.probe_provider(session) is None
         assert facts(session) == (False, False)
         assert not session.one_at_a_time
 

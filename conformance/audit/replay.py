@@ -123,7 +123,7 @@ class Replay(Process):
         collection = Collection(self._target, datetime.now(UTC), wrong_keys=self.session(OWN_PROCESS).wrong_keys)
         self.collections = dict.fromkeys(self.targets, collection)
         with suppress(Unsupported):  # it is noted in the record
-            self.look(OWN_PROCESS)
+            self.probe(OWN_PROCESS)
         if self.shared.counts_on:
             self.shared.counts_on = list(self.targets)
         if self.shared.dead:

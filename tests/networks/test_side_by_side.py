@@ -367,7 +367,7 @@ def test_the_look_asks_one_thing_at_a_time() -> None:
     service = build(KEY.encode(), faults=[], variants=[])
     with Running(service) as server:
         session = Session(Target("near", server.base_url, Secret(KEY), Mode.OBSERVE), 1)
-        assert preflight.look(session) is None
+        assert preflight.probe_service(session) is None
         assert checks_at_once(session) == 1
         assert [exchange.status for exchange in session.recorder.exchanges] == [200]
         session.close()
@@ -385,7 +385,7 @@ def test_a_service_that_falls_silent_during_the_look_is_given_up() -> None:
 
     with serving(reply) as service:
         session = Session(Target("silent", service.base_url, Secret(KEY), Mode.OBSERVE, timeout=1.0), 1)
-        said = preflight.look(session)
+        said = preflight.probe_service(session)
         assert said is not None
         assert "stopped answering" in said
         assert "(--timeout)" in said

@@ -1,7 +1,7 @@
 """Checks side by side, in forked processes: as many as `-n` says, else where a run would mostly wait for a service that
 is far away.
 
-    units of items ─▶ queue ─▶ process 1 … n, each like the one process of a run near by
+    units of items ─▶ queue ─▶ worker 1 … n, each like the one process of a run near by
                                   └─▶ reports ─▶ the command's own process, which collects them
 
 A fork has everything imported and collected already: eight of them start in the time of one worker of pytest-xdist. (A
@@ -49,7 +49,7 @@ class SideBySide:
     """A plugin of pytest that takes over its loop."""
 
     def __init__(self, silenced: object, workers: str | None) -> None:
-        """`silenced` is a plugin that the processes do without: the one that shows what is going on. `workers` is their
+        """`silenced` is a plugin that the workers do without: the one that shows what is going on. `workers` is their
         number; None goes by what the service bears (`capacity`), and auto has one per processor at least. A store that
         gives ids again has one in any case."""
         self._silenced = silenced
@@ -73,14 +73,14 @@ class SideBySide:
 
 
 class Pool:
-    """The processes that share the items of one session, and what the command's own has of them."""
+    """The workers that share the items of one session, seen from the command's own process and from each of them."""
 
     def __init__(self, session: pytest.Session, own: Process, silenced: object) -> None:
-        """`own` is the process of the run, `silenced` a plugin that the forked ones do without."""
+        """`own` is the process of the run, `silenced` a plugin that the workers do without."""
         self._session = session
         self._own = own
         self._silenced = silenced
-        self._processes: dict[Connection, _Process] = {}
+        self._workers: dict[Connection, _Worker] = {}
         self._numbers = itertools.count(1)
         self._ending = False
         self._units = _units(session.items)
@@ -92,7 +92,7 @@ class Pool:
         os.close(numbers)
 
     def run(self, count: int) -> None:
-        """Run all items in `count` processes, and pass on what comes of them."""
+        """Run all items in `count` workers, and pass on what comes of them."""
         try:
             for _ in range(min(count, len(self._units))):
                 self._start()
@@ -103,14 +103,14 @@ class Pool:
             self._settle(over=True)
             raise
         finally:
-            for process in self._processes.values():  # that nobody would listen to any more
-                process.process.kill()
+            for worker in self._workers.values():  # that nobody would listen to any more
+                worker.process.kill()
             os.close(self._queue)
 
     # --- the command's own process
 
     def _start(self, left: Sequence[pytest.Item] = ()) -> None:
-        """Fork a process, which runs the items that another one `left` before it takes units."""
+        """Fork a worker, which runs the items that another one `left` before it takes units."""
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # or it is written twice
         context = multiprocessing.get_context("fork")
@@ -120,42 +120,47 @@ class Pool:
         with held_back():
             process.start()
             theirs.close()  # before the next one is forked, which would hold it open
-            self._processes[ours] = _Process(process, name)
+            self._workers[ours] = _Worker(process, name)
 
     def _collect(self, until: float = math.inf) -> None:
-        """Pass on what the processes report, until all have ended or it is late. One that dies is replaced."""
-        while self._processes and time.monotonic() < until:
-            ready = cast(list[Connection], wait(list(self._processes), timeout=LULL))
+        """Pass on what the workers report, until all have ended or it is late. One that dies is replaced."""
+        while self._workers and time.monotonic() < until:
+            ready = cast(list[Connection], wait(list(self._workers), timeout=LULL))
             if not ready:
                 from conformance import writing
 
                 writing.prepare()
             for pipe in ready:
-                process = self._processes[pipe]
                 try:
                     with undisturbed():  # or half a message would be lost
                         kind, told = pipe.recv()
                 except (EOFError, OSError):
                     self._lost(pipe)
-                    continue
-                if kind == "begun":
-                    process.item, process.done, process.reports = told, False, []
-                elif kind == "broken":
-                    self._own.crashed = True
-                    sys.stderr.write(f"the suite itself failed; please report this:\n{told}\n")
-                elif kind == "unfinished":
-                    self._own.collect(told)
-                elif kind == "report":
-                    config = self._session.config
-                    report = config.hook.pytest_report_from_serializable(config=config, data=told)
-                    process.reports.append(report)
-                    process.done = report.when == "teardown"
-                    if process.done:
-                        self._done(process.reports)
                 else:
-                    for target, warnings in told.items():
-                        self._own.collections[target].warnings += warnings
-                    self._let_go(pipe)
+                    self._take_in(pipe, kind, told)
+
+    def _take_in(self, pipe: Connection, kind: str, told: Any) -> None:
+        """Act on one message of a worker."""
+        worker = self._workers[pipe]
+        match kind:
+            case "begun":
+                worker.item, worker.done, worker.reports = told, False, []
+            case "report":
+                config = self._session.config
+                report = config.hook.pytest_report_from_serializable(config=config, data=told)
+                worker.reports.append(report)
+                worker.done = report.when == "teardown"
+                if worker.done:
+                    self._done(worker.reports)
+            case "unfinished":
+                self._own.collect(told)
+            case "broken":
+                self._own.crashed = True
+                sys.stderr.write(f"the suite itself failed; please report this:\n{told}\n")
+            case "ended":
+                for target, warnings in told.items():
+                    self._own.collections[target].warnings += warnings
+                self._let_go(pipe)
 
     def _done(self, reports: list[pytest.TestReport]) -> None:
         """Pass on what an item reported; later, when it is known what other checks were given meanwhile, if anything
@@ -208,26 +213,26 @@ class Pool:
         if lost.item and not self._ending:  # one that has begun nothing would be followed by others like it
             self._start(unit[place + 1 :])
 
-    def _let_go(self, pipe: Connection) -> _Process:
-        ended = self._processes.pop(pipe)
+    def _let_go(self, pipe: Connection) -> _Worker:
+        ended = self._workers.pop(pipe)
         pipe.close()
         ended.process.join()
         return ended
 
     def _end(self) -> None:
-        """Have all processes cut their checks short, and take in what they still have to say."""
+        """Have all workers cut their checks short, and take in what they still have to say."""
         self._ending = True
-        for process in self._processes.values():
-            if process.process.pid is not None and process.process.is_alive():
-                os.kill(process.process.pid, signal.SIGINT)
+        for worker in self._workers.values():
+            if worker.process.pid is not None and worker.process.is_alive():
+                os.kill(worker.process.pid, signal.SIGINT)
         self._collect(until=time.monotonic() + GRACE)
 
-    # --- the others
+    # --- the workers
 
     def _work(self, name: str, other: Connection, pipe: Connection, left: Sequence[pytest.Item]) -> None:
         session, own = self._session, self._own
         # What only the command's own process reads: else nobody here would notice that it was killed.
-        for end in (other, *self._processes):
+        for end in (other, *self._workers):
             end.close()
         config = session.config
         own.become(name)
@@ -265,8 +270,8 @@ def _id_of(item: pytest.Item) -> str:
 
 
 @dataclass
-class _Process:
-    """One of the processes, with the item that it has begun last, whether it is done with it, and the reports of it."""
+class _Worker:
+    """A forked process, with the item that it has begun last, whether it is done with it, and the reports of it."""
 
     process: ForkProcess
     name: str
@@ -276,7 +281,7 @@ class _Process:
 
 
 class _Sender:
-    """Sends the reports of a process to the command's own."""
+    """Sends the reports of a worker to the command's own process."""
 
     def __init__(self, config: pytest.Config, pipe: Connection) -> None:
         self._config = config

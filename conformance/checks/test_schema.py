@@ -104,14 +104,13 @@ def test_generated_queries_do_not_shrink(api: Api, orders: Orders, maker: Maker,
     observe("unknown query parameters", {"made up": statuses(answers)}, *answers[:1])
 
 
-def first_draw(
-    make: Callable[[], Sequence[Made]], may_go_out: Callable[[Made], bool], enough: Callable[[list[str]], bool] = bool
-) -> list[str]:
-    """Path segments of the first draw that leaves `enough` of them. Chance may have a draw hold nothing that may go
-    out, and a status must not depend on chance."""
+def first_draw(api: Api, maker: Maker, kind: str, *, enough: Callable[[list[str]], bool] = bool) -> list[str]:
+    """Path segments of a kind that can hit no order, of the first draw that leaves `enough` of them, after reading the
+    listing. Chance may have a draw hold none, and a status must not depend on chance."""
+    found = api.listing()
     segments: list[str] = []
     for _ in range(DRAWS):
-        segments = [made.segment for made in make() if may_go_out(made)]
+        segments = [made.segment for made in maker(kind) if out_of_reach(api, found, made.segment)]
         if enough(segments):
             break
     return segments
@@ -121,8 +120,7 @@ def first_draw(
 def test_generated_absent_orders_are_not_found(api: Api, maker: Maker) -> None:
     """Cancels orders that do not exist, with ids made up from the schema of orderId, near both ends of int64 and
     between: 404 every time."""
-    found = api.listing()
-    segments = first_draw(lambda: maker("far orders"), lambda made: out_of_reach(api, found, made.segment))
+    segments = first_draw(api, maker, "far orders")
     if not segments:
         raise verify.Excluded("the listing leaves no room for made-up ids that no order could be mistaken for")
     for answer in api.send_all(api.ask_cancel(segment) for segment in segments):
@@ -133,12 +131,11 @@ def test_generated_absent_orders_are_not_found(api: Api, maker: Maker) -> None:
 def test_generated_malformed_ids_are_client_errors(api: Api, maker: Maker, observe: Observations) -> None:
     """Cancels ids made up so as not to fit the schema of orderId, such that no order could be meant: a 4xx to those
     that are no integers. What integers outside int64 and unusual spellings get is observed."""
-    found = api.listing()
-    sent = first_draw(
-        lambda: maker("malformed ids"),
-        lambda made: out_of_reach(api, found, made.segment),
-        enough=lambda segments: any(topic_of(segment) == "malformed ids" for segment in segments),
-    )
+
+    def enough(segments: list[str]) -> bool:
+        return any(topic_of(segment) == "malformed ids" for segment in segments)
+
+    sent = first_draw(api, maker, "malformed ids", enough=enough)
     answers = api.send_all(api.ask_cancel(segment, allowed=Allowed.OPEN) for segment in sent)
     by_topic: dict[str, list[Answer]] = {}
     for segment, answer in zip(sent, answers, strict=True):

@@ -237,17 +237,16 @@ def _result(check: Check, report: CheckReport, first: int) -> CheckResult:
         failure = Failure(**report.failure)
         if failure.exchange is not None:
             failure = replace(failure, exchange=first + failure.exchange)
-    numbers = tuple(range(first, first + len(report.exchanges)))
     return CheckResult(
         check.id,
         check.requirement,
         report.status,
         report.message,
-        report.seconds,
-        numbers,
-        failure,
-        tuple(report.owners),
-        report.certain,
+        seconds=report.seconds,
+        exchanges=tuple(range(first, first + len(report.exchanges))),
+        failure=failure,
+        owners=tuple(report.owners),
+        certain=report.certain,
     )
 
 

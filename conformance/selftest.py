@@ -132,20 +132,17 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
         target = Target(UNNAMED, server.base_url, Secret(key), Mode.FULL, states=States(url=server.base_url))
         run, status = run_on(session, chosen, target, service)
     ended = by_status(run)
+    own = [row for row in run.requirements if row.requirement.id == case.requirement]
+    failed = [check for row in own for check in row.checks if check.status is Status.FAILED]
     return Judged(
         case,
-        ended[Status.FAILED],
-        ended[Status.INCONCLUSIVE],
-        int(status),
-        round(time.monotonic() - started, 2),
-        run.requests,
-        {row.requirement.id: row.reason for row in run.requirements if row.reason},
-        tuple(
-            _named(check.id, check.requirement)
-            for row in run.requirements
-            for check in row.checks
-            if row.requirement.id == case.requirement and check.status is Status.FAILED
-        ),
+        failed=ended[Status.FAILED],
+        inconclusive=ended[Status.INCONCLUSIVE],
+        exit_status=int(status),
+        seconds=round(time.monotonic() - started, 2),
+        requests=run.requests,
+        messages={row.requirement.id: row.reason for row in run.requirements if row.reason},
+        checks=tuple(_named(check.id, check.requirement) for check in failed),
     )
 
 

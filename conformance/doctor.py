@@ -268,10 +268,7 @@ def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterat
     """How the store gives ids, and whether one can be chosen; `listed` were there before any was asked for."""
     preflight.probe_provider(session, listed)  # what is wrong with it was said before
     yield from ((WRONG, f"state provider: {said}") for said in session.warnings)
-    if session.listed_before is not None:
-        yield NOTE, f"state provider: {preflight.LISTED_BEFORE.format(session.listed_before)}"
-    if (said := preflight.why_one_at_a_time(session)) is not None:
-        yield NOTE, f"state provider: {said}"
+    yield from ((NOTE, f"state provider: {said}") for said in preflight.remarks(session))
     if session.counts_on:
         yield NOTE, f"state provider: {preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
     else:

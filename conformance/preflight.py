@@ -199,11 +199,12 @@ def _probe_ids(session: Session, leases: Leases, first: int, listed: Collection[
         leases.give_back(session.warnings)
 
 
-def why_one_at_a_time(session: Session) -> str | None:
-    """Why checks cannot run side by side, as the store gives ids; None where they can."""
-    if not session.one_at_a_time:
-        return None
-    return USED_AGAIN if session.ids_used_again else FOLLOWS_LARGEST
+def remarks(session: Session) -> Iterator[str]:
+    """What the orders that the state provider handed out have shown, and a reader of the result should know."""
+    if session.listed_before is not None:
+        yield LISTED_BEFORE.format(session.listed_before)
+    if session.one_at_a_time:
+        yield USED_AGAIN if session.ids_used_again else FOLLOWS_LARGEST
 
 
 def _given_again(session: Session, leases: Leases, order: int) -> bool:

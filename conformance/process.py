@@ -124,12 +124,8 @@ class Process:
                 collection.pointless = True
             elif (trouble := preflight.probe_provider(session)) is not None:
                 session.warnings.append(trouble)
-            session.warnings += preflight.shortcomings(session)
-            if session.listed_before is not None:
-                session.warnings.append(preflight.LISTED_BEFORE.format(session.listed_before))
-            if (said := preflight.why_one_at_a_time(session)) is not None:
-                session.warnings.append(said)
-                self.one_at_a_time = True
+            session.warnings += [*preflight.shortcomings(session), *preflight.remarks(session)]
+            self.one_at_a_time |= session.one_at_a_time
             if session.counts_on:
                 self.shared.counts_on.append(name)
             if not reason:

@@ -128,22 +128,28 @@ class Client:
     def _keep(self, answer: Answer) -> None:
         answer.sender = self.send
         self.guard.heard(answer.exchange.started, answer.exchange.started + answer.exchange.seconds)
+        if answer.exchange.operation == Operation.LIST:
+            self._learn_orders(answer)
+        self._observer(answer)
+        self.recorder.keep(answer.exchange)
+
+    def _learn_orders(self, answer: Answer) -> None:
+        """Tell the guard which orders the answer to a listing shows, and the answer which it should have shown."""
         # With a query, or as some odd header fields prefer it, orders may be shown without the ids that they have.
         plain = not answer.request.query and answer.request.allowed is not Allowed.OPEN
-        if answer.exchange.operation == Operation.LIST and answer.listing is not None:
+        if answer.listing is not None:
             if plain and answer.status == 200:  # an error may have an array for its body
                 self.guard.saw_listing(answer.listing.ids)
             else:
                 self.guard.remember(answer.listing.ids)
             answer.aged = self.guard.held(A_WHILE)
             answer.lacking = tuple(sorted(answer.listing.left_out(self.guard.untouched.keys() - answer.spared)))
-        if answer.exchange.operation == Operation.LIST and (answer.listing is not None or answer.status == 200):
-            seen = answer.text.sightings
-            # Without the key a page, or a word for those who look whether all is well, is no listing in another form.
-            plain = plain and (answer.listing is not None or answer.request.credential.valid)
-            self.guard.remember(seen.ids, nameless=plain and seen.nameless, countless=plain and seen.countless)
-        self._observer(answer)
-        self.recorder.keep(answer.exchange)
+        elif answer.status != 200:
+            return
+        seen = answer.text.sightings
+        # Without the key a page, or a word for those who look whether all is well, is no listing in another form.
+        plain = plain and (answer.listing is not None or answer.request.credential.valid)
+        self.guard.remember(seen.ids, unidentified=plain and seen.unidentified, incomplete=plain and seen.incomplete)
 
     def note(self, answer: Answer) -> None:
         """Write what came into the exchange of `answer`, now that nothing more will come."""

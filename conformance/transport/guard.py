@@ -106,22 +106,22 @@ class Guard:
         self._sorted: list[int] = []
         self._by_residue: list[int] = []
         self._residues = array("L")
-        self._forgetful = False  # there were more ids than are remembered
-        self._nameless = False  # there are orders that may have any id
+        self._incomplete = False  # there were more ids than are remembered
+        self._unidentified = False  # there are orders that may have any id
 
     def saw_listing(self, ids: Iterable[int]) -> None:
         """Remember the ids of a listing; an id once seen stays seen."""
         self.listing_read = True
         self.remember(ids)
 
-    def remember(self, ids: Iterable[int], *, nameless: bool = False, countless: bool = False) -> None:
-        """Remember ids that orders may have. With `nameless` there are orders that may have any id, with `countless`
-        more ids than were looked at."""
-        self._nameless = self._nameless or nameless
-        self._forgetful = self._forgetful or countless
+    def remember(self, ids: Iterable[int], *, unidentified: bool = False, incomplete: bool = False) -> None:
+        """Remember ids that orders may have. With `unidentified` there are orders that may have any id, with
+        `incomplete` more ids than were looked at."""
+        self._unidentified = self._unidentified or unidentified
+        self._incomplete = self._incomplete or incomplete
         new = frozenset(ids) - self.listed
         if len(self.listed) + len(new) > MOST_REMEMBERED:
-            self._forgetful = True
+            self._incomplete = True
             return
         self.listed |= new
         if len(new) <= FEW:
@@ -190,14 +190,14 @@ class Guard:
             return
         if not self.listing_read:
             raise Refused("no listing has been read, so whose order this is cannot be known")
-        if self._forgetful:
+        if self._incomplete:
             raise Refused("more ids were listed than are remembered, so whose order this is cannot be known")
         spared = self.handed_out if self.mode is Mode.FULL else set()
         meant = readings(segment)
         hit = self.mistakable(meant) - spared
         if hit:
             raise Refused(f"DELETE {path} could be taken for order {min(hit)}, which was not handed out")
-        if self._nameless and any(_in_use(number) and not {number, -number} & spared for number in meant):
+        if self._unidentified and any(_in_use(number) and not {number, -number} & spared for number in meant):
             raise Refused(f"DELETE {path}: an order was listed without an id, and may have any that is in common use")
 
     def permits(self, segment: str) -> bool:

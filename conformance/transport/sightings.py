@@ -28,8 +28,8 @@ class Sightings:
     """Integers that may be ids of orders; whether some order may have any id, and whether there is more to see."""
 
     ids: frozenset[int] = frozenset()
-    nameless: bool = False
-    countless: bool = False
+    unidentified: bool = False
+    incomplete: bool = False
 
 
 def sightings(body: bytes, listing: Listing | None) -> Sightings:
@@ -39,16 +39,16 @@ def sightings(body: bytes, listing: Listing | None) -> Sightings:
     else:
         texts = [[_ESCAPED.sub(lambda match: chr(int(match[1], 16)), body.decode("utf-8", "replace"))]]
     words: set[str] = set()
-    nameless = False
+    unidentified = False
     for element in texts:
         found = {word for text in element for word in _WORD.findall(text) if _DIGIT.search(word)}
-        nameless = nameless or not found
+        unidentified = unidentified or not found
         words |= found
         if len(words) > MOST_WORDS:
-            return Sightings(nameless=True, countless=True)
+            return Sightings(unidentified=True, incomplete=True)
     ids = {number for word in words for number in _meant(word)}
     ids |= {min(max(number, low), high) for number in ids if number not in INT64 for low, high in RANGES}
-    return Sightings(frozenset(ids), nameless)
+    return Sightings(frozenset(ids), unidentified)
 
 
 def _texts(element: Any) -> Iterator[str]:

@@ -336,7 +336,7 @@ def test_an_order_that_is_listed_without_an_id_may_have_any_that_is_in_use(numbe
     """Or one to which a service clamps what is beyond int64."""
     careful = guard(Mode.GUARDED, [])
     assert careful.permits(str(number))
-    careful.remember([], nameless=True)
+    careful.remember([], unidentified=True)
     assert not careful.permits(str(number))
     assert careful.permits(str(5 * 2**58 + 12345))
     assert careful.permits(str(5 + 2**32))  # an alias of order 5

@@ -53,21 +53,21 @@ def test_what_could_be_an_id_is_taken_for_one(body: bytes) -> None:
     careful = Guard(Mode.GUARDED)
     careful.saw_listing([])
     found = seen(body)
-    careful.remember(found.ids, nameless=found.nameless, countless=found.countless)
-    assert not found.countless
+    careful.remember(found.ids, unidentified=found.unidentified, incomplete=found.incomplete)
+    assert not found.incomplete
     assert not careful.permits("77" if len(body) < 1000 else str(int("1" * 100 + "77") % 2**31))
 
 
 def test_the_other_fields_of_an_order_are_no_ids() -> None:
     body = b'[{"petId": 77, "quantity": 78, "shipDate": "2026-11-21T12:00:00Z", "complete": true}]'
-    assert seen(body) == Sightings(nameless=True)
+    assert seen(body) == Sightings(unidentified=True)
 
 
 def test_an_order_without_an_id_may_have_any_that_is_in_common_use() -> None:
     careful = Guard(Mode.FULL)
     careful.saw_listing([])
     careful.hand_out([5], State.PENDING)
-    careful.remember([], nameless=True)
+    careful.remember([], unidentified=True)
     assert careful.permits("5")
     assert careful.permits("5abc")
     assert careful.permits(str(5 + 2**32))
@@ -81,7 +81,7 @@ def test_ids_past_int64_may_have_been_clamped() -> None:
 
 def test_more_than_can_be_looked_at() -> None:
     found = seen(b"[%s]" % b",".join(b'{"id": "%d"}' % number for number in range(MOST_WORDS + 1)))
-    assert found.countless
+    assert found.incomplete
 
 
 @pytest.mark.parametrize("text", ["a", "1", "…", "-", "\\u0031", "1 ", "0x", "1e", "+1"])

@@ -18,8 +18,8 @@ from conformance.transport.evidence import Exchange
 from conformance.transport.request import Headers, Request
 from conformance.transport.sightings import Sightings, sightings
 
-#: Bytes up to which a body, and what was read in it, is kept for later answers that bring the same, and how many are:
-#: most services give the same few answers again and again. Longer ones are only shared while a check holds them.
+#: Largest body, in bytes, that is kept for later answers with the same one, with what was parsed from it; and how many
+#: are kept: most services give the same few answers again and again. Longer ones are shared while a check holds them.
 KEPT, MOST_KEPT = 256 * 1024, 32
 #: The value of a parameter in which a comma, or a semicolon, separates nothing.
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)')
@@ -167,7 +167,7 @@ class Texts:
         self._kept: deque[Text] = deque(maxlen=MOST_KEPT)
 
     def share(self, answer: Answer) -> None:
-        """Have `answer` use the body of another one, and what was read in it, if that is the same."""
+        """Have `answer` share its body, and what was parsed from it, with an earlier answer of the same body."""
         text = self._known.setdefault(answer.exchange.body_sha256, answer.text)
         if text is answer.text and len(text.body) <= KEPT:
             self._kept.append(text)

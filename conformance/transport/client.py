@@ -71,9 +71,9 @@ class Client:
         return self.send_all([request])[0]
 
     def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:
-        """Send independent requests in whatever way takes least time, or all of them `at_once` where it matters that
-        they overlap: then they go one by one only where the service never takes several, or where their answers would
-        not fit into memory. The answers come in the order of the requests. Raises like `send`."""
+        """Send independent requests in whatever way is fastest; with `at_once` all of them concurrently, except where
+        the service accepts only one at a time, or where the answers would not fit into memory. The answers are in the
+        order of the requests. Raises like `send`."""
         ordered = list(requests)
         for request in ordered:
             self.guard.check(request.method, request.path)
@@ -179,8 +179,8 @@ class Client:
         self._http.close()
 
     def _attempts(self, request: Request, *, crowded: bool = False, paced: bool = False) -> Sequence[Answer]:
-        """The answers to `request`, all but the last of which asked to come back later; none where the run has stopped
-        asking. It waits for its turn, unless that was done for it (`paced`)."""
+        """The answers to `request` and its retries, all but the last of which asked to retry later; none where the run
+        has given up on its operation. Waits for the rate limit first, unless the caller has (`paced`)."""
         since = time.monotonic()
         answers: list[Answer] = []
         with ExitStack() as turn:
@@ -209,14 +209,14 @@ class Client:
         return answer.exchange.trouble == Trouble.REFUSED
 
     def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
-        """`tries`, to which those of `_again` are added where the request was one too many at once; from then on
-        requests go one by one."""
+        """`tries` and, where the request was one too many at once, the further ones of `_again`; from then on requests
+        are sent one by one."""
         self.concurrency.one_by_one |= bool(tries) and too_many(tries[-1].exchange)
         return self._again(tries)
 
     def _again(self, tries: Sequence[Answer]) -> Sequence[Answer]:
-        """`tries`, to which those of the same request sent alone are added where it was one too many at once. A cancel
-        with the key is not sent again: it may have been done."""
+        """`tries` and, where the request was one too many at once, those of the same request sent alone. A cancel with
+        the key is not retried: the first one may have taken effect."""
         if not tries or not too_many(tries[-1].exchange):
             return tries
         last = tries[-1]
@@ -284,7 +284,7 @@ def _read(response: httpx.Response, limit: int) -> bytes:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What an error comes from in the end. What was raised `from None` says all there is to say in its own words."""
+    """The root cause of an error, by its chain. An error raised `from None` is its own."""
     while below := error.__cause__ or (None if error.__suppress_context__ else error.__context__):
         error = below
     return error

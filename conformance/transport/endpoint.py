@@ -94,7 +94,7 @@ class Pace:
                 return
 
     def end(self) -> None:
-        """Let nothing through any more, and nobody wait: an interrupted run would last as long as its threads."""
+        """Let no request through any more, and wake those that wait: an interrupted run waits for their threads."""
         self._over.set()
 
     def pass_turns(self, count: int) -> None:
@@ -214,8 +214,8 @@ class Endpoint:
             self.pace.wait()
 
     def after(self, request: Request, exchange: Exchange) -> None:
-        """Note whether `request` got an answer. Requests that were under way together and got none count once, since
-        each may have kept the others waiting; so do those that fail during one restart."""
+        """Note whether `request` got an answer. Unanswered requests that overlapped count as one, since each may have
+        blocked the others; so do those that fail during one restart."""
         operation = request.operation
         if exchange.trouble in (Trouble.UNSENT, Trouble.WAITING):  # it was not asked for one
             return
@@ -233,10 +233,10 @@ class Endpoint:
             self.gone[operation] = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
 
     def waits(self, exchange: Exchange, delay: float | None, since: float) -> bool:
-        """Whether a request that was first sent at `since` is to be sent again after `exchange`: its answer asks it to
-        come back in `delay` seconds, or the service that took no connection, so that nothing was sent, may be
-        restarting. Until then nothing at all goes out, and `exchange` says how long that is. False if nothing asks for
-        it, or for more than there is patience for."""
+        """Whether a request first sent at `since` (monotonic) is to be retried after `exchange`: the answer asks for
+        that in `delay` seconds, or no connection was made, so that nothing was sent, and the service may be restarting.
+        If so, no request goes out until then, and `exchange.waited` says how long that is. False where there is no
+        reason to retry, or the wait would pass MAX_WAIT or MAX_WAIT_IN_ALL."""
         if delay is None and exchange.trouble == Trouble.UNREACHABLE and self.answered:
             delay = RESTART_WAIT
         if delay is None:

@@ -40,8 +40,8 @@ class Trouble(StrEnum):
     # The service closed a kept-alive connection just as it was to be used again, which it may at any time; or it sent
     # bytes behind the previous answer, which is blamed for them, so that the next one could not be read.
     CLOSED = "closed"
-    REFUSED = "refused"  # the service let the request be before it did anything, and it may be sent again
-    UNSENT = "unsent"  # the end of the request was not sent, so that nobody should have done what it asks for
+    REFUSED = "refused"  # the service refused the request before acting on it, so it may be sent again
+    UNSENT = "unsent"  # the end of the request was not sent, so no service should have acted on it
     DROPPED = "dropped"  # the connection ended before any answer, while there were others: no limit is shown
     WAITING = "waiting"  # no further connection while others wait for the end of their requests
     NO_RAW = "no raw connection"  # the service speaks HTTP/2 only, or the proxy in front of it opens no tunnel
@@ -51,9 +51,9 @@ class Trouble(StrEnum):
 class Exchange:
     """One request and what came back, without secrets; the unit of evidence.
 
-    `number` is its place among those of its check, and in the run once these are brought together. `status` is None
-    where there was no complete answer, and `trouble` with `detail` says why. `body` is what was received, with what is
-    no UTF-8 as Python's `surrogateescape` has it, so that the bytes can be told from it.
+    `number` counts the exchanges of its check, and once the checks of a run are collected those of the run. `status` is
+    None where there was no complete answer; `trouble` and `detail` say why. `body` is the received body, decoded from
+    UTF-8 with `surrogateescape`, so that its bytes can be recovered (`raw_body`).
     """
 
     method: str
@@ -66,7 +66,7 @@ class Exchange:
     request_body: str | None = None
     shell_headers: list[str] = field(default_factory=list)
     shell_user: str = ""  # for `curl -u`, in place of the header fields
-    key_plain: bool = False  # whether its label in `url` or `request_body` stands for nothing but the key as it is
+    key_plain: bool = False  # whether the key's label in `url` or `request_body` replaces the key itself, not encoded
     started: float = 0.0  # seconds since the epoch
     seconds: float = 0.0
     via: str = "client"  # or "wire": over a raw connection, which may carry several
@@ -80,7 +80,7 @@ class Exchange:
     body_cut: bool = False
     extra: str = ""  # what followed the response on its connection, a character for each byte
     kept_open: bool | None = None  # whether the service left the connection open, where a check asked
-    waited: float | None = None  # seconds after which the same was asked again, as the service had it (Retry-After)
+    waited: float | None = None  # seconds after which the request was sent again, as the service asked (Retry-After)
     crowded: bool = False  # whether other requests of the run may have been under way
     trouble: str | None = None
     detail: str = ""
@@ -127,8 +127,8 @@ def first_field(headers: Iterable[tuple[str, str]], name: str) -> str:
 
 
 def _meant(body: bytes) -> dict[str, str]:
-    """How a body that is no text in UTF-8 may be read, by what that takes: without the zero bytes that UTF-16 and
-    UTF-32 have beside ASCII, or decompressed, though no header field says so."""
+    """Other texts that may be read in a body than its UTF-8, by how that is done: decompressed, though no header field
+    says that it is compressed, or without its zero bytes, which UTF-16 and UTF-32 have beside ASCII."""
     try:
         body.decode()
         found = {}
@@ -140,7 +140,7 @@ def _meant(body: bytes) -> dict[str, str]:
 
 
 def _decompressed(body: bytes) -> bytes:
-    """What comes of a body in the formats of gzip or deflate, broken ones too; nothing of another one."""
+    """A body in the format of gzip or deflate, even a damaged one, decompressed as far as that goes; else no bytes."""
     for start, window in ((0, AUTOMATIC), (0, BARE_DEFLATE), (10, BARE_DEFLATE), (2, BARE_DEFLATE)):
         with suppress(zlib.error):
             if text := zlib.decompressobj(window).decompress(body[start:], DECOMPRESSED):
@@ -206,8 +206,8 @@ class Recorder:
         return cleaned, any(clean(value) != value and reveals(value) for _, value in headers)
 
     def _recorded(self, body: bytes) -> tuple[str, bool, bool]:
-        """What is kept of a body, no more than there is room for; whether that is less than all of it; and whether the
-        body reveals the key."""
+        """What the evidence keeps of a body, within the limits on size; whether that is cut; and whether the body
+        reveals the key."""
         text = body[:RECORDED_BODY].decode("utf-8", "surrogateescape")
         if (withheld := self._withheld(body)) is not None:
             return withheld, False, any(map(self.redactor.reveals, _meant(body).values()))
@@ -225,7 +225,8 @@ class Recorder:
         )
 
     def _withheld(self, body: bytes) -> str | None:
-        """What stands for a body in which secrets can be read though not as UTF-8, so that they cannot be taken out."""
+        """A label in place of a body that holds secrets in another encoding than UTF-8, from which they cannot be
+        removed; None where it holds none."""
         for reading, text in _meant(body).items():
             if self.redactor.clean(text) != text:
                 return f"<withheld: {reading} it holds the key or a part of it>"

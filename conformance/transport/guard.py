@@ -31,7 +31,7 @@ from conformance.target import Mode
 
 SAFE_METHODS = frozenset({"HEAD", "OPTIONS"})
 ORDERS = "/store/orders/"
-#: The one plain way to spell an id, and what a decoded path segment must not have, which may address more than one.
+#: An id in canonical form; and characters that may make a decoded path segment address more than one order.
 _CANONICAL, _SEVERAL = re.compile(r"0|-?[1-9][0-9]{0,18}"), re.compile(r"[/\\*?#;]|^\.+$")
 #: The path of one order, as it is written or in a spelling that a service may take for that.
 ORDER = re.compile(r"/store//?(?:o|%6F)rders//?([^/]+?)(?:;x|/x)?/?", re.IGNORECASE)
@@ -39,7 +39,7 @@ ORDER = re.compile(r"/store//?(?:o|%6F)rders//?([^/]+?)(?:;x|/x)?/?", re.IGNOREC
 MARGINS = (2**20, 2**10, 2**4, 1)
 #: Ids are compared by their lowest 31 bits: those that are equal modulo 2^32, or a higher power of two, agree in these.
 MODULUS = 2**31
-#: Path segments are no longer than this: what a longer one could be taken for is nobody's to say.
+#: Longer path segments are not sent, since no one can list what they could be taken for.
 LONGEST = 1000
 #: Absent ids are large, or fit into 32 bits if an order sits where large ones would be clamped to.
 DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
@@ -96,8 +96,8 @@ class Guard:
         self.listing_read = False
         self.handed_out: set[int] = set()
         self.untouched: dict[int, State] = {}  # of these, those that no cancel was sent for
-        # When each of these was handed out, by the start of the next exchange, and when the last one ended, in seconds
-        # since the epoch: an audit has the same times, and a slow provider makes no order old.
+        # When each of these was handed out, taken as the start of the next exchange, and when the last exchange ended,
+        # in seconds since the epoch. Times of exchanges are on record for an audit, and a slow provider ages no order.
         self._since: dict[int, float] = {}
         self._new: set[int] = set()  # handed out since the last exchange
         self._now = 0.0
@@ -157,7 +157,7 @@ class Guard:
         self._now = max(self._now, ended)
 
     def held(self, seconds: float) -> frozenset[int]:
-        """The orders that have been the suite's for so long, or longer."""
+        """The orders that were handed out at least so many seconds ago."""
         return frozenset(number for number, since in self._since.items() if self._now - since >= seconds)
 
     def touch(self, segment: str) -> State | None:
@@ -246,8 +246,8 @@ class Guard:
 
 
 def _in_use(number: int) -> bool:
-    """Whether orders commonly have such ids, or ids that `number` may be clamped to: what fits into 32 bits, and what
-    is close to a power of two, as are the ends of int64 and of what a double holds exactly."""
+    """Whether an order is likely to have the id `number`, or one that it is clamped to: ids of up to 32 bits, and those
+    close to a power of two, as are the ends of int64 and of the integers that a double holds exactly."""
     size = abs(number)
     bits = size.bit_length()
     return bits <= 32 or bits > 63 or min(size - 2 ** (bits - 1), 2**bits - size) <= CLOSE

@@ -208,8 +208,8 @@ class Redactor:
         return any(any(map(reading.__contains__, self._whole)) for reading in _readings(text))
 
     def _secrets_in(self, text: str, depth: int = DEEPEST) -> list[Span]:
-        """Where secrets are in `text`, each place once. Once escapes are undone a longer one may show, of which a part
-        is there as it is: so that comes later, but for secrets that hold what reads as an escape."""
+        """The stretches of `text` that are secret, none of which overlap. Escapes are undone first, since a secret that
+        is partly escaped is longer than its plain part; only secrets that themselves hold an escape come before."""
         found = self._beginnings_in(text) if ELLIPSIS in text else []
         left = _blotted(text, found)
         if depth and (used := [spelling for spelling in _SPELLINGS if spelling.used(left)]):

@@ -1,4 +1,4 @@
-"""Which answers ask to be asked again, and when: rate limits and overload are not shown (section 8)."""
+"""Which requests are retried, and when: the specification shows no rate limits and no overload (section 8)."""
 
 from __future__ import annotations
 

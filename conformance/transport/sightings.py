@@ -1,4 +1,4 @@
-"""The ids that a listing may show in another way than the contract has it. Pure.
+"""Ids in a listing that breaks the contract: the guard has to know of these orders, too. Pure.
 
 A service that lists ids as strings, under another name or in no JSON at all breaks LIST-2 or LIST-1, and has orders all
 the same. Whatever could be an id is taken for one here: it costs a check at most, and the other mistake costs an order.

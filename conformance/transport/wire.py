@@ -49,7 +49,7 @@ class _NoTunnelError(_ProxyError):
 
 
 class _SpentError(ConnectionError):
-    """The connection, which had carried other requests, brings no answer to the one at hand; the message says why."""
+    """A reused connection brings no answer to the current request; the message says why."""
 
 
 class Wire:
@@ -124,8 +124,8 @@ class Connection:
         return found
 
     def _is_open(self) -> bool:
-        """Whether another request can be sent on the connection; if not, it is given up. What came since the last
-        answer stands behind that, since nothing else was asked for, and spoils the connection."""
+        """Whether another request can be sent on the connection; if not, it is closed. Bytes that have arrived since
+        the last answer are recorded as trailing that answer, since no request is open, and spoil the connection."""
         came = self._unasked()
         if came and self._pending is not None:
             self._client.add_extra(self._pending, came)
@@ -134,8 +134,8 @@ class Connection:
         return came is None
 
     def _unasked(self) -> bytes | None:
-        """The bytes that came before the request was complete: None where the connection is open and quiet, none where
-        it is closed, or said to be."""
+        """The bytes that have arrived although no complete request is open: None where the connection is open and
+        quiet, b"" where it is closed, or the service says that it closes it (408)."""
         if self._socket is None:
             return b""
         self._socket.settimeout(0)
@@ -148,8 +148,8 @@ class Connection:
         return b"" if GIVEN_UP.match(came) else came
 
     def close(self) -> None:
-        """Close the connection. Where an interruption has that done while a thread reads from it, that ends first: else
-        it would wait on, and perhaps read what comes on another connection with the same number."""
+        """Close the connection. An interruption may do so while a thread reads from it: shutting it down first ends
+        that read, which would go on otherwise, perhaps on another connection with the same file descriptor."""
         closing, self._socket, self._ahead = self._socket, None, b""
         if closing is not None:
             with suppress(OSError):  # the service was first
@@ -206,9 +206,9 @@ class Connection:
     def prepare(
         self, request: Request, *, last: bool = False, minimal: bool = False, within: float | None = None
     ) -> None:
-        """Send all of `request` but its last two bytes, so that `release` sets it off at once, among others where
-        `within` is given: if there is no connection within so many seconds, the service takes none before it has
-        answered those. See `kept_waiting`.
+        """Send all of `request` but its last two bytes; `release` sends these. With `within` it is one of several that
+        are prepared side by side: where no connection is made within so many seconds, the service accepts none before
+        it has answered the others (see `kept_waiting`).
         """
         self._client.guard.check(request.method, request.path)
         self._endpoint.before(request)
@@ -255,8 +255,8 @@ class Connection:
             self._trouble(error)
 
     def _look_ahead(self) -> None:
-        """See that the connection has stayed open while all but the end of the request was sent. What came meanwhile
-        may be an answer already, to a request whose head says enough. Raises ConnectionError."""
+        """Check that the connection has stayed open while all but the end of the request was sent. Bytes that have
+        arrived meanwhile may be the answer already, if the head was enough. Raises ConnectionError."""
         came = self._unasked()
         if came == b"":
             raise ConnectionResetError("the connection was closed before the end of the request")
@@ -265,8 +265,7 @@ class Connection:
         self._ahead = came or b""
 
     def _spoilt_by(self, came: bytes) -> NoReturn:
-        """Note what stands behind the previous answer, where the one to the request at hand should begin. Raises
-        _SpentError."""
+        """Record bytes that trail the previous answer, where the current one should begin. Raises _SpentError."""
         if self._previous is not None:
             self._client.add_extra(self._previous, came)
         raise _SpentError(
@@ -383,7 +382,7 @@ class Connection:
         return data
 
     def _rest(self) -> bytes:
-        """What comes until the service closes the connection as asked, or keeps quiet for a while instead."""
+        """The bytes that arrive until the service closes the connection as asked, or is silent for QUIET seconds."""
         rest, self._ahead = self._ahead, b""
         try:
             while self._socket is not None and len(rest) < 4096:
@@ -418,8 +417,8 @@ class Connection:
         exchange.status = None
 
     def _http_2_only(self, error: Exception) -> bool:
-        """Whether the service speaks HTTP/2 only. It says so in the handshake (RFC 7301 section 3.2); or it agrees to
-        no protocol there and gives up the connection, and never answered in another version."""
+        """Whether the service speaks HTTP/2 only. It says so in the TLS handshake (RFC 7301 section 3.2); or it selects
+        no protocol there, drops the connection, and has answered in no other version before."""
         if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):
             return True
         agreed = not isinstance(self._socket, ssl.SSLSocket) or self._socket.selected_alpn_protocol() is not None

@@ -1,9 +1,9 @@
-"""Makes up what generated checks send, in a process of its own, while the run begins.
+"""Generates what the generated checks send, in a process of its own, while the run starts.
 
-To load Hypothesis and Schemathesis and to draw takes a third of a run near by; and where several processes share the
-checks, each would do it for itself. So that process is begun before anything else, and is told what to make up as soon
-as that is known. What it makes up lies in a folder, a file for each call, where every process of the run finds it when
-it is due. This module imports next to nothing.
+Loading Hypothesis and Schemathesis and drawing examples takes a third of a run against a nearby service; and where
+several processes share the checks, each would do so for itself. So this process is forked before anything else, and
+told what to generate as soon as that is known. The results lie in a folder, one file for each call, where every process
+of the run finds them when they are due. This module imports next to nothing.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 #: Elsewhere a process with libraries of the system in it must not be forked.
 FORKING = sys.platform == "linux"
-#: Seconds after which what is still not there is made up by the run itself.
+#: Seconds after which the run itself generates what is still missing.
 PATIENCE = 60.0
 
 
 class Ahead:
-    """The process that makes things up, as a mapping from calls to what they make up."""
+    """The generating process, as a mapping from calls to their results."""
 
     def __init__(self, budget: Budget) -> None:
-        """Fork it, for a run with this budget. If it dies, the run makes up what is lacking."""
+        """Fork it, for a run with this budget. If it dies, the run generates what is missing."""
         sys.stdout.flush()  # or it would be written twice
         sys.stderr.flush()
         context = multiprocessing.get_context("fork")
@@ -51,8 +51,8 @@ class Ahead:
             self.process.start()
         theirs.close()
 
-    def make(self, wanted: list[Call]) -> None:
-        """Have `wanted` made up, for `generation` to take from here in this process and in those forked from it."""
+    def generate(self, wanted: list[Call]) -> None:
+        """Have the results of `wanted` generated; `generation` takes them from here, in this process and its forks."""
         from conformance.checks import generation
 
         if not wanted:
@@ -64,17 +64,17 @@ class Ahead:
         generation.expect(self)
 
     def __getitem__(self, call: Call) -> Any:
-        """What `call` makes up, once it is there. Raises KeyError where it will not be."""
+        """The result of `call`, once it is there. Raises KeyError where it will never be."""
         file = self._files[call]
         late = time.monotonic() + PATIENCE
         while not file.exists():
-            # Nothing is ever sent: that there is something to receive means that the process has ended.
+            # The process sends nothing over the pipe: if that is readable, the process has ended.
             if (self._pipe.poll(0.005) or time.monotonic() > late) and not file.exists():
                 raise KeyError(call)
         return pickle.loads(file.read_bytes())
 
     def close(self) -> None:
-        """End the process, and remove what it made: from now on there is nothing here."""
+        """End the process, and remove its results."""
         self._files = {}
         self.process.kill()
         self.process.join()
@@ -84,17 +84,17 @@ class Ahead:
 
 @contextmanager
 def begun(budget: Budget) -> Iterator[Ahead | None]:
-    """The process, for as long as a run with this budget takes; None where there can be none, and the run makes up
+    """The process, for as long as a run with this budget takes; None where there can be none, and the run generates
     everything itself."""
-    maker = None
+    generator = None
     if FORKING:
         with suppress(OSError):  # no temporary folder, no further process
-            maker = Ahead(budget)
+            generator = Ahead(budget)
     try:
-        yield maker
+        yield generator
     finally:
-        if maker is not None:
-            maker.close()
+        if generator is not None:
+            generator.close()
 
 
 def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
@@ -103,7 +103,7 @@ def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
         signal.signal(number, signal.SIG_IGN)  # of the terminal: the run ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-    with suppress(Exception):  # the run has ended; or it meets the same error when it makes this up, and reports it
+    with suppress(Exception):  # the run has ended; or it meets the same error as it generates this, and reports it
         gc.disable()  # to look for garbage among what is loaded for good takes a sixth of the time
         from conformance.checks import generation, secluded
 
@@ -114,12 +114,12 @@ def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
         gc.enable()
         for call, file in pipe.recv().items():
             unfinished = file.with_suffix(".unfinished")
-            unfinished.write_bytes(pickle.dumps(generation.make(call)))
+            unfinished.write_bytes(pickle.dumps(generation.generate(call)))
             unfinished.rename(file)
 
 
 def calls(seed: int, target: str, budget: Budget, checks: Iterable[Check]) -> list[Call]:
-    """What these checks will have made up for a target at first, in the order in which they come near by."""
+    """The calls that these checks make for a target at first, in the order in which they run one by one."""
     from conformance.checks import search, test_schema
 
     chosen = list(checks)
@@ -127,6 +127,6 @@ def calls(seed: int, target: str, budget: Budget, checks: Iterable[Check]) -> li
     if any(check.id.startswith(search.CHECKS) for check in chosen):
         found.append(("sequences", (budget, search.seed_for(target, seed))))
     for check in chosen:
-        maker = test_schema.Maker(seed, target, check.requirement, budget)
-        found += [("requests", maker.arguments(kind)) for kind in test_schema.MADE_UP.get(check.id, ())]
+        requests = test_schema.GeneratedRequests(seed, target, check.requirement, budget)
+        found += [("requests", requests.arguments(kind)) for kind in test_schema.GENERATED.get(check.id, ())]
     return list(dict.fromkeys(found))

@@ -215,13 +215,13 @@ def _run(options: argparse.Namespace) -> int:
         return planning.plan(tuple(options.targets), _values(options), options.workers)
     from conformance import ahead
 
-    with ahead.begun(BUDGETS[options.budget]) as maker:
+    with ahead.begun(BUDGETS[options.budget]) as generator:
         gc.disable()  # to look for garbage among what is loaded for good takes a fifth of a second
         from conformance import running
 
         gc.freeze()
         gc.enable()
-        return running.run(tuple(options.targets), _values(options), options.workers, maker)
+        return running.run(tuple(options.targets), _values(options), options.workers, generator)
 
 
 def _serve(options: argparse.Namespace) -> int:

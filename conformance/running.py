@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 SILENCE = 10.0
 
 
-def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, maker: ahead.Ahead | None) -> int:
-    """Judge `targets` and return the exit status. The `maker`, if there is one, makes up what checks send. Raises
+def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, generator: ahead.Ahead | None) -> int:
+    """Judge `targets` and return the exit status. The `generator`, if there is one, generates what checks send. Raises
     ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
@@ -54,8 +54,8 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, m
         validate_folder(folder / name)
     checks = checks_of(chosen.selected)
     watch = _Watch(names, checks)
-    if maker is not None:
-        maker.make(_made_up(chosen, resolved, checks))
+    if generator is not None:
+        generator.generate(_to_generate(chosen, resolved, checks))
     options = options_for(names, {**values, "seed": chosen.seed}, None if ahead.FORKING else workers)
     interruption = _Interruption()
     for number in ENDING:
@@ -87,8 +87,8 @@ def _exit_status(ended: int, runs: list[Run]) -> int:
     return ended
 
 
-def _made_up(chosen: Settings, targets: list[Target | None], checks: Sequence[Check]) -> list[Call]:
-    """What is to be made up for the checks that will run."""
+def _to_generate(chosen: Settings, targets: list[Target | None], checks: Sequence[Check]) -> list[Call]:
+    """What is to be generated for the checks that will run."""
     wanted: list[Call] = []
     for target in targets:
         left_out = exclusions(checks, target) if target else {}

@@ -27,7 +27,7 @@ sys.exit(status or "hypothesis" in sys.modules)
 
 @pytest.fixture(autouse=True)
 def nothing_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation, "_made", {})
+    monkeypatch.setattr(generation, "_generated", {})
     monkeypatch.setattr(generation, "_ahead", {})
 
 
@@ -41,33 +41,33 @@ def test_a_run_makes_nothing_up_itself(tmp_path: Path) -> None:
 
 def test_it_is_the_same_wherever_it_is_made_up() -> None:
     wanted = ahead.calls(3, "staging", QUICK, CHECKS)
-    maker = ahead.Ahead(QUICK)
-    maker.make(wanted)
-    received = {call: generation.make(call) for call in wanted}
-    maker.close()
-    generation._made.clear()
-    assert received == {call: generation.make(call) for call in wanted}
+    generator = ahead.Ahead(QUICK)
+    generator.generate(wanted)
+    received = {call: generation.generate(call) for call in wanted}
+    generator.close()
+    generation._generated.clear()
+    assert received == {call: generation.generate(call) for call in wanted}
     assert len(wanted) == 6
 
 
 def test_a_process_that_dies_is_done_without() -> None:
     wanted = ahead.calls(3, "staging", QUICK, CHECKS)
-    maker = ahead.Ahead(QUICK)
-    maker.process.kill()
-    maker.process.join()
-    maker.make(wanted)
-    assert all(generation.make(call) for call in wanted)
-    maker.close()
+    generator = ahead.Ahead(QUICK)
+    generator.process.kill()
+    generator.process.join()
+    generator.generate(wanted)
+    assert all(generation.generate(call) for call in wanted)
+    generator.close()
 
 
 def test_a_process_that_hangs_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "PATIENCE", 0.1)
     wanted = ahead.calls(3, "staging", QUICK, CHECKS)
-    maker = ahead.Ahead(QUICK)
-    os.kill(maker.process.pid or 0, signal.SIGSTOP)
-    maker.make(wanted)
-    assert all(generation.make(call) for call in wanted)
-    maker.close()
+    generator = ahead.Ahead(QUICK)
+    os.kill(generator.process.pid or 0, signal.SIGSTOP)
+    generator.generate(wanted)
+    assert all(generation.generate(call) for call in wanted)
+    generator.close()
 
 
 def test_without_a_temporary_folder_a_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +75,8 @@ def test_without_a_temporary_folder_a_run_goes_on(monkeypatch: pytest.MonkeyPatc
         raise FileNotFoundError("No usable temporary directory found")
 
     monkeypatch.setattr(ahead.tempfile, "TemporaryDirectory", refuse)
-    with ahead.begun(QUICK) as maker:
-        assert maker is None
+    with ahead.begun(QUICK) as generator:
+        assert generator is None
 
 
 def chosen(id_: str) -> list[Check]:
@@ -90,5 +90,5 @@ def test_only_what_will_run_is_made_up() -> None:
 
 
 def test_the_table_of_kinds_is_about_checks_and_kinds_that_exist() -> None:
-    assert set(test_schema.MADE_UP) <= {check.id for check in CHECKS}
-    assert {kind for kinds in test_schema.MADE_UP.values() for kind in kinds} == set(generated_requests.KINDS)
+    assert set(test_schema.GENERATED) <= {check.id for check in CHECKS}
+    assert {kind for kinds in test_schema.GENERATED.values() for kind in kinds} == set(generated_requests.KINDS)

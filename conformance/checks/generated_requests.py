@@ -1,8 +1,8 @@
-"""Requests made up from the shipped OpenAPI document: by Schemathesis, or, since that takes a second to load, in the
-budget quick by a few lines of plain Hypothesis strategies that read the same document.
+"""Requests generated from the shipped OpenAPI document: by Schemathesis, or in the budget quick, since Schemathesis
+takes a second to load, by a few plain Hypothesis strategies that read the same document.
 
-The document is first widened by what the contract leaves open (query parameters, header fields) and narrowed to ids
-where no order is, nor will be soon.
+Before that the document is widened by what the contract leaves open (query parameters, header fields), and narrowed to
+ids that no order has, nor will have soon.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from conformance.budgets import Budget
 from conformance.checks.ids import UNUSED
-from conformance.checks.secluded import alone, profile
+from conformance.checks.secluded import isolated, profile
 from conformance.contract import catalogue
 from conformance.contract.jsontext import INT64
 from conformance.transport.request import Headers
@@ -62,8 +62,8 @@ _QUERY: dict[str, Schema] = {
 
 
 @dataclass(frozen=True, order=True)
-class Made:
-    """A request that was made up: the path segment for the id, the query, header fields."""
+class GeneratedRequest:
+    """A generated request: the path segment for the id, the query, header fields; `size` is how long these are."""
 
     size: int
     segment: str = ""
@@ -71,8 +71,8 @@ class Made:
     headers: Headers = ()
 
     @classmethod
-    def of(cls, path: Schema, query: Schema, headers: Schema) -> Made:
-        """From the values of its parameters. A path segment may come percent-encoded or plain."""
+    def of(cls, path: Schema, query: Schema, headers: Schema) -> GeneratedRequest:
+        """The request with these values for its parameters; a path segment may be percent-encoded or plain."""
         segment = quote(unquote(str(path["orderId"])), safe="") if path else ""
         encoded = urlencode([(name, _text(value)) for name, value in sorted(query.items())])
         fields = tuple(sorted((str(name), str(value)) for name, value in headers.items() if name in _HEADERS))
@@ -101,48 +101,49 @@ def _far_orders() -> list[Schema]:
 
 
 @dataclass(frozen=True)
-class Making:
-    """How requests of one kind are made up: for which operation, with which parameters, whether such as do not fit
-    their schema, and which of them are used."""
+class RequestKind:
+    """How requests of one kind are generated: for which operation, with which parameters, whether these are to violate
+    their schema (`wrong`), and which of the generated requests are used."""
 
     operation: tuple[str, str]
     parameters: Callable[[], list[Schema]]
     wrong: bool = False
-    used: Callable[[Made], bool] = lambda made: True
+    used: Callable[[GeneratedRequest], bool] = lambda request: True
 
 
 #: Cancels of orders that do not exist and listings, with header fields of all sorts: well-formed. Listings with query
 #: parameters, which the contract does not know. Cancels of what is no integer.
 KINDS = {
-    "far orders": Making(CANCEL, _far_orders),
-    "listings": Making(LIST, lambda: _optional("header", _HEADERS)),
-    "queries": Making(LIST, lambda: _optional("query", _QUERY), used=lambda made: made.query != ""),
-    "malformed ids": Making(
-        CANCEL, lambda: [_order_id()], wrong=True, used=lambda made: topic_of(made.segment) != "an id"
+    "far orders": RequestKind(CANCEL, _far_orders),
+    "listings": RequestKind(LIST, lambda: _optional("header", _HEADERS)),
+    "queries": RequestKind(LIST, lambda: _optional("query", _QUERY), used=lambda request: request.query != ""),
+    "malformed ids": RequestKind(
+        CANCEL, lambda: [_order_id()], wrong=True, used=lambda request: topic_of(request.segment) != "an id"
     ),
 }
 
 
-def made(kind: str, budget: Budget, seed: int) -> Sequence[Made]:
-    """Different requests of a `kind`, the shortest first, the same for the same seed."""
-    making, count = KINDS[kind], budget.requests
-    with alone():
-        strategy = (_schemathesis_requests if budget.schemathesis else _plain_requests)(making)
-        found = _drawn(strategy, 3 * count, seed)
-    return [made for made in sorted([made for made in found if made.size <= LONGEST][:count]) if making.used(made)]
+def generate(kind: str, budget: Budget, seed: int) -> Sequence[GeneratedRequest]:
+    """Different requests of a `kind`, a name in KINDS, the shortest first; the same for the same seed."""
+    chosen, count = KINDS[kind], budget.requests
+    with isolated():
+        strategy = (_schemathesis_requests if budget.schemathesis else _plain_requests)(chosen)
+        drawn = _drawn(strategy, 3 * count, seed)
+    short = [request for request in drawn if request.size <= LONGEST][:count]
+    return [request for request in sorted(short) if chosen.used(request)]
 
 
-def _drawn(strategy: SearchStrategy[Made], examples: int, seed: int) -> list[Made]:
+def _drawn(strategy: SearchStrategy[GeneratedRequest], examples: int, seed: int) -> list[GeneratedRequest]:
     """Different examples of a strategy."""
     import hypothesis
 
-    found: dict[Made, None] = {}
+    found: dict[GeneratedRequest, None] = {}
 
     @hypothesis.seed(seed)
     @profile(examples)
     @hypothesis.given(strategy)
-    def collect(made: Made) -> None:
-        found.setdefault(made)
+    def collect(request: GeneratedRequest) -> None:
+        found.setdefault(request)
 
     collect()
     return list(found)
@@ -166,41 +167,43 @@ def _optional(where: str, schemas: dict[str, Schema]) -> list[Schema]:
     return [{"name": name, "in": where, "required": False, "schema": schema} for name, schema in schemas.items()]
 
 
-# --- what makes requests up
+# --- the generators
 
 
-def _schemathesis_requests(making: Making) -> SearchStrategy[Made]:
-    """The requests that Schemathesis makes up for one operation. It is told everything, so that it reads no
-    configuration of its own, and it sends nothing."""
+def _schemathesis_requests(kind: RequestKind) -> SearchStrategy[GeneratedRequest]:
+    """The requests that Schemathesis generates for one operation. All its settings are given here, so that it reads no
+    configuration file, and it sends nothing."""
     import schemathesis
     from schemathesis import GenerationMode
     from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
 
-    path, method = making.operation
-    described = {**_document()["paths"][path][method], "parameters": making.parameters()}
+    path, method = kind.operation
+    described = {**_document()["paths"][path][method], "parameters": kind.parameters()}
     whole = {**_document(), "paths": {path: {method: described}}}
     generation = GenerationConfig(
         codec="ascii", allow_x00=False, with_security_parameters=False, allow_extra_parameters=False
     )
     configuration = SchemathesisConfig(seed=0, projects=ProjectsConfig(default=ProjectConfig(generation=generation)))
     schema = schemathesis.openapi.from_dict(copy.deepcopy(whole), config=configuration)
-    mode = GenerationMode.NEGATIVE if making.wrong else GenerationMode.POSITIVE
+    mode = GenerationMode.NEGATIVE if kind.wrong else GenerationMode.POSITIVE
     cases = schema[path][method.upper()].as_strategy(generation_mode=mode)
-    return cases.map(lambda case: Made.of(case.path_parameters or {}, case.query or {}, dict(case.headers or {})))
+    return cases.map(
+        lambda case: GeneratedRequest.of(case.path_parameters or {}, case.query or {}, dict(case.headers or {}))
+    )
 
 
-def _plain_requests(making: Making) -> SearchStrategy[Made]:
+def _plain_requests(kind: RequestKind) -> SearchStrategy[GeneratedRequest]:
     """The same with Hypothesis alone, for the schemas that occur here."""
     from hypothesis import strategies as st
 
-    parameters = making.parameters()
+    parameters = kind.parameters()
 
     def text_of(characters: Sequence[str]) -> SearchStrategy[str]:
         # Not `st.text`, which first sorts all of Unicode into categories: a quarter of a second.
         return st.lists(st.sampled_from(characters), min_size=1, max_size=20).map("".join)
 
     def values(schema: Schema) -> SearchStrategy[Any]:
-        if making.wrong:
+        if kind.wrong:
             text = text_of(PRINTABLE)
             return text | st.sampled_from(("true", "false", "null", "{}")) | st.floats(allow_nan=False).map(str)
         if "anyOf" in schema:
@@ -221,4 +224,4 @@ def _plain_requests(making: Making) -> SearchStrategy[Made]:
             return st.fixed_dictionaries(there)
         return st.fixed_dictionaries({}, optional=there)
 
-    return st.builds(Made.of, group("path"), group("query"), group("header"))
+    return st.builds(GeneratedRequest.of, group("path"), group("query"), group("header"))

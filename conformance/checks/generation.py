@@ -1,10 +1,10 @@
-"""What generated checks send, made up from a seed: requests by Schemathesis, sequences of steps by Hypothesis.
+"""What generated checks send, derived from a seed: requests by Schemathesis, sequences of steps by Hypothesis.
 
     openapi.yaml ──amended──▶ Schemathesis (quick: plain Hypothesis) ──▶ generated_requests
                               state machine of Hypothesis            ──▶ generated_sequences
 
-The same arguments give the same, in every process; nothing is sent from here. Both libraries are imported when first
-needed, which is never where another process makes everything up (`conformance.ahead`).
+The same arguments give the same result in every process; nothing is sent from here. Both libraries are imported when
+first needed, which is never in a process for which another one generates everything (`conformance.ahead`).
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from typing import Any, Protocol, cast
 
 from conformance.budgets import Budget
 from conformance.checks import generated_requests, generated_sequences, secluded
-from conformance.checks.generated_requests import Made
+from conformance.checks.generated_requests import GeneratedRequest
 from conformance.checks.model import Step
 
-#: What is made up, by its name in `_MAKERS`, and what whoever makes it up is given.
+#: The name of a generator in `_GENERATORS`, and the arguments for it.
 Call = tuple[str, tuple[Any, ...]]
 
 
 class Source(Protocol):
-    """Where things are made up ahead (`conformance.ahead`)."""
+    """What was generated elsewhere (`conformance.ahead`), by the call that generates it."""
 
     def __getitem__(self, call: Call, /) -> Any:
-        """What `call` makes up. Raises KeyError where it is not made up there."""
+        """The result of `call`. Raises KeyError where there is none."""
 
 
-_made: dict[Call, Any] = {}
+_generated: dict[Call, Any] = {}
 _ahead: Source = {}
 
 
 def expect(ahead: Source) -> None:
-    """Take from `ahead` what it makes up, instead of making it up here."""
+    """Take results from `ahead`, as far as it has them, instead of generating them here."""
     global _ahead
     _ahead = ahead
 
 
-def make(call: Call) -> Any:
-    """What `call` makes up; the same for every service that is judged by this process, and in every other process."""
-    if call not in _made:
+def generate(call: Call) -> Any:
+    """The result of `call`, generated once in this process and the same in every other one."""
+    if call not in _generated:
         try:
-            _made[call] = _ahead[call]
+            _generated[call] = _ahead[call]
         except KeyError:
             name, arguments = call
             secluded.load()
-            _made[call] = _MAKERS[name](*arguments)
-    return _made[call]
+            _generated[call] = _GENERATORS[name](*arguments)
+    return _generated[call]
 
 
 def derived_seed(*words: object) -> int:
@@ -58,15 +58,15 @@ def derived_seed(*words: object) -> int:
 
 def sequences(budget: Budget, seed: int) -> Sequence[Sequence[Step]]:
     """Sequences of steps, one for each walk of the `budget` at most."""
-    return cast(Sequence[Sequence[Step]], make(("sequences", (budget, seed))))
+    return cast(Sequence[Sequence[Step]], generate(("sequences", (budget, seed))))
 
 
-def requests(kind: str, budget: Budget, seed: int) -> Sequence[Made]:
+def requests(kind: str, budget: Budget, seed: int) -> Sequence[GeneratedRequest]:
     """Different requests of a `kind` in `generated_requests.KINDS`, the shortest first."""
-    return cast(Sequence[Made], make(("requests", (kind, budget, seed))))
+    return cast(Sequence[GeneratedRequest], generate(("requests", (kind, budget, seed))))
 
 
-_MAKERS: dict[str, Callable[..., Any]] = {
-    "sequences": generated_sequences.made,
-    "requests": generated_requests.made,
+_GENERATORS: dict[str, Callable[..., Any]] = {
+    "sequences": generated_sequences.generate,
+    "requests": generated_requests.generate,
 }

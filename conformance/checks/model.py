@@ -84,7 +84,7 @@ def _steps(text: str) -> tuple[Step, ...]:
 
 
 #: Each search begins with these. The first has a bearing on every requirement that there is a check for, the second
-#: asks again and again. No longer than what is made up: where walks go in step, the longest takes as many rounds as
+#: asks again and again. No longer than generated ones: where walks go in step, the longest takes as many rounds as
 #: steps.
 TOURS = (
     _steps(

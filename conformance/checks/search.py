@@ -2,7 +2,7 @@
 
 The requirement to blame follows from the shortest sequence that shows the fault (`model`).
 
-    tours, then what Hypothesis makes up ──▶ shortened ──▶ the requirement to blame
+    tours, then what Hypothesis generates ──▶ shortened ──▶ the requirement to blame
 
 One tour is made over a single connection, as clients with a pool of them have it: what a service keeps with one (a
 transaction, what it has read, who was there) shows there only.
@@ -39,7 +39,7 @@ TOURS = len(model.TOURS) + 1
 
 
 def seed_for(target: str, seed: int) -> int:
-    """The seed from which the sequences for a target are made up in a run with this `seed`."""
+    """The seed of the sequences that are generated for a target in a run with this `seed`."""
     return generation.derived_seed(seed, target, "model")
 
 
@@ -88,7 +88,7 @@ class Search:
         if not self._in_step:
             self._one_by_one()
         else:
-            suspect = self._side_by_side([*model.TOURS, *self._made_up, *self._over_one_connection])
+            suspect = self._side_by_side([*model.TOURS, *self._generated, *self._over_one_connection])
             if isinstance(suspect, Wrong) and suspect.lasting:
                 self.wrong = suspect
             elif suspect is not None:  # it may be that walks were in each other's way
@@ -113,7 +113,7 @@ class Search:
             self.ended = self.ended or verify.Inconclusive(once, "CANCEL-4 or CANCEL-8")
 
     @property
-    def _made_up(self) -> Sequence[Sequence[Step]]:
+    def _generated(self) -> Sequence[Sequence[Step]]:
         return generation.sequences(self._budget, self._seed)
 
     @property
@@ -121,10 +121,10 @@ class Search:
         return () if self._wire is None else (model.TOUR_OF_ONE_CONNECTION,)
 
     def _due(self) -> Iterator[tuple[Sequence[Step], bool]]:
-        """What there is to play, and whether over one connection. What is made up is asked for once it is due."""
+        """The sequences to play, each with whether over one connection; generated ones are fetched when due."""
         yield from ((steps, False) for steps in model.TOURS)
         yield from ((steps, True) for steps in self._over_one_connection)
-        yield from ((steps, False) for steps in self._made_up)
+        yield from ((steps, False) for steps in self._generated)
 
     def _one_by_one(self) -> None:
         """Play sequences until one goes wrong."""

@@ -1,4 +1,4 @@
-"""Hypothesis without its surroundings, so that what it makes up depends on the seed alone."""
+"""Hypothesis in isolation, so that what it generates depends on the seed alone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def load() -> None:
-    """Import Hypothesis, without what other libraries plug into it where they happen to be installed: it takes time,
-    and what is made up depends on the seed alone."""
+    """Import Hypothesis without the plugins of whatever other libraries are installed: these take time to load, and
+    could change what is generated."""
     from unittest import mock  # takes its time to load, and most processes never come here
 
     with mock.patch.dict(os.environ, HYPOTHESIS_NO_PLUGINS="1"):
@@ -22,7 +22,7 @@ def load() -> None:
 
 
 def profile(examples: int, **more: Any) -> settings:
-    """Hypothesis generates here and does nothing else."""
+    """Settings by which Hypothesis generates `examples` and does nothing else; `more` are further ones."""
     from hypothesis import HealthCheck, Phase, Verbosity, settings
 
     return settings(
@@ -39,9 +39,9 @@ def profile(examples: int, **more: Any) -> settings:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Hypothesis by itself: it writes no files, tells no user what it thinks of its surroundings (Python 3.14 has it
-    warn of its own random numbers), and minds no constants in whatever modules happen to be loaded."""
+def isolated() -> Iterator[None]:
+    """Has Hypothesis write no files, print no warnings of its own (on Python 3.14 it has one about random numbers), and
+    draw no constants from whatever modules happen to be loaded."""
     import warnings
     from unittest import mock
 

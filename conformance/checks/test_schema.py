@@ -1,9 +1,9 @@
-"""Requests made up from the OpenAPI document: ids, header fields and query parameters that nobody thought of.
+"""Requests generated from the OpenAPI document: ids, header fields and query parameters that nobody thought of.
 
-Schemathesis makes them up from the shipped document (`generation`); the suite's own client sends them, so the guard
+Schemathesis generates them from the shipped document (`generation`); the suite's own client sends them, so the guard
 decides what may go out, and whatever it refuses is left out.
 
-    made up ──▶ guard ──▶ client ──▶ judged by level
+    generated ──▶ guard ──▶ client ──▶ judged by level
 
 What is well-formed must be answered as the contract says; of the rest no more is demanded than CANCEL-11 and LIST-6
 do, and the statuses are observed.
@@ -21,7 +21,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.budgets import Budget
 from conformance.check import Check, requirement
 from conformance.checks import generation
-from conformance.checks.generated_requests import FAR, SOON, Made, topic_of
+from conformance.checks.generated_requests import FAR, SOON, GeneratedRequest, topic_of
 from conformance.checks.listing.steps import listed_throughout, nothing_left_out
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
@@ -52,8 +52,8 @@ def statuses(answers: list[Answer]) -> list[str]:
 # --- the checks
 
 
-#: The kinds of requests that each check has made up, so that it can be done ahead.
-MADE_UP = {
+#: The kinds of requests that each check sends, so that they can be generated ahead.
+GENERATED = {
     "schema.generated_queries_do_not_shrink": ("queries",),
     "schema.generated_absent_orders_are_not_found": ("far orders",),
     "schema.generated_malformed_ids_are_client_errors": ("malformed ids",),
@@ -61,15 +61,15 @@ MADE_UP = {
 }
 
 
-class Maker:
-    """Makes requests up for one check, always the same from one seed and for all checks of one requirement."""
+class GeneratedRequests:
+    """The generated requests of one check: the same for the same seed, and for all checks of one requirement."""
 
     def __init__(self, seed: int, target: str, row: str, budget: Budget) -> None:
         self._derived = (seed, target, row)
         self._budget = budget
         self._drawn: Counter[str] = Counter()
 
-    def __call__(self, kind: str) -> Sequence[Made]:
+    def __call__(self, kind: str) -> Sequence[GeneratedRequest]:
         """Requests of a kind, others each time."""
         self._drawn[kind] += 1
         return generation.requests(*self.arguments(kind, self._drawn[kind]))
@@ -80,19 +80,21 @@ class Maker:
 
 
 @pytest.fixture
-def maker(own_check: Check, target: Target, budget: Budget, seed: int) -> Maker:
-    """Makes requests up, within the budget of the run."""
-    return Maker(seed, target.name, own_check.requirement, budget)
+def generated(own_check: Check, target: Target, budget: Budget, seed: int) -> GeneratedRequests:
+    """Generated requests, as many as the budget of the run has."""
+    return GeneratedRequests(seed, target.name, own_check.requirement, budget)
 
 
 @requirement("LIST-6")
-def test_generated_queries_do_not_shrink(api: Api, orders: Orders, maker: Maker, observe: Observations) -> None:
+def test_generated_queries_do_not_shrink(
+    api: Api, orders: Orders, generated: GeneratedRequests, observe: Observations
+) -> None:
     """Lists with query parameters and values that are made up, while pending and shipped orders of the suite are in the
     listing, if it can have some placed: what is listed before and after is listed in between. An answer other than 200
     is observed."""
     orders.add(pending=2, shipped=2)
     before = api.listing()
-    answers = api.send_all(api.ask_list(query=made.query) for made in maker("queries"))
+    answers = api.send_all(api.ask_list(query=request.query) for request in generated("queries"))
     steady = listed_throughout(before, api.listing())
     verify.served(answers)
     for answer in answers:
@@ -104,23 +106,25 @@ def test_generated_queries_do_not_shrink(api: Api, orders: Orders, maker: Maker,
     observe("unknown query parameters", {"made up": statuses(answers)}, *answers[:1])
 
 
-def first_draw(api: Api, maker: Maker, kind: str, *, enough: Callable[[list[str]], bool] = bool) -> list[str]:
+def first_draw(
+    api: Api, generated: GeneratedRequests, kind: str, *, enough: Callable[[list[str]], bool] = bool
+) -> list[str]:
     """Path segments of a kind that can hit no order, of the first draw that leaves `enough` of them, after reading the
     listing. Chance may have a draw hold none, and a status must not depend on chance."""
     found = api.listing()
     segments: list[str] = []
     for _ in range(DRAWS):
-        segments = [made.segment for made in maker(kind) if out_of_reach(api, found, made.segment)]
+        segments = [request.segment for request in generated(kind) if out_of_reach(api, found, request.segment)]
         if enough(segments):
             break
     return segments
 
 
 @requirement("CANCEL-5", mode=Mode.GUARDED)
-def test_generated_absent_orders_are_not_found(api: Api, maker: Maker) -> None:
+def test_generated_absent_orders_are_not_found(api: Api, generated: GeneratedRequests) -> None:
     """Cancels orders that do not exist, with ids made up from the schema of orderId, near both ends of int64 and
     between: 404 every time."""
-    segments = first_draw(api, maker, "far orders")
+    segments = first_draw(api, generated, "far orders")
     if not segments:
         raise verify.Excluded("the listing leaves no room for made-up ids that no order could be mistaken for")
     for answer in api.send_all(api.ask_cancel(segment) for segment in segments):
@@ -128,14 +132,16 @@ def test_generated_absent_orders_are_not_found(api: Api, maker: Maker) -> None:
 
 
 @requirement("CANCEL-11", mode=Mode.GUARDED)
-def test_generated_malformed_ids_are_client_errors(api: Api, maker: Maker, observe: Observations) -> None:
+def test_generated_malformed_ids_are_client_errors(
+    api: Api, generated: GeneratedRequests, observe: Observations
+) -> None:
     """Cancels ids made up so as not to fit the schema of orderId, such that no order could be meant: a 4xx to those
     that are no integers. What integers outside int64 and unusual spellings get is observed."""
 
     def enough(segments: list[str]) -> bool:
         return any(topic_of(segment) == "malformed ids" for segment in segments)
 
-    sent = first_draw(api, maker, "malformed ids", enough=enough)
+    sent = first_draw(api, generated, "malformed ids", enough=enough)
     answers = api.send_all(api.ask_cancel(segment, allowed=Allowed.OPEN) for segment in sent)
     by_topic: dict[str, list[Answer]] = {}
     for segment, answer in zip(sent, answers, strict=True):
@@ -152,13 +158,13 @@ def test_generated_malformed_ids_are_client_errors(api: Api, maker: Maker, obser
 
 
 @requirement("HTTP-1", mode=Mode.GUARDED)
-def test_generated_requests_get_listed_statuses(api: Api, maker: Maker) -> None:
+def test_generated_requests_get_listed_statuses(api: Api, generated: GeneratedRequests) -> None:
     """Lists, and cancels orders that do not exist, with header fields made up that no service has to mind, with and
     without the key: statuses that the operation lists."""
-    listings, cancels = maker("listings"), maker("far orders")
+    listings, cancels = generated("listings"), generated("far orders")
     found = api.listing()
-    asked = [api.ask_list(headers=made.headers) for made in listings]
-    permitted = [made for made in cancels if out_of_reach(api, found, made.segment)]
-    for place, made in enumerate(permitted):
-        asked.append(api.ask_cancel(made.segment, NOBODY if place % 3 == 2 else api.key, headers=made.headers))
+    asked = [api.ask_list(headers=request.headers) for request in listings]
+    permitted = [request for request in cancels if out_of_reach(api, found, request.segment)]
+    for place, request in enumerate(permitted):
+        asked.append(api.ask_cancel(request.segment, NOBODY if place % 3 == 2 else api.key, headers=request.headers))
     verify.meets("HTTP-1", *api.send_all(asked))

@@ -10,7 +10,7 @@ import pytest
 from built import session
 
 from conformance.budgets import BUDGETS
-from conformance.checks.generated_requests import FAR, KINDS, LONGEST, SOON, Made, topic_of
+from conformance.checks.generated_requests import FAR, KINDS, LONGEST, SOON, GeneratedRequest, topic_of
 from conformance.checks.generation import requests
 from conformance.checks.ids import UNUSED
 from conformance.checks.test_schema import out_of_reach
@@ -18,7 +18,7 @@ from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
 
 
-def made(what: str, budget: str, seed: int = 5) -> list[Made]:
+def made(what: str, budget: str, seed: int = 5) -> list[GeneratedRequest]:
     return list(requests(what, BUDGETS[budget], seed))
 
 
@@ -91,8 +91,8 @@ def test_kinds(segment: str, expected: str) -> None:
 
 
 def test_a_segment_comes_plain_or_encoded() -> None:
-    assert Made.of({"orderId": "a%2Fb"}, {}, {}) == Made.of({"orderId": "a/b"}, {}, {})
-    assert unquote(Made.of({"orderId": "a b"}, {}, {}).segment) == "a b"
+    assert GeneratedRequest.of({"orderId": "a%2Fb"}, {}, {}) == GeneratedRequest.of({"orderId": "a/b"}, {}, {})
+    assert unquote(GeneratedRequest.of({"orderId": "a b"}, {}, {}).segment) == "a b"
 
 
 def test_what_could_be_an_order_now_or_soon_is_out_of_bounds() -> None:

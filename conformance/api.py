@@ -31,8 +31,8 @@ Ids = list[int]
 
 
 def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
-    """Which answers a request leaves open: any with a query, since neither operation has one; else what the credential
-    leaves open by itself, if that is more than the listed statuses, and otherwise what the check has `allowed`."""
+    """Which answers a request leaves open: any if it has a query, since neither operation defines one; else what its
+    credential allows, if that is more than the listed statuses; else what the check has `allowed`."""
     if query:
         return Allowed.OPEN
     return allowed if credential.allows is Allowed.LISTED else credential.allows
@@ -99,8 +99,8 @@ class Api:
         return [self._once_more(answer) if too_many(answer.exchange) else answer for answer in answers]
 
     def _once_more(self, answer: Answer) -> Answer:
-        """What the same cancel is answered now, if it makes no difference whether the first one was done: where this is
-        what its order calls for, and where the order had been cancelled before."""
+        """The answer to the same cancel, sent again, if it tells the same whether or not the first one took effect: if
+        it is the one due in the state of the order, or if the order had been cancelled before. Else `answer`."""
         due = CANCELLING[answer.before] if answer.before else None
         again_anyway = answer.touched and not answer.before and answer.request.allowed is Allowed.ANY_4XX
         if due is None and not again_anyway:
@@ -141,8 +141,8 @@ class Severed(Exception):
 
 
 class OneConnection(Api):
-    """The two operations over one connection, one request at a time; a request that meets it closed goes over a new
-    one."""
+    """The two operations over one connection, one request at a time; where the service has closed it, a new one is
+    opened."""
 
     def __init__(self, api: Api, wire: Wire) -> None:
         super().__init__(api._client, api.key, api.rng, api.accept)
@@ -169,8 +169,8 @@ class OneConnection(Api):
         self._connection.close()
 
 
-#: A connection closed between two requests; or none to begin with, through a proxy that opens no tunnel, or to a
-#: service that speaks HTTP/2 only: others tell of that.
+#: The connection was closed between two requests; or none could be made, as through a proxy that opens no tunnel, or to
+#: a service that speaks HTTP/2 only, which other checks report.
 _SEVERED = (Trouble.CLOSED, Trouble.UNSENT, Trouble.UNREACHABLE, Trouble.NO_RAW)
 
 

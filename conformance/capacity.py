@@ -1,7 +1,7 @@
-"""How many requests at once a service bears, found out with listings before the first check.
+"""How many concurrent requests a service can take, measured with listings before the first check.
 
-Near by, checks run one after the other. Far away, where most of the time would go into waiting, several are under way
-at once if the service answers as many requests as soon as one.
+Against a nearby service checks run one after the other. Against a distant one, where most of the time would go into
+waiting, several run at once, if the service answers that many requests as fast as one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
 from conformance.transport.request import Allowed, Request
 
-#: How often listings are sent together, where it is not clear what came of it.
+#: How often listings are sent together, as long as the outcome is unclear.
 TRIES = 3
 #: A service that takes at least so many seconds to answer is far away. With a nearer one checks run one after the
 #: other: where a fault spoils the orders of other checks, that tells best which requirement is broken.
@@ -33,20 +33,20 @@ SLACK = 0.1
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a far service bears: whether it answers SIDE_BY_SIDE requests as soon as one (`several`), and whether it has
-    left some of so many unanswered (`overwhelmed`), so that it must never be sent two at once."""
+    """What a distant service can take: whether it answers SIDE_BY_SIDE concurrent requests as fast as one (`several`),
+    and whether it has left some of them unanswered (`overwhelmed`), so that it must never be sent two at once."""
 
     several: bool = False
     overwhelmed: bool = False
 
 
 def measure(session: Session) -> Capacity:
-    """What the service bears, which this session has asked for listings before; a near one is not asked again."""
+    """The capacity of the service, which has answered listings of this session before; a nearby one is not asked."""
     seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
     if not seen or not all(map(_is_far, seen)):
         return Capacity()
-    # On an endpoint of their own, since a limit that only so many requests at once meet, or a service that answers so
-    # many too late, is nobody's fault, and no reason to stop asking.
+    # On an endpoint of its own: turning away some of so many concurrent requests, or answering them too late, is no
+    # fault of a service, and no reason for the session to give up on it.
     endpoint = Endpoint(session.target, session.endpoint.pace, crowded=True)
     client = session.client_of(endpoint, session.guard, Judge())
     client.widen(SIDE_BY_SIDE)
@@ -57,9 +57,9 @@ def measure(session: Session) -> Capacity:
 
 
 def adapt(session: Session, capacity: Capacity) -> int:
-    """Have the session send at once what the service bears; returns how many checks to have under way at once."""
+    """Set how many requests the session sends at once; returns how many checks to run at once."""
     if capacity.overwhelmed:
-        # What answers one at a time, and slowly, would be too late for some of any requests that are sent together.
+        # A slow service that answers one request at a time would answer the last of several too late.
         session.client.concurrency.one_by_one = True
     if not capacity.several:
         return 1
@@ -85,7 +85,7 @@ def _measured(session: Session, client: Client, seen: list[Exchange]) -> Capacit
 
 
 def _await_backlog(client: Client, asked: Request) -> None:
-    """Ask until there is an answer: till then the service is at requests that nobody waits for any more."""
+    """Ask until there is an answer: until then the service is busy with requests that have timed out."""
     with suppress(ServiceGone):
         for _ in range(GIVE_UP_AFTER):
             if client.send(asked).status is not None:
@@ -93,7 +93,7 @@ def _await_backlog(client: Client, asked: Request) -> None:
 
 
 def _exchanged(session: Session, send: Callable[[], object]) -> list[Exchange]:
-    """The exchanges of what `send` sends, as far as the run goes on asking."""
+    """The exchanges that `send` makes before the run gives up on the service, if it does."""
     before = len(session.recorder.exchanges)
     with suppress(ServiceGone):
         send()
@@ -101,8 +101,8 @@ def _exchanged(session: Session, send: Callable[[], object]) -> list[Exchange]:
 
 
 def _several_at_once(seen: list[Exchange], together: list[Exchange]) -> bool | None:
-    """Whether a far service has answered requests that were sent `together` as soon as one alone. None where it did
-    several at once, and yet was late: this machine, or the network, may have stood still for a moment."""
+    """Whether a distant service has answered requests that were sent `together` as fast as one alone. None where it
+    answered several at once and yet late: this machine, or the network, may have stalled for a moment."""
     # A near service that was merely waking up, or busy for a moment, answers some of these sooner.
     if not together or not all(map(_is_far, together)):
         return False

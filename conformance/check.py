@@ -124,7 +124,7 @@ def places() -> dict[str, int]:
 
 
 def exclusion(needs: Needs, target: Target) -> str | None:
-    """Why a check with these needs was never going to be decided against `target`; None where it can run."""
+    """Why a check with these needs cannot be decided against `target`; None where it can run."""
     if needs.empty_store and target.states is not None and (target.mode is not Mode.FULL or target.protected):
         return "the store is emptied in mode full only, and never that of a protected target"
     if needs.mode > target.mode:
@@ -176,8 +176,9 @@ def shares(checks: Iterable[Check], target: Target) -> Shares:
 def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int, ...]) -> Shares:
     """Share static ids out among checks: by check id, its pending and its shipped ids.
 
-    The requirements take turns, the most telling first, each with its most modest check: few ids reach many of them.
-    What walks against the model comes last. A check that cannot have all that it needs gets none, and leaves them.
+    The requirements take turns, the most telling first, each with the check of it that needs fewest orders: so a few
+    ids serve many requirements. The walks against the model come last. A check that cannot have all that it needs gets
+    none, and leaves the ids to others.
     """
     takers = [check for check in checks if check.needs.orders and not check.needs.more_than_lists]
     by_modesty = sorted(takers, key=lambda check: (check.needs.pending + check.needs.shipped, check.id))

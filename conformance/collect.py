@@ -1,4 +1,4 @@
-"""From what the checks of a run reported to a `Run`: exchanges numbered, judges folded, verdict drawn."""
+"""Makes a `Run` of what its checks reported: numbers the exchanges, folds the judges' findings, draws the verdict."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def build(
     process_lost: bool = False,
     command: str,
 ) -> Run:
-    """The run that `collection` amounts to. Checks that are selected and did not report are inconclusive where the run
-    is not `complete`, and else were deselected. `process_lost` says that it is not since a process ended unexpectedly,
-    and not for an interruption."""
+    """The run that `collection` amounts to. Selected checks that did not report are inconclusive if the run is not
+    `complete`; in a complete one they were deselected. `process_lost` tells a run that is incomplete because a process
+    ended unexpectedly from one that was interrupted."""
     exchanges = _number(collection.preflight, 0)
     reports: list[CheckReport] = []
     results: list[CheckResult] = []

@@ -1,4 +1,4 @@
-"""The life of a run in one process, whoever runs the checks there: from the look at each target to the results.
+"""The life of a run in one process, whoever runs the checks there: from the probe of each target to the results.
 
 A run has one process; or one that controls it and others, its workers, each of which runs a part of the checks. Nothing
 here knows of pytest: `plugin` calls what is here from pytest's hooks.
@@ -86,7 +86,7 @@ class Process:
         self.crashed = False  # a worker ended unexpectedly
         self.concluded = False
         self._capacities: list[int] = []  # of the targets that there is a point in judging
-        self.one_at_a_time = False  # whatever the command line says
+        self.one_at_a_time = False  # whether checks must not run side by side, whatever the command line says
         self._name = worker or OWN_PROCESS
         self._controls = controls
         self._count = 0  # of the checks that this process has begun
@@ -135,7 +135,7 @@ class Process:
 
     @property
     def side_by_side(self) -> int:
-        """How many checks to have under way at once: as many as every target takes, as `capacity` found."""
+        """How many checks to run at once: as many as each target can take, by `capacity`."""
         return min(self._capacities, default=1)
 
     def session(self, name: str) -> Session:
@@ -145,7 +145,7 @@ class Process:
             if target is None:
                 raise RuntimeError("the reference server is not running")
             self.sessions[name] = Session(target, self.shared.seed, self.folder, self.settings.selected)
-            # The look, before there were workers, had answers: where there is no connection now, it may be restarting.
+            # The probe, before there were workers, was answered: if no connection is made now, it may be restarting.
             self.sessions[name].endpoint.answered = self.is_worker
             if self.side_by_side > 1:
                 self.sessions[name].client.widen(IN_FLIGHT)
@@ -155,7 +155,7 @@ class Process:
         """The place of a check of a target, which has these marks, among all others; None where it is not selected."""
         if check.requirement not in self.settings.selected:
             return None
-        # A store that was emptied for a check may stay empty: that is for the last one to meet.
+        # A store that was emptied for a check may stay empty, so such checks come last.
         ordered = ("alone" in marks, check.needs.empty_store, "last" in marks, "first" not in marks)
         return (list(self.targets).index(target), *map(int, ordered), places()[check.id])
 
@@ -193,7 +193,7 @@ class Process:
         return ReadWriteLock(Path(self.shared.folder or "") / "store.db")
 
     def stop_workers(self) -> None:
-        """Tell those in the midst of a check to let it be the last one."""
+        """Tell the workers to stop after the check that they are running."""
         if not self.is_worker and self.folder is not None:
             (self.folder / STOP).touch()
 

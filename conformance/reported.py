@@ -18,8 +18,8 @@ OWN_PROCESS = "main"
 #: Why a check did not come to its end.
 UNFINISHED = "not finished: the run was cut short"
 CRASHED = "not finished: the worker that ran this check ended unexpectedly"
-#: How many of the answers that show a failure have their request spelled out as a curl line, unless they are steps; of
-#: more, the last is one of them, which may be what the others lead to.
+#: How many of the answers that show a failure get a curl line, unless they are steps: the first ones, and the last,
+#: which the others may lead to.
 SPELLED = 6
 #: What stands before the last of the curl lines where that has to come later: longer than the checks wait.
 WAIT = "sleep 1"

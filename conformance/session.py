@@ -45,10 +45,10 @@ class Session:
     shared: Path | None = None  # a folder of all processes of the run, where there are several
     selected: frozenset[str] = frozenset(catalogue.load().requirements)
     warnings: list[str] = field(default_factory=list)
-    # What the look before the run has found out about the store:
-    ids_used_again: bool = False  # those of cancelled orders are given to new ones
-    counts_on: bool = False  # from a chosen id, with those it gives from then on
-    follows_largest: bool = False  # a new order gets the id after the largest one, as long as that is there
+    # What `preflight` has found out about the store:
+    ids_used_again: bool = False  # new orders get the ids of cancelled ones
+    counts_on: bool = False  # its counter of ids goes on from a chosen id
+    follows_largest: bool = False  # a new order gets the id after the largest one in the store
     listed_before: int | None = None  # an order that the provider handed out, and that had been listed before
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class Session:
             self._provider = Recorded(self.provider_of(states), self.recorder.message)
         return self._provider
 
-    # What an audit puts its record, and the selftest a service of its own process, in the place of.
+    # Overridden by an audit, which answers from a record, and by the selftest, whose service is in its own process.
 
     def client_of(self, endpoint: Endpoint, guard: Guard, observer: Observer) -> Client:
         """A client of `endpoint`, whose answers are judged by `observer`."""
@@ -181,7 +181,7 @@ class Session:
 
 
 def redactor_of(target: Target) -> Redactor:
-    """Takes everything that is secret about `target` out of text."""
+    """The redactor of everything that is secret about `target`."""
     token = target.states.token if target.states is not None else None
     return _redactor(target.key.reveal(), token and token.reveal())
 

@@ -1,7 +1,7 @@
-"""What was taken from the provider, and giving it back.
+"""Orders on loan from the state provider, and their return.
 
-Each check owns its orders: it takes them here and they are returned when it ends, whatever happened to it. What the
-provider does not take back is kept in a list for the reader; it is never held against the service.
+Each check owns its orders: it takes them here, and they are returned when it ends, whatever happened to it. Orders that
+the provider does not take back are reported as a warning, never held against the service.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conformance.transport.guard import Guard
 
 #: So many pending orders every provider can place; of more it may say that it cannot.
 FEW = 100
-#: How the name of a ledger ends, after this if it is of orders that are kept when their check ends.
+#: The suffix of a ledger's name; and what comes before it in that of orders that outlast their check.
 LEDGER, KEPT = ".held", ".kept"
 
 
@@ -94,8 +94,8 @@ class Leases:
         empty(self._provider)
 
     def give_back(self, warnings: list[str]) -> None:
-        """Return everything that is held. For each set of orders that could not be returned a sentence is added to
-        `warnings`, and not returned: an interruption that waited meanwhile is raised here in the end."""
+        """Return everything that is held. A sentence for each set of orders that could not be returned is added to
+        `warnings`, since a return value would be lost: an interruption that arrives meanwhile is raised at the end."""
         with undisturbed():
             for state, ids in self._held.items():
                 if self._provider is not None:

@@ -179,17 +179,31 @@ def listing_is_array(answer: Answer) -> Finding:
     return problem and f"a listing: {problem}"
 
 
-def _about_listing(demand: str, judge: Callable[[Listing], Iterable[str]]) -> Callable[[Answer], Finding]:
-    """A judge of answers that has `demand` for its description, from one that says what is wrong with a listing that
-    holds something."""
+def _judged(answer: Answer, problems: Callable[[Listing], Iterable[str]]) -> Finding:
+    """The `problems` of the listing in an answer, if it holds anything."""
+    if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
+        return NOT_APPLICABLE
+    return "; ".join(problems(answer.listing)) or None
 
-    def finding(answer: Answer) -> Finding:
-        if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
-            return NOT_APPLICABLE
-        return "; ".join(judge(answer.listing)) or None
 
-    finding.__doc__ = demand
-    return finding
+def elements_are_orders(answer: Answer) -> Finding:
+    """LIST-2: each element of a listing is an Order (section 2)."""
+    return _judged(answer, Listing.problems)
+
+
+def ids_are_unique(answer: Answer) -> Finding:
+    """LIST-4: no id stands more than once in a listing."""
+    return _judged(answer, _doubled_ids)
+
+
+def dates_are_rfc3339(answer: Answer) -> Finding:
+    """LIST-10: each shipDate is a date-time by RFC 3339 section 5.6."""
+    return _judged(answer, Listing.unconventional_dates)
+
+
+def integers_and_names_are_plain(answer: Answer) -> Finding:
+    """LIST-11: integers are written as literals of integers, and no object of an element has a name twice."""
+    return _judged(answer, Listing.unconventional_integers)
 
 
 def _doubled_ids(listing: Listing) -> list[str]:
@@ -294,15 +308,10 @@ def _is_http_date(text: str) -> bool:
 JUDGES: dict[str, Callable[[Answer], Finding]] = {
     "AUTH-7": challenge,
     "LIST-1": listing_is_array,
-    "LIST-2": _about_listing("LIST-2: each element of a listing is an Order (section 2).", Listing.problems),
-    "LIST-4": _about_listing("LIST-4: no id stands more than once in a listing.", _doubled_ids),
-    "LIST-10": _about_listing(
-        "LIST-10: each shipDate is a date-time by RFC 3339 section 5.6.", Listing.unconventional_dates
-    ),
-    "LIST-11": _about_listing(
-        "LIST-11: integers are written as literals of integers, and no object of an element has a name twice.",
-        Listing.unconventional_integers,
-    ),
+    "LIST-2": elements_are_orders,
+    "LIST-4": ids_are_unique,
+    "LIST-10": dates_are_rfc3339,
+    "LIST-11": integers_and_names_are_plain,
     "CANCEL-2": no_content,
     "CANCEL-12": no_content_fields,
     "ERR-1": error_shape,

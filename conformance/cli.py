@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from conformance import __version__
 from conformance.budgets import BUDGETS
 from conformance.ending import ENDING, ignore_ending_signals
-from conformance.help import HELP
+from conformance.help import EPILOGS, SUMMARIES
 from conformance.reporting.text import visible
 from conformance.settings import OPTIONS, name_of
 from conformance.streams import complain, escape_unencodable, give_up_unwritable, open_closed
@@ -52,63 +52,56 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, summary: str, work: Callable[[argparse.Namespace], int]) -> Parser:
+    def command(name: str, work: Callable[[argparse.Namespace], int]) -> Parser:
+        summary = SUMMARIES[name]
         added: Parser = commands.add_parser(
             name,
             help=summary,
             description=summary[0].upper() + summary[1:] + ".",
-            epilog=HELP[name],
+            epilog=EPILOGS[name],
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
         added.set_defaults(work=work, mistaken=added.error)
         return added
 
-    _add_options_of_run(command("run", "judge one or more targets", _run))
+    _add_options_of_run(command("run", _run))
 
-    served = "serve the reference implementation, an executable example of the contract"
     from reference_server.running import add_options
 
-    add_options(command("serve", served, _serve))
+    add_options(command("serve", _serve))
 
-    requirements = command("requirements", "list the catalogue of requirements", _requirements)
+    requirements = command("requirements", _requirements)
     form = requirements.add_mutually_exclusive_group()
     form.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
     form.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="as a Markdown table")
 
-    explained = "explain one requirement: clause, reasoning, how it is checked, what it needs"
-    explain = command("explain", explained, _explain)
+    explain = command("explain", _explain)
     explain.add_argument("id", metavar="ID", help="a requirement, such as CANCEL-3, in upper or lower case")
 
-    examined = "look at a target before a run: configuration, DNS, TLS, key, state provider"
-    doctor = command("doctor", examined, _doctor)
+    doctor = command("doctor", _doctor)
     doctor.add_argument("target", nargs="?", metavar="TARGET", help="a configured target, or reference (the default)")
     for flag in OPTIONS_OF_DOCTOR:
         doctor.add_argument(flag, **OPTIONS[flag])
 
-    known = "list the faults of the reference server, each with what it breaks, and its correct variants"
-    faults = command("faults", known, _faults)
+    faults = command("faults", _faults)
     faults.add_argument("--json", dest="form", action="store_const", const="json", help="as JSON")
 
-    proven = "prove that each check can fail: every fault and variant against the suite"
-    _add_options_of_selftest(command("selftest", proven, _selftest))
+    _add_options_of_selftest(command("selftest", _selftest))
 
-    compared = "compare results: what changed between two, or a matrix of more"
-    compare = command("compare", compared, _compare)
+    compare = command("compare", _compare)
     result: dict[str, Any] = {"metavar": "RESULTS", "type": Path, "help": "a results.json, or the folder that holds it"}
     compare.add_argument("results", nargs="+", **result)
     compare.add_argument("--report-dir", metavar="DIR", type=Path, help="write comparison.html and comparison.md there")
 
-    audited = "re-derive the verdict of a written run from its evidence, without the service"
-    audit = command("audit", audited, _audit)
+    audit = command("audit", _audit)
     audit.add_argument("folder", metavar="DIR", type=Path, help="the folder of one target: reports/staging")
 
-    report = command("report", "render the reports of a saved result again", _report)
+    report = command("report", _report)
     report.add_argument("results", **result)
     report.add_argument("--report-dir", metavar="DIR", type=Path, help="where to (default: the folder of the result)")
 
-    begun = "write a commented targets.toml and an example state provider into this folder"
-    init = command("init", begun, _init)
+    init = command("init", _init)
     init.add_argument("--force", action="store_true", help="replace files that are there already")
     return top
 

@@ -1,9 +1,24 @@
-"""What `--help` of each command says below its options: what it does, examples, exit statuses."""
+"""What `--help` says of each command: what it does, in a line, and below its options examples and exit statuses."""
 
 from __future__ import annotations
 
-#: Name of a command -> text.
-HELP = {
+#: Name of a command -> what it does, in the list of commands and at the top of its own help.
+SUMMARIES = {
+    "run": "judge one or more targets",
+    "serve": "serve the reference implementation, an executable example of the contract",
+    "requirements": "list the catalogue of requirements",
+    "explain": "explain one requirement: clause, reasoning, how it is checked, what it needs",
+    "doctor": "look at a target before a run: configuration, DNS, TLS, key, state provider",
+    "faults": "list the faults of the reference server, each with what it breaks, and its correct variants",
+    "selftest": "prove that each check can fail: every fault and variant against the suite",
+    "compare": "compare results: what changed between two, or a matrix of more",
+    "audit": "re-derive the verdict of a written run from its evidence, without the service",
+    "report": "render the reports of a saved result again",
+    "init": "write a commented targets.toml and an example state provider into this folder",
+}
+
+#: Name of a command -> the text below its options.
+EPILOGS = {
     "run": """\
 examples:
   store-orders-conformance run                              the reference server, started for the purpose

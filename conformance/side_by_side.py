@@ -84,8 +84,7 @@ class Pool:
         self._numbers = itertools.count(1)
         self._ending = False
         self._units = _units(session.items)
-        # The node ids of items in units of several.
-        self._in_company = {item.nodeid for unit in self._units if len(unit) > 1 for item in unit}
+        self._unit_of = {item.nodeid: unit for unit in self._units for item in unit}
         self._kept_back: dict[str, tuple[CheckReport, list[pytest.TestReport]]] = {}  # by node id
         self._queue, numbers = os.pipe()
         os.write(numbers, b"".join(number.to_bytes(2, "big") for number in range(len(self._units))))
@@ -166,7 +165,7 @@ class Pool:
         """Pass on what an item reported; later, when it is known what other checks were given meanwhile, if anything
         in it speaks against the service, or others of its unit may."""
         report = plugin.report_of(reports[-1])
-        if report is not None and (report.unfavourable or reports[-1].nodeid in self._in_company):
+        if report is not None and (report.unfavourable or len(self._unit_of[reports[-1].nodeid]) > 1):
             self._kept_back[reports[-1].nodeid] = (report, reports)
         else:
             self._pass_on(reports)
@@ -206,7 +205,7 @@ class Pool:
 
     def _lost(self, pipe: Connection) -> None:
         lost = self._let_go(pipe)
-        unit = next((unit for unit in self._units if lost.item in [item.nodeid for item in unit]), [])
+        unit = self._unit_of.get(lost.item, [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
         item = unit[place] if unit and not lost.done else None
         self._own.lost(plugin.check_of(item), plugin.target_of(item) if item else "", lost.name)

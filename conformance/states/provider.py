@@ -258,8 +258,7 @@ def teardown(provider: Provider, state: State, ids: list[int]) -> None:
 
 def given(messages: Iterable[dict[str, Any]]) -> set[str]:
     """The ids of the orders that were handed out, as the `messages` on record have it."""
-    answers = (message.get("answer", {}).get("orderIds") for message in messages if message["action"] == "setup")
-    return {str(order) for ids in answers if isinstance(ids, list) for order in ids}
+    return {order for message in messages for order in _given_by(message)}
 
 
 def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
@@ -269,12 +268,10 @@ def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
     spans: dict[str, dict[str, list[float]]] = {}  # for each order and check, from when to when it was held
     for message in messages:
         check = message["check"]
-        if message["action"] == "setup":
-            ids = message.get("answer", {}).get("orderIds")
-            for order in ids if isinstance(ids, list) else ():
-                span = spans.setdefault(str(order), {}).setdefault(check, [message["started"], math.inf])
-                span[1] = math.inf
-        else:
+        for order in _given_by(message):
+            span = spans.setdefault(order, {}).setdefault(check, [message["started"], math.inf])
+            span[1] = math.inf
+        if message["action"] == "teardown":
             for order in message["params"]["orderIds"]:
                 if check in spans.get(str(order), {}):
                     spans[str(order)][check][1] = message["ended"]
@@ -285,6 +282,12 @@ def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
         if first[0] <= second[1] and second[0] <= first[1]
         for check in (one, other)
     }
+
+
+def _given_by(message: dict[str, Any]) -> list[str]:
+    """The ids of the orders that the answer to a message hands out, which may be anything; none for a teardown."""
+    ids = message.get("answer", {}).get("orderIds") if message["action"] == "setup" else None
+    return list(map(str, ids)) if isinstance(ids, list) else []
 
 
 def _object(body: bytes, message: dict[str, Any]) -> dict[str, Any]:

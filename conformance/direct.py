@@ -25,7 +25,6 @@ from conformance.transport.guard import Guard
 from conformance.transport.http11 import BROKEN, Incoming, outgoing
 from conformance.transport.plain_words import in_plain_words
 from conformance.transport.request import Request
-from conformance.transport.retries import ended_early
 from reference_server.api import Service
 from reference_server.control import Control, UnsupportedError
 from reference_server.server import answer_at_once
@@ -80,7 +79,7 @@ class DirectClient(Client):
         elif isinstance(error, Unreadable):
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         else:
-            ended_early(exchange, in_plain_words(error), heard=bool(received))
+            exchange.ended_early(in_plain_words(error), heard=bool(received))
         self.note(answer)
         return answer
 

@@ -31,7 +31,7 @@ from conformance.transport.evidence import Exchange, Recorder, Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.plain_words import UNHEARD, in_plain_words
 from conformance.transport.request import Allowed, Operation, Request
-from conformance.transport.retries import WAIT_UNTOLD, ended_early, pause, too_many
+from conformance.transport.retries import WAIT_UNTOLD, pause, too_many
 
 #: Seconds after which a shipped order may have been fulfilled.
 A_WHILE = 0.4
@@ -273,7 +273,7 @@ class Client:
             exchange.detail = "the service refused the request, before it did anything, as HTTP/2 lets it"
         else:
             heard = begun or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
-            ended_early(exchange, _plain(error, self.endpoint), heard=heard)
+            exchange.ended_early(_plain(error, self.endpoint), heard=heard)
 
 
 def _read(response: httpx.Response, limit: int) -> bytes:

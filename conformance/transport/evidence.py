@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from conformance.transport.body import BARE_DEFLATE
+from conformance.transport.plain_words import LONG_HEAD, NO_CERTIFICATE
 from conformance.transport.redaction import Redactor
 from conformance.transport.request import Headers, Request
 
@@ -109,6 +110,17 @@ class Exchange:
         """Whether a kept-alive connection was closed before the answer, as is the service's right at any time (RFC 9112
         section 9.5)."""
         return self.trouble in (Trouble.CLOSED, Trouble.UNSENT)
+
+    def ended_early(self, detail: str, *, heard: bool) -> None:
+        """Note that the connection ended before the answer did, why in plain words, and whose responsibility that is;
+        `heard` says whether some of the answer had come."""
+        self.detail = detail
+        if detail == LONG_HEAD:
+            self.trouble = Trouble.TOO_LARGE
+        elif detail == NO_CERTIFICATE:
+            self.trouble = Trouble.UNREACHABLE
+        else:
+            self.trouble = Trouble.DROPPED if self.crowded and not heard else Trouble.BROKEN
 
     @property
     def raw_body(self) -> bytes:

@@ -8,7 +8,6 @@ from email.utils import parsedate_to_datetime
 
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Exchange, Trouble
-from conformance.transport.plain_words import LONG_HEAD, NO_CERTIFICATE
 
 #: Seconds to wait after a 429 without Retry-After.
 WAIT_UNTOLD = 1.0
@@ -57,15 +56,3 @@ def too_many(exchange: Exchange) -> bool:
     """Whether the service took the request and gave it up, as one of too many at once; or gave up waiting for its end
     (408, RFC 9110 section 15.5.9), which was held back until all of those were there."""
     return exchange.crowded and (exchange.status in (408, 503) or exchange.trouble == Trouble.DROPPED)
-
-
-def ended_early(exchange: Exchange, detail: str, *, heard: bool) -> None:
-    """Note in `exchange` that its connection ended, why in plain words, and what that amounts to: whether some of an
-    answer was `heard` before."""
-    exchange.detail = detail
-    if detail == LONG_HEAD:
-        exchange.trouble = Trouble.TOO_LARGE
-    elif detail == NO_CERTIFICATE:
-        exchange.trouble = Trouble.UNREACHABLE
-    else:
-        exchange.trouble = Trouble.DROPPED if exchange.crowded and not heard else Trouble.BROKEN

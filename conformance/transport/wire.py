@@ -26,7 +26,7 @@ from conformance.transport.evidence import Trouble
 from conformance.transport.http11 import BROKEN, MOST_BEFORE, Incoming, outgoing
 from conformance.transport.plain_words import in_plain_words
 from conformance.transport.request import Headers, Request
-from conformance.transport.retries import ended_early, pause
+from conformance.transport.retries import pause
 from conformance.urls import port_of
 
 #: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
@@ -413,7 +413,7 @@ class Connection:
             closed = "the service closed the connection, which had carried other requests, before an answer"
             exchange.detail = str(error) if isinstance(error, _SpentError) else closed
         else:
-            ended_early(exchange, in_plain_words(error) or type(error).__name__, heard=self._heard)
+            exchange.ended_early(in_plain_words(error) or type(error).__name__, heard=self._heard)
         exchange.status = None
 
     def _http_2_only(self, error: Exception) -> bool:

@@ -1,11 +1,10 @@
-"""What an answer says about requirements that its check does not test. Pure: an answer in, what speaks against a pass
-out.
+"""Doubts: what an answer says about requirements that its check does not test. Pure.
 
-A check fails for what it is about and leaves the rest of an answer alone. The same answer may break another
-requirement, whose own checks met nothing wrong: then that one is not failed, since the cause may lie elsewhere, but it
-is not passed either. It does fail where nothing else did and an answer shows the breach by itself
-(`PROVABLE`). Only what the contract leaves no doubt about counts: the answer to a well-formed request with a status
-that its operation lists (any other is HTTP-1's), about orders to which nothing was done before.
+A check fails for its own subject only. But an answer may break another requirement, whose own checks found nothing
+wrong. That requirement is then inconclusive: not failed, since the cause may lie elsewhere, and not passed either. It
+fails where nothing required did, and the answer proves the breach by itself (`PROVABLE`). Only clear cases count:
+answers to well-formed requests, with a status that the operation lists (any other is for HTTP-1), about orders to which
+nothing was done before.
 """
 
 from __future__ import annotations
@@ -28,8 +27,9 @@ ROWS = {
     "CANCEL-3": "the state provider gave the order to this run as shipped, and nothing had been done to it",
     "CANCEL-5": "no such order exists",
 }
-#: Those that some answers show to be broken, whatever else is: a stranger was let in, a shipped order was cancelled, an
-#: order was there that a listing lacked, or pending when its cancel was refused. Each with what should have been.
+#: Those that a single answer can prove to be broken: somebody was let in without a valid key, a shipped order was
+#: cancelled, an order exists that a listing lacked, or was pending when its cancel was refused. Each with what was
+#: expected.
 PROVABLE = {
     "AUTH-2": "401",
     "AUTH-3": "401",
@@ -37,7 +37,7 @@ PROVABLE = {
     "CANCEL-1": "204",
     "CANCEL-3": "409",
 }
-#: What may be wrong instead: where one of these failed, the doubt is likely to be its consequence.
+#: Other requirements that may be the cause: where one of these failed, the doubt is likely to be its consequence.
 CAUSES = {
     "AUTH-1": ("AUTH-6",),
     "AUTH-2": ("AUTH-6",),
@@ -59,11 +59,12 @@ class Doubt(NamedTuple):
 
 
 def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str] = ()) -> Iterator[Doubt]:
-    """What speaks against a pass in this answer; `missed` are orders that a listing before has lacked, and `denied`
-    pending ones whose cancel was refused before."""
+    """The doubts that this answer casts; `missed` are orders that an earlier listing lacked, `denied` the ids of
+    pending ones whose cancel was refused earlier."""
     listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
-    # What is no key is none, whatever else is open about the request; and no other cancel makes the key invalid.
+    # An invalid key stays invalid whatever else about the request is open; and no earlier cancel makes a valid one
+    # invalid.
     judged = answer.request.allowed is Allowed.LISTED or credential.allows is not Allowed.LISTED
     judged |= answer.request.allowed is Allowed.ANY_4XX and bool(answer.before) and answer.status == 401
     if answer.status not in listed or not judged:
@@ -97,7 +98,7 @@ def _shows(answer: Answer, order: int) -> bool:
 
 
 def _credentials(answer: Answer) -> str | None:
-    """The requirement that the status of `answer` breaks by who asked, whatever was asked for."""
+    """The requirement that the status of `answer` breaks for this credential, whatever was requested."""
     credential = answer.request.credential
     if credential.valid:
         return "AUTH-1" if answer.status == 401 else None

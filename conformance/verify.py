@@ -102,8 +102,8 @@ def settled(answer: Answer) -> Answer:
 
 
 def served(answers: Sequence[Answer]) -> None:
-    """See that answers of which any status is open decide something. Raises Inconclusive where a limit (429) kept one
-    back, and where none is a 200 and one proves neither way: a firewall may drop some."""
+    """Check that answers, for which any status is allowed, decide something. Raises Inconclusive where a rate limit
+    (429) withheld one, and where none is a 200 and one proves neither way, since a firewall may drop some requests."""
     some = any(answer.status == 200 for answer in answers)
     for answer in answers:
         if answer.status == 429 or not some:
@@ -128,8 +128,8 @@ def status(answer: Answer, *expected: int, since: str) -> None:
 
 
 def not_sporadic(answer: Answer, *expected: int) -> None:
-    """Raise Inconclusive where a status that the operation does not list does not come again: HTTP-1 alone fails for
-    that."""
+    """Raise Inconclusive where an unlisted status, or a 5xx, turns into an `expected` one when the request is repeated:
+    a sporadic one is for HTTP-1 alone."""
     if not unlisted(answer) and (answer.status or 0) < 500:  # whatever else is open about the request
         return
     for _ in range(2):
@@ -222,8 +222,8 @@ def listing(answer: Answer) -> Listing:
 
 
 def without_ids(found: Listing, *, before: str = "", after: str = "") -> Inconclusive:
-    """The outcome where elements of a listing without an id that can be used may be any order; `before` and `after` are
-    said around their number."""
+    """The outcome where a listing has elements without a usable id, any of which may be the order in question. `before`
+    and `after` frame the sentence that counts them."""
     count = found.odd_ids or found.without_id
     have = "element of the listing has" if count == 1 else "elements of the listing have"
     what = "an id that is no integer" if found.odd_ids else "no id"
@@ -231,8 +231,8 @@ def without_ids(found: Listing, *, before: str = "", after: str = "") -> Inconcl
 
 
 def not_shown(reason: str, found: Listing) -> Inconclusive:
-    """The outcome where a check needs an order that `found` does not show: `reason`, or that no id there can be relied
-    on."""
+    """The outcome where a check needs an order that the listing `found` does not show: `reason`, unless the listing has
+    ids that are no integers."""
     return without_ids(found) if found.odd_ids else Inconclusive(reason, "LIST-3")
 
 

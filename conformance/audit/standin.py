@@ -74,8 +74,9 @@ def _candidates() -> Iterator[str]:
 
 
 def _forms() -> Iterator[str]:
-    """Beside each candidate those with a hyphen at the beginning, within or at the end, beside each of these one with a
-    dot, and beside all of these one that is no token: its service cannot mind those that are none. Each form once."""
+    """Each candidate, and variants of it: with a hyphen at the beginning, in the middle or at the end, each of these
+    with a dot, and each of all these as what is no token (RFC 6750): beside such a key no other counts as malformed.
+    Each form once."""
     given: set[str] = set()
     for key in filter(None, _candidates()):
         parted = (key.replace(key[0], "-"), key.replace(key[len(key) // 2], "-"), f"-{key[1:]}", f"{key[:-1]}-")

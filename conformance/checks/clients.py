@@ -36,7 +36,7 @@ OTHER_TEXT = (("Accept-Charset", "utf-16, utf-8;q=0.5"),)
 
 
 def accepts(check: str) -> str:
-    """What the requests of the check with this id say in Accept unless it is about that. Real clients differ in this,
-    and a service may have code for each kind: every second check of a requirement names JSON, the others take anything,
-    as curl does; so does the look before the first check, which is none."""
+    """The Accept field of the requests of a check, by its id, unless the check sets one. Clients differ in this, and a
+    service may have code for each kind: every second check names JSON, the others accept anything, as curl does; so
+    does `preflight`, which is no check."""
     return JSON if places().get(check, 0) % 2 else ANYTHING

@@ -1,5 +1,5 @@
-"""Cancels in a store with more orders than common page sizes hold. To have so many placed takes a provider long: one
-look serves the checks that want them, which have them placed anew only where it showed something wrong."""
+"""Cancels in a store with more orders than common page sizes hold. Providers take long to place so many: so they are
+placed once for all checks about them, and again only for a check whose demand was not met then."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def inner(placed: list[int]) -> list[int]:
 
 
 def at_borders(found: Listing | None, placed: list[int]) -> list[int]:
-    """The first and the last of the orders `placed`, and those next to where pages of common sizes end; the last of the
-    listing first, so that cancelling one leaves the places of the others."""
+    """The first and the last of the orders `placed`, and those on either side of a page break, for common page sizes;
+    in reverse order of the listing, so that cancelling one does not shift those still to be cancelled."""
     ids = list(found.by_id) if found is not None else []
     borders = {ids[place] for size in SIZES for place in (size - 1, size) if place < len(ids)}
     place_of = {order: place for place, order in enumerate(ids)}

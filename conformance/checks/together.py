@@ -20,9 +20,9 @@ READERS = 2
 
 
 def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
-    """Cancel each of `orders` on a connection of its own, all released together. A service that takes no further
-    connection while others wait for the end of their requests is sent whole requests. Listings find that out, since
-    some services act on a request whose end never comes."""
+    """Cancel each of `orders` on a connection of its own, all released together. A service that accepts no further
+    connection while requests on others are incomplete is sent whole requests instead; listings find out whether it is
+    one, since some services act even on a request that is never completed."""
     asked = [api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in orders]
     if wire.takes_several is None:
         released_together(wire, [api.ask_list()] * len(asked))
@@ -30,9 +30,9 @@ def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
 
 
 def released_together(wire: Wire, requests: Sequence[Request]) -> list[Answer]:
-    """The answers to requests each of which is sent on a connection of its own, but for its last two bytes, before
-    those of all are sent: so they become complete within microseconds of each other. Where there is no connection for
-    one of them all are given up, and count as turned away."""
+    """The answers to requests that are completed within microseconds of each other: each is sent on a connection of its
+    own but for its last two bytes, and then these bytes of all. Where a connection cannot be made, all requests are
+    given up, and count as turned away."""
     with ExitStack() as stack:
         connections: list[Connection] = []
         for request in requests:
@@ -52,8 +52,8 @@ def released_together(wire: Wire, requests: Sequence[Request]) -> list[Answer]:
 
 
 class Crowd:
-    """How many cancels to send at once, round after round: fewer as long as no two of them are let in, since limits on
-    connections are not shown (section 8)."""
+    """How many cancels to send at once: fewer each round until two of them are let in, since limits on connections are
+    not shown (section 8)."""
 
     def __init__(self) -> None:
         self.size = AT_ONCE

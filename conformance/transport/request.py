@@ -89,8 +89,8 @@ ANYTHING = "*/*"
 @dataclass(frozen=True)
 class Request:
     """One request to the service; `path` is relative to the base URL and already percent-encoded. With `whole` it is
-    the whole request target, which may be any on the host: nothing is changed there, nor the key shown. `accept` is
-    what it says in Accept, unless it has that among its `headers`."""
+    the whole request target (RFC 9112 section 3.2), possibly outside the base URL, so only GET without credentials is
+    allowed. `accept` is the Accept field, unless `headers` have one."""
 
     method: str
     path: str

@@ -7,8 +7,8 @@ import random
 import ssl
 import threading
 import time
-from collections import Counter, defaultdict
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from mmap import mmap
 from pathlib import Path
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from conformance import __version__
 from conformance.target import ConfigError, RateLimit, Target
 from conformance.transport.evidence import Exchange, Trouble
-from conformance.transport.request import Headers, Request
+from conformance.transport.request import Headers, Operation, Request
 from conformance.urls import port_of
 
 #: Requests to one operation that may fail for want of any answer, one after the other and in all, before the run stops
@@ -132,6 +132,21 @@ def tls_settings(target: Target) -> ssl.SSLContext:
     return context
 
 
+@dataclass
+class _Silence:
+    """The requests to one operation that got no answer: in a row and in all, where those that failed together count as
+    one; and the moment, in seconds since the epoch, until which further ones count as the last."""
+
+    in_a_row: int = 0
+    in_all: int = 0
+    until: float = 0.0
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the run stops asking."""
+        return self.in_a_row >= GIVE_UP_AFTER or self.in_all >= GIVE_UP_AFTER_IN_ALL
+
+
 class Endpoint:
     """A target's address as the transports use it, with the state that all of its connections share."""
 
@@ -149,9 +164,7 @@ class Endpoint:
         self.timeout = target.timeout
         self.max_body = target.max_body
         self.pace = pace or Pace(target.rate_limit)
-        self._silent: Counter[str] = Counter()
-        self._silent_in_all: Counter[str] = Counter()
-        self._silent_until: defaultdict[str, float] = defaultdict(float)  # when the last that counts was given up
+        self._silence = {operation: _Silence() for operation in Operation}
         self.gone: dict[str, str] = {}  # by operation that was silent, what is said once the run stops asking for it
         self.answered = False  # whether there was ever an answer: if there is no connection, it may be restarting
         self.versions: set[str] = set()  # the versions of HTTP that it answered in
@@ -205,10 +218,7 @@ class Endpoint:
     def before(self, request: Request, *, paced: bool = False) -> None:
         """Wait for this request's turn, unless that was done (`paced`). Raises ServiceGone when the run has stopped
         asking for its operation."""
-        if (
-            self._silent[request.operation] >= GIVE_UP_AFTER
-            or self._silent_in_all[request.operation] >= GIVE_UP_AFTER_IN_ALL
-        ):
+        if self._silence[request.operation].is_final:
             raise ServiceGone(self.gone[request.operation])
         if not paced:
             self.pace.wait()
@@ -216,19 +226,19 @@ class Endpoint:
     def after(self, request: Request, exchange: Exchange) -> None:
         """Note whether `request` got an answer. Unanswered requests that overlapped count as one, since each may have
         blocked the others; so do those that fail during one restart."""
-        operation = request.operation
+        operation, silence = request.operation, self._silence[request.operation]
         if exchange.trouble in (Trouble.UNSENT, Trouble.WAITING):  # it was not asked for one
             return
         if exchange.trouble not in (Trouble.UNREACHABLE, Trouble.TIMEOUT):
-            self._silent[operation] = 0
+            silence.in_a_row = 0
             self.answered = True
             self.versions |= {exchange.http_version} - {""}
-        elif exchange.started >= self._silent_until[operation]:
+        elif exchange.started >= silence.until:
             lasting = RESTART if exchange.trouble == Trouble.UNREACHABLE else exchange.seconds
-            self._silent_until[operation] = exchange.started + lasting
-            self._silent[operation] += 1
-            self._silent_in_all[operation] += 1
-            last = self._silent[operation] >= GIVE_UP_AFTER
+            silence.until = exchange.started + lasting
+            silence.in_a_row += 1
+            silence.in_all += 1
+            last = silence.in_a_row >= GIVE_UP_AFTER
             count = f"the last {GIVE_UP_AFTER}" if last else str(GIVE_UP_AFTER_IN_ALL)
             self.gone[operation] = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
 

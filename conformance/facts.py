@@ -18,7 +18,7 @@ def observed(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
     """By topic what was observed, as plain data, and the numbers of exchanges that show it, if some do."""
     everything = list(exchanges)
     answered = [exchange for exchange in everything if exchange.status is not None]
-    limited = [exchange.number for exchange in answered if exchange.status in (429, 503)]
+    limited = [exchange.number for exchange in answered if exchange.limited]
     closed = [exchange.number for exchange in everything if exchange.trouble == Trouble.DROPPED]
     codings = [first_field(exchange.headers, "content-encoding") or "none" for exchange in answered]
     limits = {"answers with 429 or 503": len(limited)}

@@ -83,7 +83,7 @@ def hint(run: Run) -> str | None:
     answered = [exchange.seconds for exchange in run.exchanges if exchange.status is not None]
     spent = sum(answered)
     near = spent < _NEAR * len(answered)
-    limited = any(exchange.status in (429, 503) or exchange.trouble == Trouble.DROPPED for exchange in run.exchanges)
+    limited = any(exchange.limited or exchange.trouble == Trouble.DROPPED for exchange in run.exchanges)
     if processes == 1 and run.seconds > _LONG and spent > run.seconds / 2 and not (limited or near or _in_line(run)):
         return "Most of that went into waiting for one answer after the other; with -n 4, four checks wait at a time."
     return None

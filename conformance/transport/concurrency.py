@@ -45,5 +45,5 @@ class Concurrency:
     def narrow(self, together: Iterable[Exchange]) -> None:
         """Halve how many leave together, down to one, where one of these was turned away for now (429, 503): the limit
         may be on requests at once, and whoever meets it is told to wait for seconds."""
-        if any(exchange.status in (429, 503) for exchange in together):
+        if any(exchange.limited for exchange in together):
             self.at_most = max(1, (self.at_most or self.together) // 2)

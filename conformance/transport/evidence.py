@@ -106,6 +106,11 @@ class Exchange:
         return self.status is not None and 200 <= self.status < 300
 
     @property
+    def limited(self) -> bool:
+        """Whether the service turned the request away for now: 429 Too Many Requests, 503 Service Unavailable."""
+        return self.status in (429, 503)
+
+    @property
     def closed(self) -> bool:
         """Whether a kept-alive connection was closed before the answer, as is the service's right at any time (RFC 9112
         section 9.5)."""

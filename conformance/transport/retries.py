@@ -16,7 +16,7 @@ WAIT_UNTOLD = 1.0
 def retry_after(answer: Answer) -> float | None:
     """The seconds to wait that a 429 or 503 asks for with Retry-After (RFC 9110 section 10.2.3), else None."""
     text = answer.header("retry-after")
-    if answer.status not in (429, 503) or text is None:
+    if not answer.exchange.limited or text is None:
         return None
     if re.fullmatch(r"[0-9]{1,9}", text.strip()):
         return float(text)

@@ -18,38 +18,48 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
     ]
     wrong = [exchange for exchange in judged if exchange.findings.get(requirement) is not None]
     undecided = [exchange for exchange in judged if requirement in exchange.undecided]
-    if not judged:
-        return None
     if wrong:
-        first = wrong[0]
-        asked = _asked_with(first, [each for each in _met(requirement, judged) if each.operation == first.operation])
-        problem = f"{first.method} {first.url}: {first.findings[requirement]}{asked}"
-        counted = f"{problem} ({_how_often(requirement, wrong, judged)})"
-        return CheckResult(
-            EVERY_EXCHANGE,
-            requirement,
-            Status.FAILED,
-            counted,
-            exchanges=tuple(exchange.number for exchange in wrong[:10]),
-            failure=Failure(expected, counted, first.number),
-        )
+        return _failed(requirement, expected, wrong, judged)
     if undecided:
-        proof = [exchange for exchange in undecided if requirement in exchange.proven]
-        first = (proof or undecided)[0]
-        message = first.undecided[requirement]
-        shown = undecided[:10] if proof else [first]
-        due = f"{PROVABLE[requirement]}, since {ROWS[requirement]}" if proof else ""
-        return CheckResult(
-            EVERY_EXCHANGE,
-            requirement,
-            Status.INCONCLUSIVE,
-            message,
-            exchanges=tuple(exchange.number for exchange in shown),
-            failure=Failure(due, message, first.number) if proof else None,
-            owners=CAUSES.get(requirement, ()),
-        )
-    met_by = "1 exchange" if len(judged) == 1 else f"{len(judged)} exchanges"
-    return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {met_by}")
+        return _undecided(requirement, undecided)
+    if judged:
+        met_by = "1 exchange" if len(judged) == 1 else f"{len(judged)} exchanges"
+        return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {met_by}")
+    return None
+
+
+def _failed(requirement: str, expected: str, wrong: list[Exchange], judged: list[Exchange]) -> CheckResult:
+    """The result where some of the exchanges `judged` are `wrong`."""
+    first = wrong[0]
+    asked = _asked_with(first, [each for each in _met(requirement, judged) if each.operation == first.operation])
+    problem = f"{first.method} {first.url}: {first.findings[requirement]}{asked}"
+    counted = f"{problem} ({_how_often(requirement, wrong, judged)})"
+    return CheckResult(
+        EVERY_EXCHANGE,
+        requirement,
+        Status.FAILED,
+        counted,
+        exchanges=tuple(exchange.number for exchange in wrong[:10]),
+        failure=Failure(expected, counted, first.number),
+    )
+
+
+def _undecided(requirement: str, undecided: list[Exchange]) -> CheckResult:
+    """The result where none is wrong and some are `undecided`: with a failure to be, if one proves the breach."""
+    proof = [exchange for exchange in undecided if requirement in exchange.proven]
+    first = (proof or undecided)[0]
+    message = first.undecided[requirement]
+    shown = undecided[:10] if proof else [first]
+    due = f"{PROVABLE[requirement]}, since {ROWS[requirement]}" if proof else ""
+    return CheckResult(
+        EVERY_EXCHANGE,
+        requirement,
+        Status.INCONCLUSIVE,
+        message,
+        exchanges=tuple(exchange.number for exchange in shown),
+        failure=Failure(due, message, first.number) if proof else None,
+        owners=CAUSES.get(requirement, ()),
+    )
 
 
 def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) -> str:

@@ -79,20 +79,19 @@ class ReplayedClient(Client):
 class ReplayedWire(Wire):
     """Opens connections that answer from a record."""
 
-    def __init__(self, client: ReplayedClient) -> None:
-        super().__init__(client)
-        self._replayed = client
+    _client: ReplayedClient
 
     def connect(self) -> Connection:
-        return ReplayedConnection(self._replayed)
+        return ReplayedConnection(self._client)
 
 
 class ReplayedConnection(Connection):
     """A connection as it was: what was prepared is what was answered, and open is what was seen to be."""
 
+    _client: ReplayedClient
+
     def __init__(self, client: ReplayedClient) -> None:
         super().__init__(client)
-        self._replayed = client
         self._touched = False  # whether the cancel of an order was set off
         self._order_before: State | None = None  # and what the guard said of that order then
 
@@ -102,21 +101,21 @@ class ReplayedConnection(Connection):
     def prepare(
         self, request: Request, *, last: bool = False, minimal: bool = False, within: float | None = None
     ) -> None:
-        self._replayed.guard.check(request.method, request.path)
+        self._client.guard.check(request.method, request.path)
         headers = self._headers(request, last=last, minimal=minimal)
-        answer = self._replayed.recall(request, headers, "wire")
+        answer = self._client.recall(request, headers, "wire")
         if answer is None:
             raise ServiceGone(self._endpoint.gone[request.operation])
         answer.touched, answer.before = self._touched, self._order_before
         self._touched, self._order_before = False, None
-        self._replayed.touch(answer)
+        self._client.touch(answer)
         self._pending = answer
 
     def set_off(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
-        self._replayed.guard.check(request.method, request.path)
+        self._client.guard.check(request.method, request.path)
         self._again = partial(self.prepare, request, last=last, minimal=minimal)
         if request.order_id is not None:
-            self._touched, self._order_before = True, self._replayed.guard.touch(request.order_id)
+            self._touched, self._order_before = True, self._client.guard.touch(request.order_id)
 
     def conclude(self) -> Answer:
         self._again()
@@ -129,7 +128,7 @@ class ReplayedConnection(Connection):
         answer = self._answer
         self._endpoint.after(answer.request, answer.exchange)
         if keep:
-            self._replayed.keep(answer)
+            self._client.keep(answer)
         return answer
 
     def _waits(self, answer: Answer) -> bool:

@@ -181,39 +181,51 @@ def test_secrets_are_what_is_made_of_the_key(key: str) -> None:
         "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0",
         "ewogICJhbGciOiAiUlMyNTYiCn0.ewogICJzdWIiOiAieCIKfQ",  # with line breaks
         "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..48V1_ALb6US04U3b.5eym8TW_c8SuK0ltJ3rpYIzOeDQz7TALvtu6UG9oMo4",
+        "eyJpZCI6Mn0",
     ],
-    ids=["signed", "written over several lines", "encrypted"],
+    ids=["signed", "written over several lines", "encrypted", "of two parts"],
 )
 def test_what_decodes_to_the_same_signature_is_no_near_miss(beginning: str, length: int) -> None:
-    """Of a JSON web token; decoders of many languages drop padding, what is left over, and what is no base64."""
+    """Of a signed token; decoders of many languages drop padding, what is left over, what is no base64, and what is
+    empty behind the last dot."""
     key = f"{beginning}.{'A' * (length - 1)}B"
 
     def signature(text: str) -> tuple[str, bytes]:
-        head, _, tail = text.rpartition(".")
+        head, _, tail = text.removesuffix(".").rpartition(".")
         letters = re.sub(r"[^A-Za-z0-9_-]", "", tail)
         whole = letters[: len(letters) - (len(letters) % 4 == 1)]
         return head, base64.urlsafe_b64decode(whole + "=" * (-len(whole) % 4))
 
     tokens = [token(wrong) for wrong in (*invalid_keys.near_misses(key), *credentials.beyond_ascii(key))]
-    assert len(tokens) > 20
+    fields = [dict(wrong.headers).get("Authorization", "") for wrong in credentials.malformed(key)]
+    tokens += [field.removeprefix("Bearer ") for field in fields if re.fullmatch(r"Bearer [^ ]+", field)]
+    assert len(tokens) > 30
     assert signature(key) not in map(signature, tokens)
 
 
 @pytest.mark.parametrize(
     "key",
     [
-        "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0",
         "eyAbcdefghijk.eyJzdWIiOiJ4In0.0123456789",
         "WzFd.eyJzdWIiOiJ4In0.0123456789",
         "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.01234~6789",
         "eyJhbGciOiJSUzI1NiJ9",
         "e.y.J",
     ],
-    ids=["two parts", "no JSON", "a JSON array", "no base64url", "one part", "no base64"],
+    ids=["no JSON", "a JSON array", "no base64url", "one part", "no base64"],
 )
-def test_a_key_that_is_no_json_web_token_is_compared_as_it_is(key: str) -> None:
+def test_a_key_that_is_not_signed_is_compared_as_it_is(key: str) -> None:
     tokens = [token(wrong) for wrong in (*invalid_keys.near_misses(key), *credentials.beyond_ascii(key))]
-    assert {f"{key}=", f"{key}é".encode().decode("latin-1")} <= set(tokens)
+    assert {f"{key}=", f"{key}.", f"{key}é".encode().decode("latin-1")} <= set(tokens)
+    labels = {wrong.label for wrong in credentials.malformed(key)}
+    assert {"the key and a comma", "the key and another word, with a colon"} <= labels
+
+
+def test_a_number_before_a_bar_may_begin_with_zeros() -> None:
+    """As databases read it, where the key of a row is its number, a bar and more."""
+    key = "12|sKWn3Xo7Qe91ZtYp"
+    assert f"0{key}" not in map(token, invalid_keys.near_misses(key))
+    assert "0x12|y" in map(token, invalid_keys.near_misses("x12|y"))
 
 
 def test_near_misses_catch_what_they_are_for() -> None:

@@ -67,6 +67,8 @@ def _candidates() -> Iterator[str]:
             yield half + middle + half
             yield (half[: length // 4] + half[: length // 4][::-1]) * 2
             yield f"{_HEADER}.{drawn}.{drawn}"
+            yield f"{_HEADER}.{drawn}"
+            yield f"1|{drawn}"
             padded = [drawn[:-padding] + "=" * padding for padding in range(1, min(3, length))]
             yield from padded
             for whole in (drawn, *padded):

@@ -21,17 +21,31 @@ def is_token(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", text) is not None
 
 
-def is_jwt(text: str) -> bool:
-    """Whether `text` has the form of a JSON web token, signed or encrypted (section 7.1 of RFC 7515 and of RFC 7516):
-    three or five parts in base64url, the first of which is a JSON object."""
+def is_signed(text: str) -> bool:
+    """Whether `text` has the form of a JSON web token (section 7.1 of RFC 7515 and of RFC 7516) or another signed one:
+    two or more parts in base64url, the first of which is a JSON object."""
     parts = text.split(".")
-    if len(parts) not in (3, 5) or re.fullmatch(r"[A-Za-z0-9_.-]+", text) is None:
+    if len(parts) < 2 or re.fullmatch(r"[A-Za-z0-9_.-]+", text) is None:
         return False
     try:
         header = parse(base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
     except (binascii.Error, NotJson):
         return False
     return isinstance(header.value, dict)
+
+
+def read_as(key: str) -> set[str]:
+    """Tokens that a correct service may read as `key`. Of a signed token, decoders drop what is no base64, padding, and
+    an empty part at the end; and what is left over behind groups of four characters, as the signature of RSA with 3072
+    bits has them, since it is too little for 8 bits. A number before a bar, as Laravel has it, may begin with zeros."""
+    tokens = {key}
+    if is_signed(key):
+        tokens |= {f"{key}{rest}" for rest in ("=", ".", ",", "é")}
+        if len(key.rpartition(".")[2]) % 4 == 0:
+            tokens |= {f"{key}{rest}" for rest in ("x", "/x", ",x", ";x", ":x")}
+    if re.match(r"[0-9]+\|", key):
+        tokens.add(f"0{key}")
+    return tokens
 
 
 def bearer(token: str, label: str, shell: str | None, *, malformed: bool = False, bulky: bool = False) -> Credential:
@@ -167,7 +181,7 @@ def malformed(key: str) -> list[Credential]:
         return with_key(key, label, template, malformed=True)
 
     encoded = f"Bearer %{ord(key[0]):02X}{key[1:]}"
-    return [
+    made = [
         wrong("a bearer scheme without a token", "Bearer"),
         wrong("the key twice behind one scheme", "Bearer {key} {key}"),
         wrong("the scheme twice", "Bearer Bearer {key}"),
@@ -189,6 +203,8 @@ def malformed(key: str) -> list[Credential]:
         wrong("another word and the key, with a comma", "Bearer x,{key}"),
         *patterns(key),
     ]
+    fields = {f"Bearer {token}" for token in read_as(key)}
+    return [credential for credential in made if credential.headers[0][1] not in fields]
 
 
 def _with_blank(key: str) -> Credential:
@@ -199,8 +215,7 @@ def _with_blank(key: str) -> Credential:
 
 
 def beyond_ascii(key: str) -> list[Credential]:
-    """Tokens that hold a letter beyond ASCII, which a field value may (RFC 9110 section 5.5) and a token may not; one
-    is the key if it is left out, as decoders of JSON web tokens may."""
+    """Tokens that hold a letter beyond ASCII, which a field value may (RFC 9110 section 5.5) and a token may not."""
 
     def wrong(label: str, token: str, shell: str, encoding: str = "utf-8") -> Credential:
         field = ("Authorization", f"Bearer {token}".encode(encoding).decode("latin-1"))
@@ -210,7 +225,9 @@ def beyond_ascii(key: str) -> list[Credential]:
         wrong("a token with a letter beyond ASCII", "Schlüssel", "Schlüssel"),
         wrong("a token with a byte that is no UTF-8", "Schlüssel", r"Schl$(printf '\374')ssel", "latin-1"),
     ]
-    return strangers if is_jwt(key) else [*strangers, wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é")]
+    if f"{key}é" in read_as(key):
+        return strangers
+    return [*strangers, wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é")]
 
 
 def schemes(key: str) -> list[Credential]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from conformance.checks.credentials import WILD, bearer, is_jwt, is_token, patterns
+from conformance.checks.credentials import WILD, bearer, is_token, patterns, read_as
 from conformance.transport.request import Credential
 
 #: Key -> something that is not the key.
@@ -161,12 +161,8 @@ def near_misses(key: str) -> list[Credential]:
 
 def _missed(key: str) -> list[tuple[str, NearMiss, bool]]:
     """The tokens that miss `key` narrowly, each with how, and whether it is malformed. What may be read as the key
-    itself is none of them: base64 with its padding, or with one character left over, where the key is a JSON web
-    token."""
-    same = {"", key}
-    if is_jwt(key):
-        whole = len(key.rpartition(".")[2]) % 4 == 0  # as with RSA of 3072 bits: decoders drop what is too little for 8
-        same |= {f"{key}=", f"{key}x", f"{key}/x"} if whole else {f"{key}="}
+    itself is none of them."""
+    same = {"", *read_as(key)}
     formed = is_token(key)
     return [(token, miss, formed and not is_token(token)) for token, miss in _made(key).items() if token not in same]
 

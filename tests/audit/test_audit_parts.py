@@ -37,6 +37,8 @@ KEYS = {
     "signed, with hyphens": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.dGhpcyBp-yBubyBzaWduYXR1_mUsIGJ1dCBsb25nIDE",
     "signed, with a whole signature": f"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.{'aZ-9' * 128}",
     "encrypted": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..48V1_ALb6US04U3b.5eym8TW_c8SuK0ltJ3rp.XFBoMYUZod-etZdv",
+    "signed, of two parts": "eyJpZCI6Mn0.aNoThEr_signature-of-27-chr",
+    "a number, a bar and more": "12|sKWn3Xo7Qe91ZtYp",
     "no token": "p@ss-w0rd!with%signs",
     "short": "abc",
     "of seven characters": "secret7",

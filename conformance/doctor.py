@@ -31,8 +31,9 @@ from conformance.transport.plain_words import NO_CERTIFICATE
 from conformance.transport.request import NOBODY, Allowed
 from conformance.urls import port_of
 from conformance.verdict import Exit
+from conformance.verify import GATEWAY
 
-OK, NOTE, WRONG = "ok", "note", "wrong"
+OK, NOTE, FAIL = "ok", "note", "fail"
 #: What stands in the place of a check for what is sent from here.
 DOCTOR = "doctor"
 Finding = tuple[str, str]
@@ -67,10 +68,10 @@ def _report(target: Target, key: str) -> int:
     wrong = 0
     try:
         for level, text in chain([(OK, f"configuration: {key}")], findings(session)):  # each as soon as it is found
-            style = {OK: "green", NOTE: "yellow", WRONG: "bold red"}[level]
+            style = {OK: "green", NOTE: "yellow", FAIL: "bold red"}[level]
             line = Text.assemble("  ", (f"{level:6}", style), visible(session.recorder.redactor.clean(text)))
             console.print(line, soft_wrap=True)
-            wrong += level == WRONG
+            wrong += level == FAIL
     finally:
         session.close()
     ready = f"ready for a run{f' with --confirm-cancel {target.name}' if target.unconfirmed else ''}"
@@ -83,31 +84,35 @@ def findings(session: Session) -> Iterator[Finding]:
     endpoint = session.endpoint
     route = _route(session)
     yield route
-    if route[0] == WRONG:
+    if route[0] == FAIL:
         return
     session.recorder.check = DOCTOR
     api = session.api(DOCTOR)
     answer = api.list()
     if (trouble := _trouble(session, answer)) is not None:
-        yield WRONG, trouble
+        yield FAIL, trouble
         return
     yield OK, f"connection: {endpoint.authority} answers over {'TLS' if endpoint.scheme == 'https' else 'plain HTTP'}"
     reason = preflight.probe_service(session)
     if reason:
-        yield WRONG, reason
+        yield FAIL, reason
         return
     yield from ((NOTE, f"configuration: {said}") for said in preflight.shortcomings(session))
+    if answer.status in GATEWAY:  # as the first one often is for which a gateway opens a connection
+        answer = api.list()
     if answer.status == 200 and answer.listing is not None:
         yield OK, f"key: accepted; the listing holds {plural(len(answer.listing.elements), 'order')}"
     elif answer.status == 200:
         yield NOTE, "key: accepted, but the answer is no listing that can be read; a run will say more"
+    elif answer.status in GATEWAY:
+        yield FAIL, f"connection: what is in front of the service answers {answer.exchange.received}; try again later"
+        return
+    elif answer.status == 404:
+        yield FAIL, f"base URL: the listing answers {answer.exchange.received}; check the path of base_url"
+        return
     else:
-        check = (
-            "the path of base_url"
-            if answer.status == 404
-            else "base_url and the key; where they are right, a run says more"
-        )
-        yield WRONG, f"key: the listing answers {answer.exchange.received}; check {check}"
+        checked = "check base_url and the key; where they are right, a run says more"
+        yield FAIL, f"key: the listing answers {answer.exchange.received}; {checked}"
         return
     stranger = api.list(NOBODY)
     if stranger.status == 401:
@@ -123,9 +128,9 @@ def findings(session: Session) -> Iterator[Finding]:
     try:
         yield from _states(session)
     except ServiceGone as error:
-        yield WRONG, f"connection: {endpoint.authority} stopped answering: {error}; try again later"
+        yield FAIL, f"connection: {endpoint.authority} stopped answering: {error}; try again later"
     except ProviderAbsent as error:  # whatever else it is asked, it would be absent
-        yield WRONG, f"state provider: {error}"
+        yield FAIL, f"state provider: {error}"
 
 
 def _route(session: Session) -> Finding:
@@ -135,12 +140,12 @@ def _route(session: Session) -> Finding:
         try:
             _connect(target.proxy, target.timeout).close()
         except OSError as error:
-            return WRONG, f"proxy: {target.proxy} cannot be reached ({error}); check proxy"
+            return FAIL, f"proxy: {target.proxy} cannot be reached ({error}); check proxy"
         return OK, f"proxy: {target.proxy} takes connections"
     try:
         addresses = sorted({str(info[4][0]) for info in socket.getaddrinfo(endpoint.host, endpoint.port)})
     except OSError as error:
-        return WRONG, f"DNS: {endpoint.host} has no address ({error}); check base_url"
+        return FAIL, f"DNS: {endpoint.host} has no address ({error}); check base_url"
     if addresses == [endpoint.host]:
         return OK, f"address: {endpoint.host}"
     return OK, f"DNS: {endpoint.host} is {', '.join(addresses)}"
@@ -217,7 +222,7 @@ def _states(session: Session) -> Iterator[Finding]:
         for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
             if missing := _missing(listed, ids):
                 said = f"{state} orders {missing} are not in the listing; take them out of the list"
-                yield WRONG, f"state provider: {said}"
+                yield FAIL, f"state provider: {said}"
             else:
                 yield OK, f"state provider: {plural(len(ids), f'static {state} order')}"
         return
@@ -238,7 +243,7 @@ def _states(session: Session) -> Iterator[Finding]:
     except CannotDo:
         yield NOTE, "state provider: cannot do this: no orders; LIST-7 is excluded"
     except ProviderError as error:
-        yield WRONG, f"state provider: no orders: {error}"
+        yield FAIL, f"state provider: no orders: {error}"
     else:
         yield from _emptied(session)
 
@@ -267,7 +272,7 @@ def _emptied(session: Session) -> Iterator[Finding]:
 def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterator[Finding]:
     """How the store gives ids, and whether one can be chosen; `listed` were there before any was asked for."""
     preflight.probe_provider(session, listed)  # what is wrong with it was said before
-    yield from ((WRONG, f"state provider: {said}") for said in session.warnings)
+    yield from ((FAIL, f"state provider: {said}") for said in session.warnings)
     yield from ((NOTE, f"state provider: {said}") for said in preflight.remarks(session))
     if session.counts_on:
         yield NOTE, f"state provider: {preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
@@ -309,15 +314,15 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
     except ProviderAbsent:
         raise
     except ProviderError as error:
-        yield WRONG, f"state provider: {name}: {error}"
+        yield FAIL, f"state provider: {name}: {error}"
         return
     finally:
         held.give_back(left_behind)
     if missing := _missing(listed, ids):
-        yield WRONG, f"state provider: {name}: handed out {missing}, which the listing does not show"
+        yield FAIL, f"state provider: {name}: handed out {missing}, which the listing does not show"
         return
     if left_behind:
-        yield from ((WRONG, f"state provider: {said}") for said in left_behind)
+        yield from ((FAIL, f"state provider: {said}") for said in left_behind)
         return
     if listed is None:
         yield NOTE, f"state provider: {name}: handed out {ids}; no listing can be read that would show them"

@@ -9,6 +9,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,12 @@ def fails_to_list(service: Service) -> None:
     service.list_orders = lambda request: service.error(500, "Not now.")
 
 
+def is_unreachable_at_first(service: Service) -> None:
+    """For what is in front of it, which opens a connection then."""
+    listed, asked = service.list_orders, count()
+    service.list_orders = lambda request: listed(request) if next(asked) else service.json(502, {})
+
+
 def lists_an_object(service: Service) -> None:
     service.list_orders = lambda request: service.json(200, {"orders": []})
 
@@ -198,8 +205,9 @@ def fails_to_empty(service: Service) -> None:
         (
             fails_to_list,
             2,
-            "wrong key: the listing answers 500 Internal Server Error; check base_url and the key; where",
+            "fail  key: the listing answers 500 Internal Server Error; check base_url and the key; where",
         ),
+        (is_unreachable_at_first, 0, "ok    key: accepted; the listing holds"),
         (
             lists_an_object,
             0,
@@ -208,7 +216,7 @@ def fails_to_empty(service: Service) -> None:
         (
             hides_shipped_orders,
             2,
-            r"wrong state provider: shipped orders, any ids: handed out \[.*\], which the listing",
+            r"fail  state provider: shipped orders, any ids: handed out \[.*\], which the listing",
         ),
         (
             keeps_returned_orders,
@@ -223,13 +231,13 @@ def fails_to_empty(service: Service) -> None:
             r"note  state provider: shipped orders, any ids: cancelling one was answered 204, where a shipped order "
             r"gets 409: .* Else CANCEL-3 will fail\n",
         ),
-        (takes_nothing_back, 2, r"wrong state provider: orders left behind \(pending orders\): .* answered 500"),
+        (takes_nothing_back, 2, r"fail  state provider: orders left behind \(pending orders\): .* answered 500"),
         (
             stays_full,
             0,
             r"note  state provider: no orders: \d+ orders listed afterwards, placed by others, or the prov",
         ),
-        (fails_to_empty, 2, "wrong state provider: no orders: .* answered 500"),
+        (fails_to_empty, 2, "fail  state provider: no orders: .* answered 500"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -249,7 +257,7 @@ def test_static_lists_are_looked_up_in_the_listing(folder: Path, service: Servic
     text = (folder / "targets.toml").read_text(encoding="utf-8")
     for listed, status, said in (
         (pending, 0, f"ok    state provider: {len(pending)} static pending orders\n"),
-        ([*pending, 99], 2, "wrong state provider: pending orders [99] are not in the listing; take them out of the"),
+        ([*pending, 99], 2, "fail  state provider: pending orders [99] are not in the listing; take them out of the"),
     ):
         lists = f"states = {{ pending = {listed}, shipped = {shipped} }}"
         (folder / "targets.toml").write_text(re.sub("states = .*", lists, text), encoding="utf-8")
@@ -267,13 +275,13 @@ def test_another_key_and_another_path(folder: Path) -> None:
     (folder / "targets.toml").write_text(re.sub(r"(:\d+)/v1", r"\1/shop/v1", text), encoding="utf-8")
     done = command(folder, "doctor", "staging")
     assert done.status == 2, done.said
-    assert "wrong key: the listing answers 404 Not Found; check the path of base_url\n" in done.out
+    assert "fail  base URL: the listing answers 404 Not Found; check the path of base_url\n" in done.out
     (folder / "targets.toml").write_text(text, encoding="utf-8")
     (folder / "key").write_text("another-key", encoding="utf-8")
     for target in ("staging", "production"):  # with cancels, to see whether those take the key, and without
         done = command(folder, "doctor", target)
         assert done.status == 2, done.said
-        assert re.search(r"wrong http://\S+ refuses the API key \(401 .* in key\)\. Check that", done.out), done.said
+        assert re.search(r"fail  http://\S+ refuses the API key \(401 .* in key\)\. Check that", done.out), done.said
 
 
 def test_what_cannot_be_checked_is_no_success(folder: Path) -> None:
@@ -306,8 +314,8 @@ def tell(tmp_path: Path) -> Callable[..., str]:
         (tmp_path / "targets.toml").write_text("\n".join(table), encoding="utf-8")
         done = command(tmp_path, "doctor", "staging", "--timeout", "2")
         assert done.status == 2, done.said
-        (wrong,) = [line for line in done.out.splitlines() if line.startswith("  wrong ")]
-        return wrong.removeprefix("  wrong ").strip()
+        (wrong,) = [line for line in done.out.splitlines() if line.startswith("  fail  ")]
+        return wrong.removeprefix("  fail  ").strip()
 
     return of
 
@@ -393,7 +401,7 @@ def test_a_service_that_stops_answering(monkeypatch: pytest.MonkeyPatch) -> None
     assert {level for level, _ in before} == {doctor.OK}
     where = server.base_url.removeprefix("http://").removesuffix("/v1")
     assert (level, said) == (
-        doctor.WRONG,
+        doctor.FAIL,
         f"connection: {where} stopped answering: not sent: the last 4 requests to listOrders got no answer; "
         "try again later",
     )
@@ -430,7 +438,7 @@ def test_a_provider_that_is_not_there_is_one_cause(tmp_path: Path) -> None:
     with Running(build(KEY.encode())) as server:
         words = ("--base-url", server.base_url, "--api-key-env", "KEY", "--states-url", "http://127.0.0.1:9/_states")
         done = command(tmp_path, "doctor", *words, KEY=KEY)
-    wrong = [line for line in done.out.splitlines() if line.startswith("  wrong ")]
+    wrong = [line for line in done.out.splitlines() if line.startswith("  fail  ")]
     assert done.status == 2, done.said
     (said,) = wrong
     assert said.endswith("Connection refused; is it running?")
@@ -453,4 +461,4 @@ def test_a_provider_that_is_gone_at_some_message(turn: int, monkeypatch: pytest.
         told = list(doctor.findings(session))
         session.close()
     assert told[0][0] == doctor.OK
-    assert any(level == doctor.WRONG and "the state provider is gone" in said for level, said in told)
+    assert any(level == doctor.FAIL and "the state provider is gone" in said for level, said in told)

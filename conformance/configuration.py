@@ -210,7 +210,7 @@ def _base_url(reader: Table, options: Options) -> str:
                 "that ends with /v1 and has neither query nor credentials"
             ) from None
     if not base_url:
-        raise reader.error("base_url", 'is missing; add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
+        raise reader.missing("base_url", 'add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
     return str(base_url)
 
 
@@ -306,7 +306,7 @@ def _key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
     elif options.base_url:
         raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
     else:
-        raise reader.error("api_key_env", 'is missing; add api_key_env = "VARIABLE" or api_key_file = "PATH"')
+        raise reader.missing("api_key_env", 'add api_key_env = "VARIABLE" or api_key_file = "PATH"')
     return _token(value, source), _printing(file) if file else variable or DEFAULT_KEY_VARIABLE, file
 
 

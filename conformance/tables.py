@@ -52,6 +52,12 @@ class Table:
         """What to raise where the value of `key` has a problem."""
         return ConfigError(f"{self.where(key)}: {problem}")
 
+    def missing(self, key: str, mend: str) -> ConfigError:
+        """What to raise where there is no `key`: a word like it may have been meant for it, else `mend` says what to
+        do."""
+        close = difflib.get_close_matches(key, self.left, 1)
+        return self.error(key, f"is missing; is {close[0]!r} meant for it?" if close else f"is missing; {mend}")
+
     def take(
         self, key: str, kind: type | tuple[type, ...], default: Any = None, mend: str = "", *, secret: bool = False
     ) -> Any:

@@ -338,7 +338,8 @@ def still_shipped(cancelled: Answer, control: Callable[[], Answer], *, since: st
 def describe(answer: Answer) -> str:
     """An answer in a few words, for "received"."""
     segment = answer.request.path.removeprefix("/store/orders/")  # as it was sent: decoded, it may be no text
-    what = {Operation.LIST: "the listing", Operation.CANCEL: f"order {segment}"}
+    order = f"order {segment}" if re.fullmatch("-?[0-9]+", segment) else f"the id {segment}"
+    what = {Operation.LIST: "the listing", Operation.CANCEL: order}
     about = what.get(answer.request.operation)
     return f"{answer.exchange.received}{f' for {about}' if about else ''}{asked_with(answer)}"
 

@@ -294,6 +294,10 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
             table(base_url=None),
             'conf.toml: targets.staging.base_url: is missing; add base_url = "https://…/v1" or base_url_env',
         ),
+        (
+            table(base_url=None, base_ulr='"x"'),
+            "conf.toml: targets.staging.base_url: is missing; is 'base_ulr' meant for it?",
+        ),
         (table(base_url_env='"URL"'), "targets.staging.base_url: is given beside base_url_env; keep one of the two"),
         (
             table(base_url=None, base_url_env='"NONE"'),

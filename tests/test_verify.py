@@ -74,7 +74,7 @@ JSON = ("Accept", "application/json")
             replace(cancel(7), headers=(JSON, ("Origin", "x" * 100))),
             f"404 for order 7, asked with Accept: application/json and Origin: {'x' * 72}…",
         ),
-        (cancel("%FF"), "404 for order %FF"),  # which is no text
+        (cancel("%FF"), "404 for the id %FF"),  # which is no text
         (replace(cancel(7, Credential("a form", form="key=1")), headers=FORM), "404 for order 7"),
     ],
 )

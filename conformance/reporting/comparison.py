@@ -93,7 +93,9 @@ class Comparison:
         """The comparison in a sentence."""
         if self.regressed:
             gating = sum(change.gating for change in self.regressions)
-            return f"regressed: {plural(gating, 'requirement')} got worse"
+            further = len(self.regressions) - gating
+            beside = f" (and {further} recommended or waived)" if further else ""
+            return f"regressed: {plural(gating, 'requirement')} got worse{beside}"
         lost = sum(change.before in EXERCISED and change.after is Status.EXCLUDED for change in self.others)
         less = f"; {plural(lost, 'requirement')} no longer exercised" if lost else ""
         if self.regressions:

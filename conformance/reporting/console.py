@@ -137,6 +137,8 @@ def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[outline
     found = outline.evidence(run, result)
     _head(paper, result)
     paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
+    if result.requirement.why:
+        paper.field("why", result.requirement.why)
     for shown in found[:1]:
         paper.field("check", outline.explained(shown.check))
         paper.field("expected", shown.expected)

@@ -97,9 +97,10 @@ def _failures(run: Run) -> list[str]:
         found = outline.evidence(run, result)
         further = outline.also(found)
         for shown in found[:1]:
-            lines += [f"- check: {code(cut(outline.explained(shown.check), _TEXT))}"]
+            received = " ".join(line.strip() for line in shown.received.split("\n"))  # which may be steps
+            lines += [f"- check: {code(shown.check.id)}, which `explain {row.id}` explains"]
             lines += [f"- expected: {code(cut(shown.expected, _TEXT))}"]
-            lines += [f"- received: {code(cut(shown.received, _TEXT))}"]
+            lines += [f"- received: {code(cut(received, 2 * _TEXT))}"]
             lines += [f"- exchange: {code(cut(shown.shown, _TEXT))}"] if shown.shown else []
             lines += [f"- orders placed for it: {prose(shown.orders)}"] if shown.orders else []
             lines += [f"- also: {prose(further)}"] if further else []

@@ -122,6 +122,10 @@ def test_fields_as_written(field: str, written: str, problem: str | None) -> Non
     assert order_problems(parse(f'{{"{field}": {written}}}'.encode()).value) == ([problem] if problem else [])
 
 
+def test_quotations_are_in_words_of_json() -> None:
+    assert [shown(value) for value in (None, True, 1, "x")] == ["null", "true", "1", "'x'"]
+
+
 @given(st.text() | st.integers() | st.lists(st.text()), st.integers(10, 100))
 def test_quotations_are_cut(value: object, limit: int) -> None:
     text = shown(value, limit)

@@ -66,6 +66,9 @@ def test_a_recommendation_regresses_only_a_strict_run() -> None:
     assert not comparison.compare(a, b).regressed
     assert comparison.compare(a, b).verdict.startswith("no regression that counts; what got worse is recommended only")
     assert comparison.compare(a, replace(b, strict=True)).regressed
+    both = run([CheckResult("c", id_, F, "no") for id_ in ("AUTH-7", "CANCEL-4")])
+    told = "regressed: 1 requirement got worse (and 1 recommended or waived)"
+    assert comparison.compare(run(passing("AUTH-7", "CANCEL-4")), both).verdict == told
 
 
 def test_required_regressions_come_before_recommended_ones() -> None:

@@ -153,7 +153,8 @@ def test_what_to_know_before_a_listing_of_orders_of_the_run_is_pasted(check: str
 def test_the_check_is_named_where_something_failed() -> None:
     told = "refuses_shipped (explain CANCEL-3 says what it does)"
     assert f"\n  check    {told}\n  expected 409" in printed(failing())
-    assert f"\n- check: `{told}`\n- expected: `409" in summary.render(failing())
+    told = "`refuses_shipped`, which `explain CANCEL-3` explains"
+    assert f"\n- check: {told}\n- expected: `409" in summary.render(failing())
 
 
 def test_terminal_text_keeps_to_its_width() -> None:

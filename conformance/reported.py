@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance import verify
 from conformance.target import Shell
-from conformance.transport.curl import curl, on_one_connection
+from conformance.transport.curl import WAIT, curl, on_one_connection
 from conformance.transport.evidence import Exchange
 from conformance.verdict import Status
 
@@ -21,8 +21,6 @@ CRASHED = "not finished: the worker that ran this check ended unexpectedly"
 #: How many of the answers that show a failure get a curl line, unless they are steps: the first ones, and the last,
 #: which the others may lead to.
 SPELLED = 6
-#: What stands before the last of the curl lines where that has to come later: longer than the checks wait.
-WAIT = "sleep 1"
 
 
 @dataclass

@@ -16,7 +16,7 @@ from conformance.contract.catalogue import Level
 from conformance.reporting.run import Run
 from conformance.reporting.text import plural
 from conformance.target import Shell
-from conformance.transport.curl import curl
+from conformance.transport.curl import WAIT, curl
 from conformance.transport.evidence import Exchange
 from conformance.transport.request import Operation
 from conformance.verdict import (
@@ -184,7 +184,8 @@ class Evidence:
 
 def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
     """What the checks of `result` have against the service, the failed ones first, and of those what cancelled an
-    order, which tells most, then what all exchanges of the run say together, which has how often.
+    order, which tells most, then what all exchanges of the run say together, which has how often; what takes time to
+    repeat comes last of its like.
 
     An inconclusive check has evidence where it failed for a cause that is another requirement's.
     """
@@ -196,7 +197,8 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
         return shown is None or shown.operation != Operation.CANCEL or not shown.succeeded
 
     def place(check: CheckResult) -> tuple[bool, ...]:
-        return check.status is not Status.FAILED, harmless(check), check.id != EVERY_EXCHANGE
+        waits = WAIT in ((check.failure.curl if check.failure else None) or "").splitlines()
+        return check.status is not Status.FAILED, harmless(check), check.id != EVERY_EXCHANGE, waits
 
     found = []
     for check in sorted(result.checks, key=place):

@@ -13,6 +13,8 @@ from conformance.transport.redaction import KEY_LABEL
 CURLS = frozenset({"host", "accept-encoding", "connection", "content-length"})
 #: What the suite sends unless told otherwise, and a curl line leaves out as well.
 USUAL = re.compile(r"Accept: \*/\*|User-Agent: store-orders-conformance/.*", re.IGNORECASE)
+#: What stands before a curl line that has to come later: longer than the checks wait.
+WAIT = "sleep 1"
 #: What curl sends of its own accord: a line has to forbid it where the suite did not send it.
 UNASKED = ("User-Agent", "Accept")
 

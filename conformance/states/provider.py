@@ -42,8 +42,8 @@ OUTPUT = 32_000_000
 CANNOT_EXIT, CANNOT_STATUS = 3, 501
 #: What to look at where an HTTP provider answers so.
 _HINTS = {
-    **dict.fromkeys((401, 403), "; token_env of its table in targets.toml names the variable with its bearer token"),
-    **dict.fromkeys((404, 405), "; check url of its table"),
+    **dict.fromkeys((401, 403), "; token_env of its table in targets.toml names the variable with a bearer token"),
+    **dict.fromkeys((404, 405), "; check its URL"),
 }
 
 

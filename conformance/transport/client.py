@@ -306,8 +306,6 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
     """The error in the words of its cause, with the address where there was no connection."""
     cause = _cause(error)
     text = in_plain_words(cause) or in_plain_words(error) or type(cause).__name__
-    if "WRONG_VERSION_NUMBER" in text:
-        text += " (what answers there does not speak TLS: http:// in base_url?)"
     if isinstance(error, httpx.ProxyError):
         return f"the proxy {endpoint.proxy} opens no tunnel to {endpoint.authority}: {text}"
     if isinstance(error, httpx.ConnectError) and endpoint.proxy and not isinstance(cause, ssl.SSLError):
@@ -376,7 +374,7 @@ class JsonCaller:
         except httpx.TimeoutException:
             raise TimeoutError("no answer in time") from None
         except (httpx.HTTPError, httpx.InvalidURL, Unreadable, Miscoded) as error:
-            raise ConnectionError(str(error) or type(error).__name__) from None
+            raise ConnectionError(in_plain_words(error) or type(error).__name__) from None
 
     def close(self) -> None:
         """Close the connection."""

@@ -34,6 +34,7 @@ _PLAIN_WORDS = tuple(
             NO_CERTIFICATE,
         ),
         (r"\[SSL: CERTIFICATE_VERIFY_FAILED\] (certificate verify failed: .*?)\.? \(_ssl\.c:\d+\)", r"\1"),
+        (r"\[SSL: WRONG_VERSION_NUMBER\].*", "what answers there speaks no TLS: is it http://?"),
         (r"\[Errno \d+\] Connection reset by peer", "the connection was reset"),
         (r"\[Errno \d+\] Broken pipe", "the connection was closed before the request was sent"),
         ("illegal status line: (.*)", r"the answer begins with no status line of HTTP: \1"),

@@ -33,6 +33,7 @@ from conformance.states.provider import (
     teardown,
 )
 from conformance.target import Secret, States
+from reference_server.running import Running, build
 
 #: Makes a provider that answers every message with this body; the number is its exit status or HTTP status.
 Maker = Callable[..., Provider]
@@ -332,6 +333,14 @@ def test_a_provider_that_is_always_late_is_given_up(monkeypatch: pytest.MonkeyPa
                 setup(made, State.PENDING, {"count": 1})
         made.close()
         assert len(service.requests) <= 2
+
+
+def test_a_provider_that_speaks_no_tls() -> None:
+    with Running(build(b"key")) as server:
+        made = connect(States(url=server.base_url.replace("http:", "https:")))
+        with pytest.raises(ProviderAbsent, match=r"speaks no TLS: is it http://\?; is it running\?"):
+            setup(made, State.PENDING, {"count": 1})
+        made.close()
 
 
 def test_a_provider_that_fails_again_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ class RequirementResult:
         status = Status.FAILED if self.status is Status.WAIVED else self.status
         telling = [check for check in self.checks if check.status is status and check.message]
         said = Counter(check.message for check in telling)
-        telling.sort(key=lambda check: check.owners == (self.requirement.id,))
+        telling.sort(key=lambda check: check.message.endswith(f"(see {self.requirement.id})"))
         if status is Status.EXCLUDED:
             telling.sort(key=lambda check: -said[check.message])
         return telling[0].message if telling else ""

@@ -128,9 +128,10 @@ def status(answer: Answer, *expected: int, since: str) -> None:
 
 
 def not_sporadic(answer: Answer, *expected: int) -> None:
-    """Raise Inconclusive where an unlisted status, or a 5xx, turns into an `expected` one when the request is repeated:
-    a sporadic one is for HTTP-1 alone."""
-    if not unlisted(answer) and (answer.status or 0) < 500:  # whatever else is open about the request
+    """Raise Inconclusive where an unlisted status, a redirect or a 5xx turns into an `expected` one when the request is
+    repeated: a sporadic one is for HTTP-1 alone."""
+    # No operation lists a redirect or a 5xx, whatever else is open about the request.
+    if not unlisted(answer) and (answer.status or 0) // 100 not in (3, 5):
         return
     for _ in range(2):
         again = answer.repeat().status

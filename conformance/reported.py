@@ -61,7 +61,8 @@ class CheckReport:
                 if len(spelled) > SPELLED and not error.last:
                     spelled = (*spelled[: SPELLED - 1], spelled[-1])
                 lines = [curl(answer.exchange, shell) for answer in spelled]
-                lines[-1:] = [WAIT, *lines[-1:]] if error.waited else lines[-1:]
+                if error.waited:
+                    lines.insert(-1, WAIT)
                 self.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
                 shown = error.answers[-1 if error.last else 0].exchange
                 if shown.check == self.check:  # the model's checks share a search, and with it what one of them met

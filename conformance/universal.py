@@ -66,7 +66,7 @@ def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) 
     """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
     if len(wrong) == len(judged):
         return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
-    # With a status that is listed, or a condition, it may be that the store was another one.
+    # Behind a listed status, or a condition, the state of the store may have been another.
     right = {_request(exchange) for exchange in _met(requirement, judged) if not _has_cancelled(exchange)}
     now_and_then = any(
         _request(exchange) in right
@@ -90,7 +90,7 @@ def _asked_with(wrong: Exchange, met: list[Exchange]) -> str:
 
 
 def _is_condition(field: tuple[str, str]) -> bool:
-    """Whether it hangs on the store what a header field asks for (RFC 9110 section 13.1)."""
+    """Whether a header field makes the answer depend on the state of the store (RFC 9110 section 13.1)."""
     return field[0].startswith("If-")
 
 

@@ -468,6 +468,21 @@ def test_how_often_a_requirement_is_broken() -> None:
     assert told(answered(cancel(1), 500), answered(cancel(1), 404, error(status=404))).endswith("as it should be)")
 
 
+def test_what_the_store_may_have_changed_is_not_now_and_then() -> None:
+    """An order that had shipped is gone later; and a condition asks for what is in the store."""
+    gone, shipped = answered(cancel(1), 404, error(status=404)), answered(cancel(1), 409, error(status=409))
+    gone.exchange.findings["ERR-4"], shipped.exchange.findings["ERR-4"] = "it shows a trace", None
+    found = universal.fold("ERR-4", "x", numbered(gone, shipped))
+    assert found is not None
+    assert found.message.endswith("(in 1 of the 2 exchanges that this is about, not in others)")
+    conditional = replace(LIST, headers=(("If-None-Match", '"1"'),))
+    found = universal.fold("HTTP-1", "x", numbered(answered(conditional, 500), answered(conditional, 200, b"[]")))
+    assert found is not None
+    assert found.message.endswith(
+        ', asked with If-None-Match: "1" (in 1 of the 2 exchanges that this is about, not in others)'
+    )
+
+
 def test_a_breach_names_the_header_fields_that_only_its_request_had() -> None:
     met, wrong = answered(LIST, 200, b"[]"), answered(replace(LIST, headers=(("Accept", "text/csv"),)), 500)
 

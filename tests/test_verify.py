@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,10 @@ from built import LIST, answered, cancel
 from conformance import verify
 from conformance.api import FORM
 from conformance.transport.answer import Answer
-from conformance.transport.request import NOBODY, Credential, Headers, Request
+from conformance.transport.request import NOBODY, Allowed, Credential, Headers, Request
 
 Order = dict[str, Any]
+ODD = cancel("abc", allowed=Allowed.OPEN)
 
 
 def listed(*orders: Order) -> Answer:
@@ -106,3 +108,25 @@ def test_a_limit_that_is_never_lifted_decides_nothing(fields: Headers, said: str
     with pytest.raises(verify.Inconclusive, match=said) as raised:
         verify.settled(answered(LIST, 429, b"", *fields))
     assert raised.value.owners == ("HTTP-1",)
+
+
+@pytest.mark.parametrize("status", [302, 503])
+@pytest.mark.parametrize("again", [404, None])
+def test_a_redirect_that_does_not_come_again_is_for_http_1(
+    status: int, again: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that does is what a check makes of it."""
+    monkeypatch.setattr(Answer, "repeat", lambda self: answered(ODD, again or status))
+    with pytest.raises(verify.Inconclusive, match=r"404 when asked again \(see HTTP-1\)") if again else nullcontext():
+        verify.not_sporadic(answered(ODD, status), *range(400, 500))
+
+
+def test_of_several_cancels_those_of_the_order_are_shown() -> None:
+    own, other, after = answered(cancel(1), 409), answered(cancel(2), 409), listed({**A, "quantity": 9}, B)
+    before = listed(A, B).listing
+    assert before is not None
+    with pytest.raises(verify.Failed) as raised:
+        verify.unchanged([], before, after, shipped=[1, 2], since="x", shown_by=[other, own])
+    assert raised.value.answers[0] is own
+    assert other not in raised.value.answers
+    assert after in raised.value.answers

@@ -17,7 +17,7 @@ from conformance.reporting.run import Run
 from conformance.reporting.text import plural
 from conformance.target import Shell
 from conformance.transport.curl import WAIT, curl
-from conformance.transport.evidence import Exchange
+from conformance.transport.evidence import Exchange, handed_out
 from conformance.transport.request import Operation
 from conformance.verdict import (
     EVERY_EXCHANGE,
@@ -247,12 +247,9 @@ def orders(run: Run, sender: str, lines: str) -> str:
     placed: dict[str, dict[str, None]] = {}
     for message in run.messages:
         own = message.get("check") == sender
-        if message.get("action") != "setup":
-            continue
         state = str(message.get("state")).removesuffix(" orders")
         emptied |= own and state == "no"
-        found = message.get("answer", {}).get("orderIds")
-        for order in map(str, found if isinstance(found, list) else ()):
+        for order in handed_out(message):
             if own or order in named:
                 placed.setdefault(state, {})[order] = None
     if named and named.isdisjoint(order for found in placed.values() for order in found):

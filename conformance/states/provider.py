@@ -28,6 +28,7 @@ from conformance.contract.jsontext import INT64
 from conformance.contract.transitions import State
 from conformance.target import Secret, States
 from conformance.transport.client import JsonCaller
+from conformance.transport.evidence import handed_out
 from conformance.transport.redaction import ELLIPSIS
 
 #: Seconds that a provider may take for one message.
@@ -102,6 +103,9 @@ class Patience:
             raise ProviderError(f"{given_up} failed {self._failed} times in a row; doctor shows how")
         try:
             answer = self._provider.call(message)
+        except CannotDo:
+            self._late = self._failed = 0
+            raise
         except ProviderError as error:
             self._failing_since = self._failing_since if self._failed else time.monotonic()
             self._failed += 1
@@ -258,7 +262,7 @@ def teardown(provider: Provider, state: State, ids: list[int]) -> None:
 
 def given(messages: Iterable[dict[str, Any]]) -> set[str]:
     """The ids of the orders that were handed out, as the `messages` on record have it."""
-    return {order for message in messages for order in _given_by(message)}
+    return {order for message in messages for order in handed_out(message)}
 
 
 def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
@@ -268,7 +272,7 @@ def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
     spans: dict[str, dict[str, list[float]]] = {}  # for each order and check, from when to when it was held
     for message in messages:
         check = message["check"]
-        for order in _given_by(message):
+        for order in handed_out(message):
             span = spans.setdefault(order, {}).setdefault(check, [message["started"], math.inf])
             span[1] = math.inf
         if message["action"] == "teardown":
@@ -282,12 +286,6 @@ def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
         if first[0] <= second[1] and second[0] <= first[1]
         for check in (one, other)
     }
-
-
-def _given_by(message: dict[str, Any]) -> list[str]:
-    """The ids of the orders that the answer to a message hands out, which may be anything; none for a teardown."""
-    ids = message.get("answer", {}).get("orderIds") if message["action"] == "setup" else None
-    return list(map(str, ids)) if isinstance(ids, list) else []
 
 
 def _object(body: bytes, message: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from conformance.contract.jsontext import INT64
 from conformance.transport.body import BARE_DEFLATE
 from conformance.transport.plain_words import LONG_HEAD, NO_CERTIFICATE
 from conformance.transport.redaction import Redactor
@@ -141,6 +142,14 @@ class Exchange:
 def first_field(headers: Iterable[tuple[str, str]], name: str) -> str:
     """The value of the first header field of this `name`, which is in small letters; empty where there is none."""
     return next((value for own, value in headers if own.lower() == name), "")
+
+
+def handed_out(message: dict[str, Any]) -> list[str]:
+    """The ids of the orders that a state provider placed for a `message` on record; none for a teardown. Its answer may
+    be anything: what is no id in int64 is none."""
+    answer = message.get("answer") if message.get("action") == "setup" else None
+    ids = answer.get("orderIds") if isinstance(answer, dict) else None
+    return [str(number) for number in ids if type(number) is int and number in INT64] if isinstance(ids, list) else []
 
 
 def _meant(body: bytes) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 
@@ -11,11 +12,13 @@ from held import held
 
 from conformance.api import Observations
 from conformance.checks import test_concurrency
+from conformance.checks.authentication import test_refusals
 from conformance.checks.cancelling import test_a_moment_later, test_absent, test_pending
 from conformance.checks.listing import test_conditional, test_empty, test_orders
 from conformance.checks.listing.steps import nothing_left_out
 from conformance.reported import SPELLED, CheckReport
 from conformance.session import Session
+from conformance.transport.curl import WAIT
 from conformance.transport.request import Allowed, Request
 from conformance.verdict import Status
 from conformance.verify import Failed, Inconclusive
@@ -41,6 +44,43 @@ def test_the_last_request_is_shown_however_many_lead_to_it() -> None:
         raise Failed("204", "409", *read, answered(cancel(1), 409))
 
     assert shown(session, check)[1] == ["GET"] * (SPELLED - 1) + ["DELETE"]
+
+
+def test_what_shows_only_later_is_waited_for() -> None:
+    session, *_ = held()
+
+    def check() -> None:
+        failed = Failed("the order", "none", answered(cancel(1), 409), answered(LIST, 200, b"[]"))
+        failed.waited = True
+        raise failed
+
+    with pytest.raises(Failed) as raised:
+        check()
+    report = CheckReport("a check", session.target.name, Status.PASSED)
+    report.ended_with(raised.value, session.target.shell, session.recorder.redactor.clean)
+    assert report.failure is not None
+    first, wait, last = report.failure["curl"].splitlines()
+    assert (" -X DELETE " in first, wait, " -X " in last) == (True, WAIT, False)
+
+
+def test_the_cancel_that_was_reported_and_not_done_is_shown() -> None:
+    session, api, orders = held("reports-a-cancel-and-does-nothing")
+    message, methods = shown(
+        session,
+        lambda: test_pending.test_pending_orders_are_cancelled_whatever_the_client_accepts(api, orders, session.target),
+    )
+    assert methods == ["DELETE", "GET", "DELETE"]
+    assert re.match(
+        r"expected order \d+ cancelled after 204; received it is still there, in a listing of \d+ el", message
+    )
+
+
+def test_the_refusals_that_touched_an_order_are_shown() -> None:
+    session, api, orders = held("empties-shipped-orders-for-strangers")
+    _, methods = shown(
+        session, lambda: test_refusals.test_refused_cancel_leaves_a_shipped_order(api, orders, session.target.key)
+    )
+    assert methods == ["DELETE"] * 4 + ["GET"]
 
 
 def test_what_reading_twice_changes_is_read_twice() -> None:

@@ -134,6 +134,10 @@ def test_the_orders_that_a_line_is_about() -> None:
     assert outline.orders(made, "a", cancel.replace("71", "99")) == "", "no order had that id"
     assert outline.orders(made, "b", "curl 'http://h/store/orders'") == "1 shipped (72)"
     assert outline.orders(made, "c", "curl 'http://h/store/orders'") == ""
+    odd = [
+        {"check": "d", "action": "setup", "answer": answer} for answer in ("x", {"orderIds": ["x" * 9, 2**64, True]})
+    ]
+    assert outline.orders(replace(made, messages=tuple(odd)), "d", "curl 'http://h/store/orders'") == ""
 
 
 @pytest.mark.parametrize(("check", "seen_by"), [("no_order_lost", "no_order_lost"), ("every_exchange", "another")])

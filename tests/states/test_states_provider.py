@@ -356,7 +356,7 @@ def test_a_provider_that_fails_again_and_again_is_given_up(monkeypatch: pytest.M
         assert len(service.requests) == FAILURES
         with pytest.raises(ProviderError, match="answered 500"):
             teardown(made, State.PENDING, [1])
-        monkeypatch.setattr("conformance.states.provider.FAILING_FOR", 60.0)
+        monkeypatch.setattr("conformance.states.provider.FAILING_FOR", 600.0)
         with pytest.raises(ProviderError, match="answered 500"):
             setup(made, State.PENDING, {"count": 1})
         made.close()

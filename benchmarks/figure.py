@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.reference import Address, ReferenceServer
+from conformance.runner.reference import Address, ReferenceServer
 
 KEY_VARIABLE = "STORE_ORDERS_BENCHMARK_KEY"
 #: Seconds that any one command may take.

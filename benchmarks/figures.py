@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from benchmarks import listing
 from benchmarks.figure import KEY_VARIABLE, Figure, reference, seconds, shell, side_by_side, suite, workplace
-from conformance.reference import Address
+from conformance.runner.reference import Address
 
 #: Requests of one connection in the figure about the reference server, and how many are sent one behind the other: to
 #: wake a process for each takes as long as to answer it, and on some machines longer.

@@ -30,7 +30,7 @@ import yaml
 from benchmarks.figure import Figure, seconds, shell, suite, workplace
 from conformance.contract import catalogue
 from conformance.contract.transitions import State
-from conformance.reference import Address
+from conformance.runner.reference import Address
 from conformance.states.provider import connect, setup
 from conformance.target import States
 from reference_server.faults import FAULTS

@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 
 from conformance import __version__
 from conformance.budgets import BUDGETS
+from conformance.commands.help import EPILOGS, SUMMARIES
+from conformance.configuration.settings import OPTIONS, name_of
+from conformance.console.streams import complain, escape_unencodable, give_up_unwritable, open_closed
 from conformance.ending import ENDING, ignore_ending_signals
-from conformance.help import EPILOGS, SUMMARIES
 from conformance.reporting.text import visible
-from conformance.settings import OPTIONS, name_of
-from conformance.streams import complain, escape_unencodable, give_up_unwritable, open_closed
 from conformance.target import ConfigError
 from conformance.verdict import Exit
 
@@ -203,14 +203,14 @@ def _heed() -> None:
 def _run(options: argparse.Namespace) -> int:
     _heed()  # from the first moment on: what is imported now takes longer than some pipelines wait
     if options.plan:
-        from conformance import planning
+        from conformance.commands import planning
 
         return planning.plan(tuple(options.targets), _values(options), options.workers)
-    from conformance import ahead
+    from conformance.runner import ahead
 
     with ahead.begun(BUDGETS[options.budget]) as generator:
         gc.disable()  # to look for garbage among what is loaded for good takes a fifth of a second
-        from conformance import running
+        from conformance.commands import running
 
         gc.freeze()
         gc.enable()
@@ -224,27 +224,27 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _requirements(options: argparse.Namespace) -> int:
-    from conformance import describe
+    from conformance.commands import describe
 
     print(describe.requirements(options.form))
     return 0
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from conformance import describe
+    from conformance.commands import describe
 
     print(describe.explain(options.id))
     return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from conformance import doctor
+    from conformance.commands import doctor
 
     return doctor.examine((options.target,) if options.target else (), _values(options))
 
 
 def _faults(options: argparse.Namespace) -> int:
-    from conformance import describe
+    from conformance.commands import describe
 
     print(describe.faults(options.form))
     return 0
@@ -252,25 +252,25 @@ def _faults(options: argparse.Namespace) -> int:
 
 def _selftest(options: argparse.Namespace) -> int:
     _heed()
-    from conformance import selftest
+    from conformance.commands import selftest
 
     return selftest.run(tuple(options.names), options.seed, options.budget, options.workers, options.report_dir)
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from conformance import saved
+    from conformance.commands import saved
 
     return saved.compare(options.results, options.report_dir)
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from conformance.audit import command
+    from conformance.commands import audit
 
-    return command.audit(options.folder)
+    return audit.audit(options.folder)
 
 
 def _report(options: argparse.Namespace) -> int:
-    from conformance import saved
+    from conformance.commands import saved
 
     return saved.report(options.results, options.report_dir)
 

@@ -20,22 +20,23 @@ from typing import Any, cast
 import pytest
 from _pytest._code.code import TerminalRepr
 
-from conformance import settings, verify, waivers
+from conformance import verify
 from conformance.check import Check, all_checks, of_function
-from conformance.configuration import adjusted, resolve
+from conformance.configuration import settings, waivers
+from conformance.configuration.targets import adjusted, resolve
 from conformance.ending import ignore_ending_signals, undisturbed
-from conformance.process import Process, Shared
-from conformance.reference import Address
-from conformance.reported import CheckReport
 from conformance.reporting import outline
 from conformance.reporting.text import visible
+from conformance.runner.process import Process, Shared
+from conformance.runner.reference import Address
+from conformance.runner.reported import CheckReport
 from conformance.target import REFERENCE, ConfigError
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.guard import Refused
 from conformance.verdict import Exit
 
 PLUGIN = "conformance"
-pytest_plugins = ["conformance.fixtures"]
+pytest_plugins = ["conformance.runner.fixtures"]
 #: Prefix of the names under which pytest keeps our options, so that they never meet those of others.
 DEST = "conformance_"
 

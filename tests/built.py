@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.checks import credentials, invalid_keys
-from conformance.judges import Judge
-from conformance.session import Session
+from conformance.judging.judges import Judge
+from conformance.runner.session import Session
 from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Exchange, Recorder

@@ -20,7 +20,13 @@ from patience import PATIENCE
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
-    ["conformance.running", "conformance.plugin", "conformance.writing", "conformance.preflight", "hypothesis.stateful"]
+    [
+        "conformance.commands.running",
+        "conformance.plugin",
+        "conformance.reporting.writing",
+        "conformance.runner.preflight",
+        "hypothesis.stateful",
+    ]
 )
 
 
@@ -54,7 +60,7 @@ WITHOUT_OTHERS = ("-p", "no:schemathesis", "-p", "no:hypothesispytest", "-p", "n
 PATIENTLY = ("--timeout", "120")
 #: For `command`: has the look take a machine that is busy for five seconds for no service that answers one request
 #: after the other.
-BUSY = "from conformance import capacity; capacity.SLACK += 5"
+BUSY = "from conformance.runner import capacity; capacity.SLACK += 5"
 
 #: For `command` and scripts: has the second worker of a run killed as soon as it has orders, in the midst of a check.
 #: Whoever kills it from outside may come before its first check, or between two of them.

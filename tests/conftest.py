@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from pipelines import PROJECT, Runner, oldest_libraries
 
 from conformance import verify
-from conformance.reference import ReferenceServer
+from conformance.runner.reference import ReferenceServer
 
 settings.register_profile(
     "harness",

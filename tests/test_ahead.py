@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance import ahead
 from conformance.budgets import BUDGETS
 from conformance.check import Check, all_checks
 from conformance.checks import generated_requests, generation, test_schema
+from conformance.runner import ahead
 
 CHECKS = all_checks()
 QUICK = BUDGETS["quick"]

@@ -16,14 +16,16 @@ from built import LIST, VALID, answered, target
 
 from conformance import check as checks_of
 from conformance import checks as checks_package
-from conformance import collect, judges, settings
 from conformance.api import Api
 from conformance.check import Check, Needs, all_checks, exclusion
 from conformance.checks.clients import accepts
-from conformance.collect import Collection
+from conformance.configuration import settings
 from conformance.contract import catalogue
 from conformance.contract.catalogue import Level
-from conformance.reported import CheckReport
+from conformance.judging import judges
+from conformance.runner import collect
+from conformance.runner.collect import Collection
+from conformance.runner.reported import CheckReport
 from conformance.target import Mode, States
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import PREFLIGHT, Trouble

@@ -22,11 +22,15 @@ import pytest
 from commands import inherited
 from patience import PATIENCE
 
-from conformance import __version__, cli, describe, process, selftest, settings
+from conformance import __version__, cli
 from conformance.check import all_checks
-from conformance.configuration import Options, resolve
+from conformance.commands import describe, selftest
+from conformance.configuration import settings
+from conformance.configuration.options import Options
+from conformance.configuration.targets import resolve
 from conformance.contract import catalogue
-from conformance.judges import JUDGES
+from conformance.judging.judges import JUDGES
+from conformance.runner import process
 
 ROWS = catalogue.load().requirements
 STATIC = """\

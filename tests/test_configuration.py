@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from conformance.configuration import Options, resolve
+from conformance.configuration.options import Options
+from conformance.configuration.targets import resolve
 from conformance.target import (
     DEFAULT_BULK_ORDERS,
     DEFAULT_TIMEOUT,

@@ -25,8 +25,8 @@ from patience import PATIENCE
 from raw_service import answer, serving
 from secret_search import assert_nowhere
 
-from conformance.reference import ReferenceServer
 from conformance.reporting import results
+from conformance.runner.reference import ReferenceServer
 
 COMMAND = (sys.executable, "-m", "conformance", "run", "--report-dir", "reports")
 KEY = "sk-Harness.Key_42"
@@ -135,7 +135,7 @@ def ran(tmp_path: Path, script: str, **environment: str) -> subprocess.Completed
     )
 
 
-@pytest.mark.parametrize("moment", ["conformance.running", "pytest", "conformance.checks"])
+@pytest.mark.parametrize("moment", ["conformance.commands.running", "pytest", "conformance.checks"])
 def test_interrupted_before_anything(tmp_path: Path, moment: str) -> None:
     """While the command is still being loaded."""
     script = f"""
@@ -160,7 +160,8 @@ def test_interrupted_as_pytest_begins(tmp_path: Path, hook: str) -> None:
     script = f"""
 import os, signal, sys
 import pytest
-from conformance import cli, running
+from conformance import cli
+from conformance.commands import running
 @pytest.hookimpl(tryfirst=True)
 def interrupted(self, config):
     os.kill(os.getpid(), signal.SIGTERM)
@@ -178,14 +179,19 @@ def ran_with(tmp_path: Path, key: str, change: str, *words: str) -> subprocess.C
     return ran(tmp_path, f"import os, sys\nfrom conformance import cli\n{change}\n{line}\n", KEY=key)
 
 
-@pytest.mark.parametrize("moment", ["process.Process.conclude", "collect.build", "writing.write"])
-def test_interrupted_when_all_checks_have_ended(tmp_path: Path, reference: ReferenceServer, moment: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "moment"),
+    [("runner", "process.Process.conclude"), ("runner", "collect.build"), ("reporting", "writing.write")],
+)
+def test_interrupted_when_all_checks_have_ended(
+    tmp_path: Path, reference: ReferenceServer, package: str, moment: str
+) -> None:
     """The results are written first: they are whole, and what is printed is about them."""
     address = reference.address
     where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
     module, _, name = moment.partition(".")
     change = (
-        f"import signal\nfrom conformance import {module}\n"
+        f"import signal\nfrom conformance.{package} import {module}\n"
         f"inner = {moment}\n"
         "def interrupted(*words, **more):\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
@@ -209,7 +215,7 @@ def test_interrupted_in_the_second_of_two_targets(tmp_path: Path, reference: Ref
     text = f"[targets.first]\n{table}[targets.second]\n{table}"
     (tmp_path / "targets.toml").write_text(text, encoding="utf-8")
     change = (
-        "import signal\nfrom conformance.process import Process\n"
+        "import signal\nfrom conformance.runner.process import Process\n"
         "inner = Process.start\n"
         "def start(self, check, target):\n"
         "    inner(self, check, target)\n"
@@ -276,7 +282,7 @@ def test_processes_that_die_before_they_begin_are_not_replaced_for_ever(
 ) -> None:
     address = reference.address
     where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
-    change = "from conformance.side_by_side import Pool\nPool._work = lambda *_: os._exit(1)"
+    change = "from conformance.runner.side_by_side import Pool\nPool._work = lambda *_: os._exit(1)"
     done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3", "-n", "2")
     assert done.returncode == 3, done.stderr
     assert written(tmp_path)["run"]["process_lost"] is True
@@ -321,7 +327,8 @@ def test_interrupted_just_after_the_look(tmp_path: Path) -> None:
     script = """
 import os, signal, sys
 import pytest
-from conformance import cli, running
+from conformance import cli
+from conformance.commands import running
 @pytest.hookimpl(trylast=True)
 def interrupted(self):
     os.kill(os.getpid(), signal.SIGINT)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import plugin, selftest, settings
-from conformance.process import Process, Shared
+from conformance import plugin
+from conformance.commands import selftest
+from conformance.configuration import settings
+from conformance.runner.process import Process, Shared
 from conformance.target import UNNAMED, Mode, Secret, States, Target
 from conformance.verdict import Status
 from reference_server.running import Running, build

@@ -18,8 +18,8 @@ from authority import Authority
 from commands import command
 from raw_service import Conversation, answer, serving
 
-from conformance import doctor
-from conformance.session import Session
+from conformance.commands import doctor
+from conformance.runner.session import Session
 from conformance.states.provider import HttpProvider, ProviderAbsent
 from conformance.target import Mode, Secret, States, Target
 from conformance.transport.endpoint import ServiceGone

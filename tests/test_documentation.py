@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import cli, describe
+from conformance import cli
+from conformance.commands import describe
 from conformance.contract import catalogue
 from reference_server.faults import FAULTS
 from reference_server.variants import VARIANTS

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from built import KEY, LIST, VALID, answered, cancel
 
-from conformance import universal
 from conformance.checks import credentials, invalid_keys
 from conformance.contract.transitions import State
-from conformance.doubts import ROWS, Doubt, doubts
-from conformance.judges import Judge
+from conformance.judging import universal
+from conformance.judging.doubts import ROWS, Doubt, doubts
+from conformance.judging.judges import Judge
 from conformance.target import Mode
 from conformance.transport.answer import Answer
 from conformance.transport.guard import Guard

@@ -17,12 +17,12 @@ import pytest
 from commands import WITHOUT_OTHERS, command, inherited
 from patience import PATIENCE
 
-from conformance import preflight
 from conformance.check import all_checks
-from conformance.collect import RUN_AGAIN
 from conformance.contract.jsontext import INT64
-from conformance.direct import DirectSession
-from conformance.reference import Address
+from conformance.runner import preflight
+from conformance.runner.collect import RUN_AGAIN
+from conformance.runner.direct import DirectSession
+from conformance.runner.reference import Address
 from conformance.states.provider import CannotDo, Provider, ProviderError, given_meanwhile
 from conformance.target import Mode, Secret, States, Target
 from reference_server import amend

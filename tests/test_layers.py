@@ -16,48 +16,35 @@ ROOT = Path(__file__).parents[1]
 ALLOWED: dict[str, set[str]] = {
     "contract": set(),
     "target": set(),
-    "verdict": {"contract"},
-    "waivers": {"contract", "tables", "target", "verdict"},
-    "urls": {"target"},
-    "tables": {"target"},
-    "configuration": {"tables", "target", "urls"},
     "budgets": set(),
-    "settings": {"budgets", "configuration", "contract", "target"},
+    "ending": set(),
+    "verdict": {"contract"},
+    "urls": {"target"},
+    "configuration": {"budgets", "contract", "target", "urls", "verdict"},
     "check": {"contract", "target"},
     "transport": {"contract", "target", "urls"},
     "verify": {"contract", "transport"},
-    "ending": set(),
-    "embedding": set(),
     "states": {"contract", "ending", "target", "transport"},
     "api": {"contract", "states", "transport", "verify"},
     "checks": {"api", "budgets", "check", "contract", "target", "transport", "urls", "verify"},
-    "doubts": {"contract", "transport"},
-    "judges": {"contract", "doubts", "transport", "verify"},
-    "universal": {"doubts", "transport", "verdict", "verify"},
+    "judging": {"contract", "transport", "verdict", "verify"},
     "reporting": {"contract", "target", "transport", "verdict"},
-    "files": {"target"},
-    "writing": {"files", "reporting"},
-    "facts": {"contract", "transport"},
-    "reported": {"target", "transport", "verdict", "verify"},
-    "collect": {
+    "runner.reported": {"target", "transport", "verdict", "verify"},
+    "runner.collect": {
         "check",
+        "configuration",
         "contract",
-        "doubts",
-        "facts",
-        "judges",
-        "reported",
+        "judging",
         "reporting",
-        "settings",
+        "runner.reported",
         "states",
         "target",
         "transport",
-        "universal",
         "verdict",
     },
-    "reference": {"target"},
-    "progress": {"terminal"},
-    "terminal": {"streams"},
-    "streams": set(),
+    "runner.embedding": set(),
+    "runner.reference": {"target"},
+    "console": set(),
     "templates": {"target"},
 }
 #: Third parties that have one place.
@@ -68,7 +55,7 @@ ONE_PLACE = {
     "h2": {"conformance/transport/client.py"},
     "jinja2": {"conformance/reporting/html.py", "conformance/reporting/pages.py"},
     "harfile": {"conformance/reporting/har.py"},
-    "filelock": {"conformance/process.py", "conformance/transport/endpoint.py"},
+    "filelock": {"conformance/runner/process.py", "conformance/transport/endpoint.py"},
 }
 
 
@@ -96,15 +83,22 @@ def tops(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in imported(path)}
 
 
+def part_of(name: str) -> str:
+    """The part of the suite that a dotted name below `conformance` belongs to: what the table has a row for, else the
+    module or package at the top."""
+    top, _, inner = name.partition(".")
+    module = f"{top}.{inner.partition('.')[0]}"
+    return module if module in ALLOWED else top
+
+
 def part(path: Path) -> str:
-    """The part of the suite that a source belongs to: a module, or a package."""
-    inner = path.relative_to(ROOT / "conformance").parts
-    return inner[0].removesuffix(".py")
+    """The part of the suite that a source belongs to."""
+    return part_of(".".join(path.relative_to(ROOT / "conformance").with_suffix("").parts))
 
 
 def ours(path: Path) -> set[str]:
     """The parts of the suite that a source imports, besides its own. `__version__` belongs to none."""
-    found = {name.split(".")[1] for name in imported(path) if name.startswith("conformance.")}
+    found = {part_of(name.partition(".")[2]) for name in imported(path) if name.startswith("conformance.")}
     return found - {part(path), "__version__"}
 
 
@@ -139,7 +133,7 @@ def test_pure_modules_do_no_input_and_output() -> None:
     for name in (
         "verdict.py",
         "target.py",
-        "doubts.py",
+        "judging/doubts.py",
         "audit/comparison.py",
         "transport/concurrency.py",
         "transport/curl.py",
@@ -161,6 +155,7 @@ def test_reporting_knows_the_exchange_only() -> None:
         "conformance.reporting",
         "conformance.verdict",
         "conformance.contract",
+        "conformance.target.ConfigError",
         "conformance.target.Shell",
         "conformance.transport.curl",
         "conformance.transport.evidence",
@@ -195,19 +190,26 @@ def test_the_reference_server_needs_the_standard_library_only() -> None:
 def test_the_suite_reaches_the_reference_server_from_few_places() -> None:
     """The server is a process of its own, except in the selftest; the commands serve it and list its faults."""
     using = {str(path.relative_to(ROOT)) for path in sources("conformance") if "reference_server" in tops(path)}
-    assert using <= {f"conformance/{name}.py" for name in ("cli", "describe", "direct", "selftest")}
+    places = ("cli", "commands/describe", "commands/selftest", "runner/direct")
+    assert using <= {f"conformance/{name}.py" for name in places}
+
+
+def test_commands_are_the_last_layer() -> None:
+    """A run, and pytest with the plugin, need none of them."""
+    using = {str(path.relative_to(ROOT)) for path in sources("conformance") if "commands" in ours(path)}
+    assert using == {"conformance/cli.py"}
 
 
 def test_only_these_know_pytest() -> None:
     using = {str(path.relative_to(ROOT)) for path in sources("conformance") if tops(path) & {"pytest", "_pytest"}}
     checks = {name for name in using if name.startswith("conformance/checks/")}
     assert using - checks <= {
-        "conformance/embedding.py",
-        "conformance/fixtures.py",
+        "conformance/runner/embedding.py",
+        "conformance/runner/fixtures.py",
         "conformance/plugin.py",
-        "conformance/running.py",
-        "conformance/selftest.py",
-        "conformance/side_by_side.py",
+        "conformance/commands/running.py",
+        "conformance/commands/selftest.py",
+        "conformance/runner/side_by_side.py",
         "conformance/verify.py",
     }
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import selftest, settings
+from conformance.commands import selftest
+from conformance.configuration import settings
 from conformance.reporting.run import Run
 from conformance.target import UNNAMED, Mode, Secret, States, Target
 from conformance.verdict import CheckResult, Exit, Status

@@ -24,8 +24,8 @@ from raw_service import Conversation, answer, serving
 
 from conformance.check import all_checks
 from conformance.contract import catalogue
-from conformance.reference import ReferenceServer
 from conformance.reporting import results
+from conformance.runner.reference import ReferenceServer
 from reference_server.faults import FAULTS
 
 ROWS = catalogue.load().requirements

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from conformance import running
 from conformance.check import all_checks
-from conformance.reported import CheckReport
+from conformance.commands import running
+from conformance.runner.reported import CheckReport
 from conformance.verdict import Status
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import saved
 from conformance.cli import main
+from conformance.commands import saved
 from conformance.reporting import results
 
 

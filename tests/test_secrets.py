@@ -19,8 +19,8 @@ from patience import PATIENCE
 from raw_service import Conversation, answer, head, serving
 from secret_search import assert_nowhere
 
-from conformance.reference import ReferenceServer
-from conformance.session import redactor_of
+from conformance.runner.reference import ReferenceServer
+from conformance.runner.session import redactor_of
 from conformance.target import Mode, Secret, Target
 from reference_server.running import Running, build
 
@@ -234,10 +234,10 @@ match os.environ.get("BREAKS"):
         from conformance.api import Observations
         Observations.__init__ = lambda self, topics: broken(topics)
     case "a hook":
-        from conformance.process import Process
+        from conformance.runner.process import Process
         Process.start = lambda self, check, target: broken(self.targets)
     case "the look before the run":
-        from conformance.session import Session
+        from conformance.runner.session import Session
         Session.api = lambda self, check: broken(self.valid, self.key, check)
     case "the recording":
         from conformance.transport.evidence import Recorder

@@ -18,11 +18,11 @@ import pytest
 from commands import command
 from patience import PATIENCE
 
-from conformance import selftest
+from conformance.commands import selftest
 from conformance.contract import catalogue
-from conformance.process import Process
 from conformance.reporting import detection
 from conformance.reporting.detection import Case, Judged, Matrix
+from conformance.runner.process import Process
 from reference_server.faults import FAULTS
 
 FAULT = Case("cancels-anything", "CANCEL-3", "Cancels shipped orders <too>.")

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance import cli, settings, waivers
+from conformance import cli
+from conformance.configuration import settings, waivers
 from conformance.contract import catalogue
 from conformance.target import ConfigError
 from conformance.verdict import Waiver

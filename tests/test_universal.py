@@ -12,10 +12,11 @@ import pytest
 from built import LIST, answered, broken, cancel
 from patience import within
 
-from conformance import facts, judges, universal, verify
+from conformance import verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
-from conformance.judges import NOT_APPLICABLE, Finding, Judge
+from conformance.judging import facts, judges, universal
+from conformance.judging.judges import NOT_APPLICABLE, Finding, Judge
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
 from conformance.transport.request import NOBODY, Allowed, Credential, Request

@@ -11,18 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from conformance import collect, embedding, plugin
+from conformance import plugin
 from conformance.api import Api
 from conformance.audit.record import Record, Unsupported
 from conformance.audit.transport import ReplayedClient, ReplayedProvider, ReplayedWire
 from conformance.check import Check, all_checks
-from conformance.collect import Collection
-from conformance.configuration import Options
-from conformance.process import Process, Shared
-from conformance.reported import CRASHED, OWN_PROCESS, UNFINISHED, CheckReport
+from conformance.configuration.options import Options
+from conformance.configuration.settings import Settings
 from conformance.reporting.run import Circumstances, Run
-from conformance.session import Session
-from conformance.settings import Settings
+from conformance.runner import collect, embedding
+from conformance.runner.collect import Collection
+from conformance.runner.process import Process, Shared
+from conformance.runner.reported import CRASHED, OWN_PROCESS, UNFINISHED, CheckReport
+from conformance.runner.session import Session
 from conformance.states.provider import Provider
 from conformance.target import Mode, Secret, Shell, States, Target
 from conformance.transport.answer import Observer

@@ -4,7 +4,7 @@
                               state machine of Hypothesis            ──▶ generated_sequences
 
 The same arguments give the same result in every process; nothing is sent from here. Both libraries are imported when
-first needed, which is never in a process for which another one generates everything (`conformance.ahead`).
+first needed, which is never in a process for which another one generates everything (`conformance.runner.ahead`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Call = tuple[str, tuple[Any, ...]]
 
 
 class Source(Protocol):
-    """What was generated elsewhere (`conformance.ahead`), by the call that generates it."""
+    """What was generated elsewhere (`conformance.runner.ahead`), by the call that generates it."""
 
     def __getitem__(self, call: Call, /) -> Any:
         """The result of `call`. Raises KeyError where there is none."""

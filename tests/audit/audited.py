@@ -10,8 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from conformance import writing
-from conformance.reporting import har, results
+from conformance.reporting import har, results, writing
 
 KEY_VARIABLE = "HARNESS_AUDIT_KEY"
 KEY = "sk-Audited.Key_4711"

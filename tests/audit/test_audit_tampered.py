@@ -13,7 +13,7 @@ import pytest
 from audited import Tampering, Written, with_body
 
 from conformance.cli import main
-from conformance.reference import ReferenceServer
+from conformance.runner.reference import ReferenceServer
 
 #: A shipped order is removed behind its 409: CANCEL-4 fails, and CANCEL-3 beside it does not.
 FAULT = "cancels-refused-orders"

@@ -7,7 +7,7 @@ from typing import Any
 from built import KEY, target
 
 from conformance.api import Api, Orders
-from conformance.direct import DirectSession
+from conformance.runner.direct import DirectSession
 from conformance.target import Mode, States
 from reference_server.running import build
 

@@ -16,8 +16,8 @@ from conformance.checks.authentication import test_refusals
 from conformance.checks.cancelling import test_a_moment_later, test_absent, test_pending
 from conformance.checks.listing import test_conditional, test_empty, test_orders
 from conformance.checks.listing.steps import nothing_left_out
-from conformance.reported import SPELLED, CheckReport
-from conformance.session import Session
+from conformance.runner.reported import SPELLED, CheckReport
+from conformance.runner.session import Session
 from conformance.transport.curl import WAIT
 from conformance.transport.request import Allowed, Request
 from conformance.verdict import Status

@@ -19,7 +19,7 @@ from conformance.checks.listing import test_all_at_once, test_empty, test_exact_
 from conformance.checks.listing.steps import nothing_left_out
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
-from conformance.direct import DirectSession
+from conformance.runner.direct import DirectSession
 from conformance.transport.request import Allowed, Request
 from conformance.verify import Failed, Inconclusive
 from reference_server import amend, messages

@@ -30,8 +30,8 @@ from hostile_service import BEHAVIOURS, BROKEN, DEEP, JUDGED, LISTING, HostileSe
 from markdown_it import MarkdownIt
 from raw_service import RawService, always, answer
 
-from conformance.reference import ReferenceServer
 from conformance.reporting import results
+from conformance.runner.reference import ReferenceServer
 
 KEY = "sk-Hostile.Key/42+97"
 #: Each kind once, for services that are good for a while, or misbehave at cancels only.

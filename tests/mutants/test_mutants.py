@@ -12,7 +12,7 @@ import pytest
 from commands import WITHOUT_OTHERS
 from mutants import JUDGE, ROOT, Mutant, Reason, added, by_text, complaints, function_of, prepare, reasons, report
 
-from conformance import selftest
+from conformance.commands import selftest
 from reference_server.faults import FAULTS
 
 PAGE = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from authority import Authority
 from commands import PATIENTLY, command
 from patience import PATIENCE
 
-from conformance.reference import ReferenceServer
+from conformance.runner.reference import ReferenceServer
 
 EVERYTHING = ("--budget", "quick", "--seed", "1", *PATIENTLY)
 SOME = ("--only", "LIST-1,CANCEL-1,CANCEL-2,AUTH-2,HTTP", *EVERYTHING)

@@ -18,11 +18,11 @@ import pytest
 from commands import BUSY, DIES, command
 from raw_service import Conversation, answer, serving
 
-from conformance import capacity, preflight
 from conformance.checks.test_concurrency import ON_THE_WAY, PLACED
 from conformance.checks.together import READERS
-from conformance.reference import Address
-from conformance.session import Session
+from conformance.runner import capacity, preflight
+from conformance.runner.reference import Address
+from conformance.runner.session import Session
 from conformance.target import Mode, Secret, Target
 from conformance.transport.endpoint import GIVE_UP_AFTER
 from conformance.transport.evidence import Trouble
@@ -62,8 +62,8 @@ def answering_slowly(*variants: str) -> Iterator[Address]:
 LOADED_AFTER = """
 import sys
 from pathlib import Path
-from conformance import settings
-from conformance.process import Process, Shared
+from conformance.configuration import settings
+from conformance.runner.process import Process, Shared
 own = Process(settings.read(("far",), {}), Shared(1), {"far": None}, {})
 own.share(Path(sys.argv[1]))
 before = set(sys.modules)

@@ -16,8 +16,10 @@ import pytest
 from oracle import Breach, breaches
 from random_service import RandomService
 
-from conformance import embedding, plugin, running
+from conformance import plugin
+from conformance.commands import running
 from conformance.reporting.run import Run
+from conformance.runner import embedding
 from conformance.target import UNNAMED
 from reference_server.running import Running
 

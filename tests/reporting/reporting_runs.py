@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.contract.catalogue import Level, Requirement, load
-from conformance.reported import CRASHED
 from conformance.reporting.run import Circumstances, Observed, Run
+from conformance.runner.reported import CRASHED
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, Failure, Status, Waiver, fold, verdict
 

@@ -23,7 +23,7 @@ from reporting_runs import (
 )
 from rich.console import Console
 
-from conformance import running
+from conformance.commands import running
 from conformance.contract.catalogue import load
 from conformance.reporting import console, html, outline, summary
 from conformance.reporting.run import Circumstances, Run

@@ -16,7 +16,7 @@ from built import KEY, LIST, broken, cancel, session, target
 from raw_service import Conversation, RawService, Reply, always, answer, head, serving
 from single import LIMIT, LISTING, OK, once
 
-from conformance.session import Session
+from conformance.runner.session import Session
 from conformance.target import Mode
 from conformance.transport import endpoint
 from conformance.transport.endpoint import GIVE_UP_AFTER, ServiceGone

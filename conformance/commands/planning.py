@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from conformance import judges, settings, waivers
 from conformance.budgets import BUDGETS, Budget
 from conformance.check import Check, checks_of, exclusion, exclusions, scaled
 from conformance.checks import search
-from conformance.configuration import adjusted, resolve
+from conformance.configuration import settings, waivers
+from conformance.configuration.targets import adjusted, resolve
+from conformance.console.terminal import Console
 from conformance.contract import catalogue
+from conformance.judging import judges
 from conformance.reporting.text import plural
-from conformance.session import redactor_of
+from conformance.runner.session import redactor_of
 from conformance.target import REFERENCE, Mode, Secret, States, Target
-from conformance.terminal import Console
 
 #: The reference as `--plan` sees it: nothing is started, so there is no address yet.
 _REFERENCE = Target(

@@ -13,7 +13,7 @@ from conformance.checks import credentials
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
 from conformance.contract.transitions import State
-from conformance.session import Session
+from conformance.runner.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError
 from conformance.target import Mode, States, Target

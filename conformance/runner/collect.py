@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from conformance import __version__, doubts, facts, judges, universal
+from conformance import __version__
 from conformance.check import Check
+from conformance.configuration.settings import Settings
 from conformance.contract import catalogue
-from conformance.reported import OWN_PROCESS, CheckReport
+from conformance.judging import doubts, facts, judges, universal
 from conformance.reporting.run import Circumstances, Observed, Run
-from conformance.settings import Settings
+from conformance.runner.reported import OWN_PROCESS, CheckReport
 from conformance.states.provider import given
 from conformance.target import Target
 from conformance.transport.curl import curl

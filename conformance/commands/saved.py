@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.files import replace
+from conformance.console.streams import tell
 from conformance.reporting import comparison, comparison_views, har, results
+from conformance.reporting.files import replace
 from conformance.reporting.run import Run
-from conformance.streams import tell
+from conformance.reporting.writing import write
 from conformance.target import ConfigError
-from conformance.writing import write
 
 
 @dataclass(frozen=True)

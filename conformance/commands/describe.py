@@ -51,7 +51,7 @@ def explain(requirement: str) -> str:
         if check.requirement == row.id:
             parts.append(f"  {check.id}  (mode {check.needs.mode}{_orders(check)})")
             parts.append(_described(check.description))
-    from conformance import judges
+    from conformance.judging import judges
 
     if row.id in judges.JUDGES:
         parts.append("  every exchange of the run")
@@ -64,7 +64,7 @@ def explain(requirement: str) -> str:
 def faults(form: str | None) -> str:
     """The faults and variants of the reference server, which break no requirement: `form` is None for a list, or
     "json"."""
-    from conformance.selftest import cases
+    from conformance.commands.selftest import cases
 
     known = cases()
     if form == "json":

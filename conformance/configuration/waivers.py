@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from conformance import tables
+from conformance.configuration import tables
 from conformance.contract import catalogue
 from conformance.target import ConfigError
 from conformance.verdict import Waiver

@@ -12,18 +12,19 @@ from urllib.parse import urlsplit
 
 from rich.text import Text
 
-from conformance import preflight, settings
 from conformance.check import Needs, exclusion
-from conformance.configuration import adjusted, resolve
+from conformance.configuration import settings
+from conformance.configuration.targets import adjusted, resolve
+from conformance.console.terminal import Console
 from conformance.contract.listing import Listing
 from conformance.contract.transitions import State
-from conformance.reference import ReferenceServer
 from conformance.reporting.text import cut, plural, visible
-from conformance.session import Session
+from conformance.runner import preflight
+from conformance.runner.reference import ReferenceServer
+from conformance.runner.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderAbsent, ProviderError, empty
 from conformance.target import Mode, Target
-from conformance.terminal import Console
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone, tls_settings
 from conformance.transport.evidence import Trouble

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance.terminal import Console
+from conformance.console.terminal import Console
 
 _CONSOLE = Console(stderr=True, highlight=False)
 #: How many lines tell how far the work is, where there is no terminal.

@@ -24,20 +24,24 @@ from typing import cast
 
 import pytest
 
-from conformance import embedding, judges, plugin, progress, settings
+from conformance import plugin
 from conformance.check import all_checks
+from conformance.configuration import settings
+from conformance.configuration.settings import Settings
+from conformance.console import progress
+from conformance.console.terminal import Console
 from conformance.contract import catalogue
-from conformance.direct import DirectSession
 from conformance.ending import ENDING, held_back, ignore_ending_signals
-from conformance.files import make_folder, replace
-from conformance.process import Process, Shared
+from conformance.judging import judges
 from conformance.reporting import detection
 from conformance.reporting.detection import Case, Judged
+from conformance.reporting.files import make_folder, replace
 from conformance.reporting.run import Run
-from conformance.session import Session
-from conformance.settings import Settings
+from conformance.runner import embedding
+from conformance.runner.direct import DirectSession
+from conformance.runner.process import Process, Shared
+from conformance.runner.session import Session
 from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
-from conformance.terminal import Console
 from conformance.verdict import EVERY_EXCHANGE, Exit, Status
 from reference_server.api import Service
 from reference_server.faults import FAULTS

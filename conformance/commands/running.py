@@ -15,22 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance import ahead, embedding, plugin, preflight, settings, waivers
+from conformance import plugin
 from conformance.budgets import BUDGETS
 from conformance.check import Check, checks_of, exclusions
 from conformance.checks.generation import Call
-from conformance.configuration import resolve
+from conformance.configuration import settings, waivers
+from conformance.configuration.settings import Settings
+from conformance.configuration.targets import resolve
+from conformance.console.streams import complain, give_up_unwritable
+from conformance.console.terminal import Console
 from conformance.contract import catalogue
 from conformance.ending import ENDING
-from conformance.files import make_folder, validate_folder
 from conformance.reporting import console as printed
+from conformance.reporting.files import make_folder, validate_folder
 from conformance.reporting.run import Run
 from conformance.reporting.text import plural
-from conformance.settings import Settings
-from conformance.side_by_side import SideBySide
-from conformance.streams import complain, give_up_unwritable
+from conformance.runner import ahead, embedding, preflight
+from conformance.runner.side_by_side import SideBySide
 from conformance.target import REFERENCE, Target
-from conformance.terminal import Console
 from conformance.verdict import Exit, Status
 
 if TYPE_CHECKING:
@@ -188,7 +190,7 @@ class _Watch:
     def pytest_configure(self, config: pytest.Config) -> None:
         self._config = config
         if self._console.is_live:
-            from conformance import progress
+            from conformance.console import progress
 
             self._bar = progress.drawn(self._console)
             self._task = self._bar.add_task("looking", total=self._total)

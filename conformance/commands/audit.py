@@ -16,16 +16,16 @@ from conformance import __version__
 from conformance.audit import comparison
 from conformance.audit.record import LABEL, alike, veiled
 from conformance.check import all_checks
-from conformance.collect import TOOLS
+from conformance.commands.saved import Saved
+from conformance.console.streams import tell
 from conformance.contract import catalogue, dates
 from conformance.reporting import outline, results
 from conformance.reporting.run import Circumstances, Run
 from conformance.reporting.text import plural, visible
-from conformance.saved import Saved
-from conformance.streams import tell
+from conformance.reporting.writing import WRITERS
+from conformance.runner.collect import TOOLS
 from conformance.target import ConfigError
 from conformance.transport.evidence import Exchange
-from conformance.writing import WRITERS
 
 #: Sentences that are printed; of more there is the number.
 _MOST = 20
@@ -145,9 +145,9 @@ def _body(exchange: Exchange) -> Iterator[str]:
 
 def _rerun(data: dict[str, Any], stated: Run, made: Circumstances) -> Iterator[str]:
     """What is wrong with the result, going by the same checks on the evidence."""
-    from conformance import preflight
     from conformance.audit.replay import replay
     from conformance.audit.standin import stand_in
+    from conformance.runner import preflight
 
     short = any(alike(warning, preflight.SHORT_KEY) for warning in stated.warnings)
     key = stand_in(made.wrong_keys, short=short)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.files import stage
 from conformance.reporting import badge, har, html, junit, results, summary
+from conformance.reporting.files import stage
 from conformance.reporting.run import Run
 
 #: File name -> what renders it, whole or piece by piece; results.json comes last, since it names the others with their

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from conformance.judges import Judge
-from conformance.session import Session
+from conformance.judging.judges import Judge
+from conformance.runner.session import Session
 from conformance.transport.client import Client
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich import console
 
-from conformance.streams import silence
+from conformance.console.streams import silence
 
 
 class Console(console.Console):

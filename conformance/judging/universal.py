@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.doubts import CAUSES, PROVABLE, ROWS
+from conformance.judging.doubts import CAUSES, PROVABLE, ROWS
 from conformance.transport.evidence import Exchange
 from conformance.transport.request import STATUSES, Operation
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from conformance.session import Session
+from conformance.runner.session import Session
 from conformance.states.provider import CannotDo, Provider
 from conformance.target import States
 from conformance.transport.answer import Answer, Observer

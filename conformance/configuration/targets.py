@@ -8,20 +8,20 @@ in a `repr`. Every error names the file, the key and the mend.
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any
 
-from conformance.tables import Table, read
+from conformance.configuration.keys import KEY_ITSELF, api_key, from_environment, token_of
+from conformance.configuration.network import file_at, proxy_at, validate_certificates
+from conformance.configuration.options import Options, given
+from conformance.configuration.shell import curl_options
+from conformance.configuration.tables import Table, read
 from conformance.target import (
     DEFAULT_BULK_ORDERS,
-    DEFAULT_KEY_VARIABLE,
     DEFAULT_MAX_BODY,
     DEFAULT_TIMEOUT,
     MAX_BODY,
@@ -34,37 +34,11 @@ from conformance.target import (
     ConfigError,
     Mode,
     RateLimit,
-    Secret,
     Shell,
     States,
     Target,
 )
 from conformance.urls import address, base_url_of, http_url
-
-#: Advice that fits where a secret stands in the place of the name of its variable, or of the path of its file.
-KEY_ITSELF = "If it is the key itself, export it as a variable and give that variable's name"
-KEY_ITSELF_NO_FILE = "If it is the key itself, put it into a file and give the path of that"
-#: So many characters between underscores are more likely a key, such as one in base32, than part of a variable's name.
-LONG_WORD = 16
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the command line may say about a target; None where it says nothing."""
-
-    config: Path | None = None
-    base_url: str | None = None
-    api_key_env: str | None = None
-    states_url: str | None = None
-    mode: str | None = None
-    confirm_cancel: tuple[str, ...] = ()
-    rate_limit: str | None = None
-    timeout: float | None = None
-    max_body: int | None = None  # in megabytes
-    ca_bundle: str | None = None
-    client_cert: str | None = None
-    proxy: str | None = None
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
 
 
 def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) -> list[Target | None]:
@@ -143,10 +117,10 @@ def _target(
     """The target that `table` describes, through its `reader`; protected, where it does not say, if it is at one of the
     `addresses`."""
     base_url = _base_url(reader, options)
-    key, key_for_shell, key_file = _key(reader, options)
-    mode = _given(reader, options, "mode")
+    key, key_for_shell, key_file = api_key(reader, options)
+    mode = given(reader, options, "mode")
     protected = reader.take("protected", bool)
-    rate_limit = _given(reader, options, "rate_limit", mend=': "10/s" or "90/m"')
+    rate_limit = given(reader, options, "rate_limit", mend=': "10/s" or "90/m"')
     bulk_orders = reader.take("bulk_orders", int, default=DEFAULT_BULK_ORDERS)
     if not 0 <= bulk_orders <= 1_000_000:
         raise reader.error(
@@ -159,9 +133,9 @@ def _target(
     max_body = reader.take("max_body", int, default=DEFAULT_MAX_BODY // MEGABYTE)
     if not 1 <= max_body <= MAX_BODY:
         raise reader.error("max_body", f"is {max_body}; {MAX_BODY_RANGE}")
-    ca_bundle = _given(reader, options, "ca_bundle")
-    client_cert = _given(reader, options, "client_cert")
-    proxy = _given(reader, options, "proxy")
+    ca_bundle = given(reader, options, "ca_bundle")
+    client_cert = given(reader, options, "client_cert")
+    proxy = given(reader, options, "proxy")
     reader.finish()
     base_url = base_url_of(base_url, reader.where("base_url", options.base_url))
     protected_as = "" if protected is not None or _is_production(name) else addresses.get(address(base_url), "")
@@ -173,7 +147,7 @@ def _target(
         base_url=base_url,
         key=key,
         mode=_mode(*mode, reader, states),
-        shell=Shell(key_for_shell, _curl_options(ca_bundle.value, client_cert.value, proxy.value)),
+        shell=Shell(key_for_shell, curl_options(ca_bundle.value, client_cert.value, proxy.value)),
         key_file=key_file,
         states=states,
         protected=protected,
@@ -182,11 +156,11 @@ def _target(
         bulk_orders=bulk_orders,
         timeout=options.timeout or float(timeout),
         max_body=(options.max_body or max_body) * MEGABYTE,
-        ca_bundle=_file(*ca_bundle),
-        client_cert=_file(*client_cert),
-        proxy=_proxy(*proxy),
+        ca_bundle=file_at(*ca_bundle),
+        client_cert=file_at(*client_cert),
+        proxy=proxy_at(*proxy),
     )
-    _validate_certificates(target, reader, options)
+    validate_certificates(target, reader, options)
     return _protect(target, table, reader, options, looking)
 
 
@@ -201,7 +175,7 @@ def _base_url(reader: Table, options: Options) -> str:
         raise reader.error("base_url", "is given beside base_url_env; keep one of the two")
     if base_url_env:
         where = reader.where("base_url_env")
-        base_url = _from_environment(where, base_url_env, options.environment)
+        base_url = from_environment(where, base_url_env, options.environment)
         try:
             base_url_of(base_url, where)
         except ConfigError:  # which quotes it, and it may be the key, where two variables were mistaken
@@ -212,19 +186,6 @@ def _base_url(reader: Table, options: Options) -> str:
     if not base_url:
         raise reader.missing("base_url", 'add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
     return str(base_url)
-
-
-class _Given(NamedTuple):
-    """What is given for a key, None where that is nothing, and where it stands."""
-
-    value: str | None
-    where: str
-
-
-def _given(reader: Table, options: Options, key: str, mend: str = "") -> _Given:
-    """What the command line says of `key`, or else the table."""
-    configured, option = reader.take(key, str, mend=mend), getattr(options, key)
-    return _Given(option or configured, reader.where(key, option))
 
 
 def _is_production(name: str) -> bool:
@@ -269,87 +230,6 @@ def _protect(target: Target, table: dict[str, Any], reader: Table, options: Opti
     return target
 
 
-def _from_environment(where: str, variable: str, environment: Mapping[str, str]) -> str:
-    """What the variable holds. Raises ConfigError where that is nothing; it does not repeat what is no usual name of a
-    variable, such as one with a word too long to be one: whoever puts a key where the name of its variable belongs has
-    it in a log otherwise."""
-    value = environment.get(variable, "").strip()
-    usual = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable) and max(map(len, variable.split("_"))) < LONG_WORD
-    if not value and not usual:
-        advice = 'If it is the URL itself, write base_url = "…"' if "://" in variable else KEY_ITSELF
-        raise ConfigError(f"{where}: there is no environment variable of the given name. {advice}")
-    if not value:
-        what = "is blank" if variable in environment else "is not set"
-        raise ConfigError(f"{where}: the environment variable {variable} {what}; export {variable}=…")
-    return value
-
-
-def _key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
-    """The API key, the name of the variable or the command that a curl line would take it from, and its file if it has
-    one."""
-    if "api_key" in reader.left:
-        raise reader.error("api_key", "a key is never written into this file; use api_key_env or api_key_file")
-    variable = reader.take("api_key_env", str, mend=f". {KEY_ITSELF}", secret=True)
-    file = reader.take("api_key_file", str, mend=f". {KEY_ITSELF_NO_FILE}", secret=True)
-    if options.api_key_env:
-        variable, file = options.api_key_env, None
-    where = reader.where("api_key_env", options.api_key_env)
-    if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
-        raise ConfigError(f"{where}: the value is not the name of an environment variable. {KEY_ITSELF}")
-    if variable and file:
-        raise reader.error("api_key_env", "is given beside api_key_file; keep one of the two")
-    if file:
-        source, value = f"{reader.where('api_key_file')}: {file}", _key_in_file(reader, file)
-    elif variable:
-        source = f"{where}: the environment variable {variable}"
-        value = _from_environment(where, variable, options.environment)
-    elif options.base_url:
-        raise ConfigError("--base-url needs --api-key-env VAR: the name of the variable that holds the API key")
-    else:
-        raise reader.missing("api_key_env", 'add api_key_env = "VARIABLE" or api_key_file = "PATH"')
-    return _token(value, source), _printing(file) if file else variable or DEFAULT_KEY_VARIABLE, file
-
-
-def _token(value: str, source: str) -> Secret:
-    """The bearer token `value`, which comes from `source`. Raises ConfigError where it can be none."""
-    if not re.fullmatch(r"[\x21-\x7e]+", value):
-        raise ConfigError(
-            f"{source} holds a character that no bearer token has (blank, control or non-ASCII); put nothing else there"
-        )
-    return Secret(value)
-
-
-def _printing(file: str) -> str:
-    """What a shell runs to print the key in `file`."""
-    return f"$(cat {'-- ' if file.startswith('-') else ''}{_for_shell(file)})"
-
-
-def _for_shell(file: str) -> str:
-    """The path `file`, which may begin with the home of whoever runs the suite, as a word for a shell."""
-    home, rest = ("~/", file[2:]) if file.startswith("~/") else ("", file)
-    return home + shlex.quote(rest)
-
-
-def _curl_options(ca_bundle: str | None, client_cert: str | None, proxy: str | None) -> tuple[str, ...]:
-    """The options by which curl reaches a service as the suite does, given these files and this URL."""
-    options = [f"--cacert {_for_shell(ca_bundle)}"] if ca_bundle else []
-    options += [f"--cert {_for_shell(client_cert)}"] if client_cert else []
-    options += [f"--proxy {shlex.quote(proxy)}"] if proxy else []
-    return tuple(options)
-
-
-def _key_in_file(reader: Table, file: str) -> str:
-    try:
-        value = Path(file).expanduser().read_text(encoding="utf-8-sig").strip()
-    except (OSError, ValueError, RuntimeError) as error:  # not UTF-8, no path at all, nobody's home
-        why = error.strerror if isinstance(error, OSError) else "it is no file of UTF-8 text"
-        # Not repeated, nor what the error says of it: it may be the key.
-        raise reader.error("api_key_file", f"cannot be read ({why}); check the path. {KEY_ITSELF_NO_FILE}") from None
-    if not value:
-        raise reader.error("api_key_file", f"{file} is empty; put the API key there")
-    return value
-
-
 def _states(reader: Table, options: Options) -> States | None:
     table = reader.take("states", dict)
     if options.states_url:
@@ -384,8 +264,8 @@ def _states(reader: Table, options: Options) -> States | None:
     token = None
     if token_env:
         where = inner.where("token_env")
-        value = _from_environment(where, token_env, options.environment)
-        token = _token(value, f"{where}: the environment variable {token_env}")
+        value = from_environment(where, token_env, options.environment)
+        token = token_of(value, f"{where}: the environment variable {token_env}")
     return States(url, command, pending, shipped, token)
 
 
@@ -409,46 +289,3 @@ def _rate(text: str | None, where: str) -> RateLimit | None:
         return None if text is None else RateLimit.parse(text)
     except ValueError as error:
         raise ConfigError(f"{where}: {text!r}: {error}") from None
-
-
-def _file(path: str | None, where: str) -> str | None:
-    if path and not Path(path).expanduser().is_file():
-        raise ConfigError(f"{where}: {path}: no such file; check the path")
-    return str(Path(path).expanduser()) if path else None
-
-
-def _validate_certificates(target: Target, reader: Table, options: Options) -> None:
-    """Raises ConfigError if a file cannot be used for what it is given for."""
-    for key, path in (("ca_bundle", target.ca_bundle), ("client_cert", target.client_cert)):
-        if path is None or urlsplit(target.base_url).scheme != "https":
-            continue
-        import ssl  # takes its time to load, and few targets have such files
-
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        where = f"{reader.where(key, getattr(options, key))}: {path}"
-        try:
-            if key == "ca_bundle":
-                context.load_verify_locations(path)
-            else:
-                context.load_cert_chain(path, password=_passphrase)
-        except _PassphraseWantedError:
-            pass  # OpenSSL asks for it when the key is used
-        except (ssl.SSLError, OSError) as error:
-            holding = "certificates" if key == "ca_bundle" else "a certificate and its private key"
-            raise ConfigError(f"{where} cannot be used: {error}; it is a PEM file with {holding}") from None
-
-
-class _PassphraseWantedError(Exception):
-    pass
-
-
-def _passphrase() -> str:
-    raise _PassphraseWantedError
-
-
-def _proxy(url: str | None, where: str) -> str | None:
-    if not url:
-        return None
-    if urlsplit(http_url(url, where)).scheme == "https":
-        raise ConfigError(f"{where}: {url!r} is a proxy that is itself spoken to over TLS; give its http address")
-    return url

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.budgets import BUDGETS
-from conformance.configuration import Options
+from conformance.configuration.options import Options
 from conformance.contract import catalogue
 from conformance.target import MAX_BODY, MAX_BODY_RANGE, MAX_TIMEOUT, TIMEOUT_RANGE, ConfigError
 

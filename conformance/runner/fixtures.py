@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from conformance import preflight, verify
+from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.budgets import BUDGETS, Budget
 from conformance.check import Check
 from conformance.contract import catalogue
 from conformance.plugin import plugin_of
-from conformance.process import Process
-from conformance.reported import CheckReport
-from conformance.session import Session
+from conformance.runner import preflight
+from conformance.runner.process import Process
+from conformance.runner.reported import CheckReport
+from conformance.runner.session import Session
 from conformance.target import Secret, Target
 from conformance.transport.answer import Answer
 from conformance.transport.wire import Wire

@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from conformance import capacity, collect, preflight
 from conformance.check import Check, all_checks, checks_of, places
-from conformance.collect import Collection
-from conformance.configuration import adjusted
-from conformance.reference import ReferenceServer
-from conformance.reported import OWN_PROCESS, CheckReport
+from conformance.configuration.settings import Settings
+from conformance.configuration.targets import adjusted
+from conformance.console.streams import complain
 from conformance.reporting.run import Run
-from conformance.session import Session, redactor_of
-from conformance.settings import Settings
+from conformance.runner import capacity, collect, preflight
+from conformance.runner.collect import Collection
+from conformance.runner.reference import ReferenceServer
+from conformance.runner.reported import OWN_PROCESS, CheckReport
+from conformance.runner.session import Session, redactor_of
 from conformance.states.leases import return_left
-from conformance.streams import complain
 from conformance.target import REFERENCE, Target
 from conformance.transport.endpoint import tls_settings
 from conformance.verdict import Exit, Status, Waiver, exit_status
@@ -218,7 +218,7 @@ class Process:
         """Wait for `seconds`; the process that will write the reports loads meanwhile what that takes."""
         end = time.monotonic() + seconds
         if not self.is_worker:
-            from conformance import writing
+            from conformance.reporting import writing
 
             writing.prepare()
         time.sleep(max(0.0, end - time.monotonic()))
@@ -316,7 +316,7 @@ class Process:
         """Write the results of a run where they are wanted; where that is not possible it is said, and noted."""
         if self.settings.report_dir is None:
             return
-        from conformance.writing import write  # loaded by now, or when there is no hurry any more
+        from conformance.reporting.writing import write  # loaded by now, or when there is no hurry any more
 
         try:
             write(run, self.settings.report_dir / run.target)

@@ -30,8 +30,8 @@ import pytest
 
 from conformance import plugin
 from conformance.ending import ENDING, held_back, undisturbed
-from conformance.process import Process
-from conformance.reported import CheckReport
+from conformance.runner.process import Process
+from conformance.runner.reported import CheckReport
 from conformance.states.provider import given_meanwhile
 from conformance.transport.retries import too_many
 from conformance.verdict import Status
@@ -126,7 +126,7 @@ class Pool:
         while self._workers and time.monotonic() < until:
             ready = cast(list[Connection], wait(list(self._workers), timeout=LULL))
             if not ready:
-                from conformance import writing
+                from conformance.reporting import writing
 
                 writing.prepare()
             for pipe in ready:

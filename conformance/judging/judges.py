@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.listing import Listing
 from conformance.contract.validators import error_problems, shown
-from conformance.doubts import doubts
+from conformance.judging.doubts import doubts
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.transport.request import STATUSES, Allowed, Operation

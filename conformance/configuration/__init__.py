@@ -1,0 +1,1 @@
+"""What the user says, read and checked: configuration file, environment, options, waivers. Errors name the mend."""

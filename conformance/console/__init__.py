@@ -1,0 +1,1 @@
+"""Where commands print: the standard streams, the console on top of them, the progress of long work."""

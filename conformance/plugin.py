@@ -15,18 +15,19 @@ import pickle
 import re
 from collections.abc import Generator
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from _pytest._code.code import TerminalRepr
 
 from conformance import verify
-from conformance.check import Check, all_checks, of_function
+from conformance.check import all_checks, of_function
 from conformance.configuration import settings, waivers
 from conformance.configuration.targets import adjusted, resolve
 from conformance.ending import ignore_ending_signals, undisturbed
 from conformance.reporting import outline
 from conformance.reporting.text import visible
+from conformance.runner.items import PROCESS, check_of, process_in, report_of, target_of
 from conformance.runner.process import Process, Shared
 from conformance.runner.reference import Address
 from conformance.runner.reported import CheckReport
@@ -75,19 +76,14 @@ def _usage_error(error: ConfigError) -> pytest.UsageError:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if of_function(metafunc.function) is not None:
-        names = plugin_of(metafunc.config).process.targets
+        names = process_in(metafunc.config).targets
         metafunc.parametrize("session", list(names), indirect=True, scope="session")
-
-
-def plugin_of(config: pytest.Config) -> Plugin:
-    """The suite's plugin in a session; its process tells in the end, by `runs` and `unwritten`, what came of it."""
-    return cast(Plugin, config.pluginmanager.get_plugin(PLUGIN))
 
 
 def run_collected(session: pytest.Session, process: Process) -> None:
     """Run the checks that `session` has collected as `process` says, in the place of the one there was."""
-    # One plugin is given each process in turn: pluggy never lets go of one that was registered, or of what it holds.
-    plugin_of(session.config).process = process
+    # One plugin serves each process in turn: pluggy never lets go of one that was registered, or of what it holds.
+    session.config.stash[PROCESS] = process
     process.begin()
     for item, following in zip(session.items, [*session.items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -128,7 +124,12 @@ class Plugin:
 
     def __init__(self, config: pytest.Config, process: Process) -> None:
         self.config = config
-        self.process = process
+        config.stash[PROCESS] = process
+
+    @property
+    def process(self) -> Process:
+        """The process whose checks run now."""
+        return process_in(self.config)
 
     # --- before the checks
 
@@ -303,25 +304,3 @@ class Plugin:
             name, told = late.get()
             if name == "testreport":
                 self.pytest_runtest_logreport(told["rep"])
-
-
-# --- small things
-
-
-def check_of(item: Any) -> Check | None:
-    """The check that a test item runs, or None."""
-    return of_function(getattr(item, "function", None))
-
-
-def report_of(report: Any) -> CheckReport | None:
-    """The check's own report that a `report` of pytest carries once the check has ended, else None; decoded where a
-    worker ran it."""
-    told = getattr(report, "conformance", None)
-    if isinstance(told, bytes):
-        report.conformance = told = pickle.loads(told)
-    return cast(CheckReport | None, told)
-
-
-def target_of(item: Any) -> str:
-    """The name of the target that a test item is about."""
-    return str(item.callspec.params["session"])

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance import plugin
 from conformance.budgets import BUDGETS
 from conformance.check import Check, checks_of, exclusions
 from conformance.checks.generation import Call
@@ -31,6 +30,7 @@ from conformance.reporting.files import make_folder, validate_folder
 from conformance.reporting.run import Run
 from conformance.reporting.text import plural
 from conformance.runner import ahead, embedding, preflight
+from conformance.runner.items import process_in, report_of
 from conformance.runner.side_by_side import SideBySide
 from conformance.target import REFERENCE, Target
 from conformance.verdict import Exit, Status
@@ -197,7 +197,7 @@ class _Watch:
             self._bar.start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = plugin.report_of(report)
+        told = report_of(report)
         if told is None or told.check not in self._requirement:
             return
         family = self._rows[self._requirement[told.check]].family
@@ -235,7 +235,7 @@ class _Watch:
     def pytest_unconfigure(self) -> None:
         self._stop()
         if self._config is not None:
-            own = plugin.plugin_of(self._config).process
+            own = process_in(self._config)
             self.runs, self.unwritten = own.runs, own.unwritten
 
     def _stop(self) -> None:

@@ -14,8 +14,8 @@ from conformance.api import Api, Observations, Orders
 from conformance.budgets import BUDGETS, Budget
 from conformance.check import Check
 from conformance.contract import catalogue
-from conformance.plugin import plugin_of
 from conformance.runner import preflight
+from conformance.runner.items import process_in
 from conformance.runner.process import Process
 from conformance.runner.reported import CheckReport
 from conformance.runner.session import Session
@@ -27,7 +27,7 @@ from conformance.transport.wire import Wire
 @pytest.fixture(scope="session")
 def process(request: pytest.FixtureRequest) -> Process:
     """The process that runs the checks."""
-    return plugin_of(request.config).process
+    return process_in(request.config)
 
 
 @pytest.fixture(scope="session")

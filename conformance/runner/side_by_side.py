@@ -28,8 +28,8 @@ from typing import Any, cast
 
 import pytest
 
-from conformance import plugin
 from conformance.ending import ENDING, held_back, undisturbed
+from conformance.runner.items import check_of, process_in, report_of, target_of
 from conformance.runner.process import Process
 from conformance.runner.reported import CheckReport
 from conformance.states.provider import given_meanwhile
@@ -58,7 +58,7 @@ class SideBySide:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Run all items, with as many processes as there are to be; None where there is to be but this one."""
-        own = plugin.plugin_of(session.config).process
+        own = process_in(session.config)
         if self._workers in (None, "auto"):
             count = max(own.side_by_side, (os.cpu_count() or 1) if self._workers else 1)
         else:
@@ -164,7 +164,7 @@ class Pool:
     def _done(self, reports: list[pytest.TestReport]) -> None:
         """Pass on what an item reported; later, when it is known what other checks were given meanwhile, if anything
         in it speaks against the service, or others of its unit may."""
-        report = plugin.report_of(reports[-1])
+        report = report_of(reports[-1])
         if report is not None and (report.unfavourable or len(self._unit_of[reports[-1].nodeid]) > 1):
             self._kept_back[reports[-1].nodeid] = (report, reports)
         else:
@@ -185,7 +185,7 @@ class Pool:
         for unit in self._units:
             kept = [(item, *self._kept_back.pop(item.nodeid)) for item in unit if item.nodeid in self._kept_back]
             doubtful = any(report.unfavourable for _, report, _ in kept)
-            in_common = shared[plugin.target_of(unit[0])].intersection(map(_id_of, unit))
+            in_common = shared[target_of(unit[0])].intersection(map(_id_of, unit))
             failed = any(report.status is Status.FAILED for _, report, _ in kept)
             limited = any(too_many(exchange) for _, report, _ in kept for exchange in report.exchanges)
             if doubtful and (in_common or (limited and not failed)):
@@ -208,7 +208,7 @@ class Pool:
         unit = self._unit_of.get(lost.item, [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
         item = unit[place] if unit and not lost.done else None
-        self._own.lost(plugin.check_of(item), plugin.target_of(item) if item else "", lost.name)
+        self._own.lost(check_of(item), target_of(item) if item else "", lost.name)
         if lost.item and not self._ending:  # one that has begun nothing would be followed by others like it
             self._start(unit[place + 1 :])
 
@@ -264,7 +264,7 @@ class Pool:
 
 
 def _id_of(item: pytest.Item) -> str:
-    check = plugin.check_of(item)
+    check = check_of(item)
     return check.id if check else ""
 
 
@@ -304,7 +304,7 @@ def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
     units: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         group = item.get_closest_marker("xdist_group")
-        units.setdefault((plugin.target_of(item), group.args[0] if group else item.nodeid), []).append(item)
+        units.setdefault((target_of(item), group.args[0] if group else item.nodeid), []).append(item)
 
     def rank(item: pytest.Item) -> int:
         fixtures = getattr(item, "fixturenames", ())

@@ -16,10 +16,10 @@ import pytest
 from oracle import Breach, breaches
 from random_service import RandomService
 
-from conformance import plugin
 from conformance.commands import running
 from conformance.reporting.run import Run
 from conformance.runner import embedding
+from conformance.runner.items import process_in
 from conformance.target import UNNAMED
 from reference_server.running import Running
 
@@ -49,7 +49,7 @@ class _Keep:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        self.runs = plugin.plugin_of(self.config).process.runs
+        self.runs = process_in(self.config).runs
 
 
 def judge(seed: int) -> Found:

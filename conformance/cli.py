@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import difflib
 import gc
 import os
+import re
 import signal
 import sys
 import traceback
@@ -62,7 +64,7 @@ def parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        added.set_defaults(work=work, mistaken=added.error)
+        added.set_defaults(work=work, parser=added)
         return added
 
     _add_options_of_run(command("run", _run))
@@ -144,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.work is _run and not any(word.startswith("-") for word in left):
             options.targets += left  # argparse takes those before the first option only
         elif left:
-            options.mistaken(f"unrecognized arguments: {' '.join(left)}")
+            options.parser.error(f"unrecognized arguments: {' '.join(left)}{_meant(left[0], options.parser)}")
         early = False
         failed = Exit.INCOMPLETE if options.work is _run else Exit.USAGE
         status = options.work(options)
@@ -185,6 +187,12 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 
 
 # Each command imports what it needs, so that `--help` does not wait for pytest.
+
+
+def _meant(word: str, parser: Parser) -> str:
+    """The option of `parser` that `word` may have been meant for, as a question; nothing where there is none."""
+    close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()), 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _values(options: argparse.Namespace) -> dict[str, Any]:

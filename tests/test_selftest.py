@@ -206,7 +206,8 @@ def test_the_command_judges_and_writes(tmp_path: Path) -> None:
     assert done.err == "1 of 1\n"
     assert {path.name for path in (tmp_path / "out").iterdir()} == detection.WRITERS.keys()
     for words, said in (
-        (("no-such-fault",), "'no-such-fault' is not a fault, variant, requirement or family"),
+        (("no-such-fault",), "'no-such-fault' is not a fault, variant, requirement or family; `faults` lists them"),
+        (("cancels-refused",), "or family; did you mean cancels-refused-orders?"),
         (("base-2",), "no fault breaks BASE-2: the scheme is the deployment's"),
         (("CANCEL-3", "-n", "0"), "-n 0: a number of workers from 1 to 64"),
     ):

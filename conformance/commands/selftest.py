@@ -7,6 +7,7 @@ but the recommended requirements that it is known not to follow (`detection.Judg
 
 from __future__ import annotations
 
+import difflib
 import gc
 import json
 import multiprocessing
@@ -240,7 +241,9 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     if unknown and unknown[0].upper() in detection.NO_FAULT:
         raise ConfigError(f"no fault breaks {unknown[0].upper()}: {detection.NO_FAULT[unknown[0].upper()]}")
     if unknown:
-        raise ConfigError(f"{unknown[0]!r} is not a fault, variant, requirement or family; `faults` lists them")
+        close = difflib.get_close_matches(unknown[0].lower(), [case.name for case in everything], 1, 0.7)
+        hint = f"did you mean {close[0]}?" if close else "`faults` lists them"
+        raise ConfigError(f"{unknown[0]!r} is not a fault, variant, requirement or family; {hint}")
     if not 1 <= workers <= settings.MOST_WORKERS:
         raise ConfigError(f"-n {workers}: a number of workers from 1 to {settings.MOST_WORKERS}")
     make_folder(folder)

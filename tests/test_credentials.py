@@ -6,8 +6,10 @@ import base64
 import hashlib
 import random
 import re
+from contextlib import suppress
 
 import pytest
+from cryptography.fernet import Fernet, InvalidToken
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -182,8 +184,10 @@ def test_secrets_are_what_is_made_of_the_key(key: str) -> None:
         "ewogICJhbGciOiAiUlMyNTYiCn0.ewogICJzdWIiOiAieCIKfQ",  # with line breaks
         "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..48V1_ALb6US04U3b.5eym8TW_c8SuK0ltJ3rpYIzOeDQz7TALvtu6UG9oMo4",
         "eyJpZCI6Mn0",
+        "WzFd",
+        "v4.local",
     ],
-    ids=["signed", "written over several lines", "encrypted", "of two parts"],
+    ids=["signed", "written over several lines", "encrypted", "of two parts", "of an array", "PASETO"],
 )
 def test_what_decodes_to_the_same_signature_is_no_near_miss(beginning: str, length: int) -> None:
     """Of a signed token; decoders of many languages drop padding, what is left over, what is no base64, and what is
@@ -207,18 +211,46 @@ def test_what_decodes_to_the_same_signature_is_no_near_miss(beginning: str, leng
     "key",
     [
         "eyAbcdefghijk.eyJzdWIiOiJ4In0.0123456789",
-        "WzFd.eyJzdWIiOiJ4In0.0123456789",
         "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.01234~6789",
         "eyJhbGciOiJSUzI1NiJ9",
         "e.y.J",
     ],
-    ids=["no JSON", "a JSON array", "no base64url", "one part", "no base64"],
+    ids=["no JSON", "no base64url", "one part", "no base64"],
 )
 def test_a_key_that_is_not_signed_is_compared_as_it_is(key: str) -> None:
     tokens = [token(wrong) for wrong in (*invalid_keys.near_misses(key), *credentials.beyond_ascii(key))]
     assert {f"{key}=", f"{key}.", f"{key}é".encode().decode("latin-1")} <= set(tokens)
     labels = {wrong.label for wrong in credentials.malformed(key)}
     assert {"the key and a comma", "the key and another word, with a colon"} <= labels
+
+
+@pytest.mark.parametrize("length", [1, 16, 33], ids=["padded twice", "padded", "not padded"])
+@pytest.mark.parametrize("stripped", [False, True])
+def test_what_decodes_to_the_same_fernet_token_is_no_near_miss(length: int, stripped: bool) -> None:
+    """Fernet decodes with Python's base64, which drops what it does not know."""
+    fernet = Fernet(Fernet.generate_key())
+    key = fernet.encrypt(b"x" * length).decode()
+    key = key.rstrip("=") if stripped else key
+
+    def opens(told: str) -> bool:
+        padded = told + "=" * (-len(told) % 4) if stripped else told
+        with suppress(InvalidToken):
+            return fernet.decrypt(padded.encode()) == b"x" * length
+        return False
+
+    wrong = [*invalid_keys.near_misses(key), *credentials.beyond_ascii(key), *credentials.malformed(key)]
+    fields = [dict(each.headers)["Authorization"].partition(" ") for each in wrong]
+    tokens = [told.strip() for scheme, _, told in fields if scheme == "Bearer"]
+    assert opens(key)
+    assert len(tokens) > 30
+    assert not [told for told in tokens if opens(told)]
+
+
+@pytest.mark.parametrize("key", ["123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-12D3-A456-42661417400A"])
+def test_a_uuid_has_no_case_and_to_databases_no_hyphens(key: str) -> None:
+    tokens = [token(wrong) for wrong in invalid_keys.near_misses(key)]
+    assert len(tokens) > 30
+    assert key.replace("-", "").lower() not in [told.replace("-", "").lower() for told in tokens]
 
 
 def test_a_number_before_a_bar_may_begin_with_zeros() -> None:

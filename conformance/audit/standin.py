@@ -10,6 +10,9 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Iterator
+from functools import cache
+from itertools import cycle, islice, pairwise
+from urllib.parse import quote
 
 from conformance.checks import credentials, invalid_keys
 from conformance.transport.redaction import SECRET_PART
@@ -35,19 +38,53 @@ _ALPHABETS = (
 _PREFIXES = ("sk", "SK", "sK")
 #: What a JSON web token begins with: a JSON object, in base64url.
 _HEADER = "e30"
+#: Where the groups of digits in a UUID begin and end, and what makes such digits of other characters.
+_UUID = (0, 8, 12, 16, 20, 32)
+_BEYOND_HEX = string.ascii_lowercase[6:]
+_HEX = str.maketrans(_BEYOND_HEX + _BEYOND_HEX.upper(), "a" * 20 + "A" * 20)
+#: What a Fernet token begins with.
+_FERNET = "gAAAAA"
+
+
+#: How often a key is lengthened in search of one that has the same near misses still.
+_GROWN = 12
 
 
 def stand_in(wrong_keys: tuple[str, ...], *, short: bool) -> str | None:
-    """A key whose invalid keys are of the kinds `wrong_keys`, and which is as `short` as runs give warning of; None
-    where no form of key has these."""
-    wanted = (wrong_keys, short)
-    if wanted not in _tried:
-        for key in _untried:
-            found = (invalid_keys.kinds(key), len(key) < SECRET_PART)
-            _tried.setdefault(found, key)
-            if found == wanted:
-                break
-    return _tried.get(wanted)
+    """A key whose invalid keys and queries are of the kinds `wrong_keys`, and which is as `short` as runs give warning
+    of; None where no form of key has these."""
+    for key, kinds in _of_form(wrong_keys):
+        if (len(key) < SECRET_PART) is short:
+            for grown in _grown(key, wrong_keys[len(kinds) :]):
+                if invalid_keys.kinds(grown) == kinds and (len(grown) < SECRET_PART) is short:
+                    return grown
+    return None
+
+
+def _of_form(wrong_keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The candidates with whose kinds of invalid keys `wrong_keys` begin, each with these kinds."""
+    yield from ((key, kinds) for kinds in _tried if wrong_keys[: len(kinds)] == kinds for key in _tried[kinds])
+    for key in _untried:
+        kinds = invalid_keys.kinds(key)
+        _tried.setdefault(kinds, []).append(key)
+        if wrong_keys[: len(kinds)] == kinds:
+            yield key, kinds
+
+
+def _grown(key: str, queries: tuple[str, ...]) -> Iterator[str]:
+    """`key` with so many more characters in its middle that its queries are of these kinds."""
+    characters = cycle([character for character in key if character.isalnum()] or "a")
+    half = len(key) // 2
+    more = (length - len(quote(key, safe="")) for length in _lengths(queries))
+    for extra in islice((count for count in more if count >= 0), _GROWN):
+        yield key[:half] + "".join(islice(characters, extra)) + key[half:]
+
+
+@cache
+def _lengths(queries: tuple[str, ...]) -> list[int]:
+    """How long a key is, quoted for a URL, whose queries are of these kinds."""
+    longest = credentials.LONGEST_QUERY + 100  # from here on each parameter has a query of its own that is too long
+    return [length for length in range(1, longest) if credentials.query_kinds("a" * length) == queries]
 
 
 def _candidates() -> Iterator[str]:
@@ -69,6 +106,11 @@ def _candidates() -> Iterator[str]:
             yield f"{_HEADER}.{drawn}.{drawn}"
             yield f"{_HEADER}.{drawn}"
             yield f"1|{drawn}"
+            if len(drawn) == _UUID[-1]:
+                yield "-".join(drawn[begin:end].translate(_HEX) for begin, end in pairwise(_UUID))
+            for extra in ("", "a", "aa"):
+                fernet = f"{_FERNET}{drawn}{extra}"
+                yield from (fernet, fernet + "=" * (-len(fernet) % 4))
             padded = [drawn[:-padding] + "=" * padding for padding in range(1, min(3, length))]
             yield from padded
             for whole in (drawn, *padded):
@@ -94,6 +136,6 @@ def _with_dot(key: str) -> str:
     return f"{bare[:-2]}.{bare[-1:]}{key[len(bare) :]}"
 
 
-#: What was found so far, by the kinds and whether it is short, and the candidates that are left.
-_tried: dict[tuple[tuple[str, ...], bool], str] = {}
+#: The candidates so far, by the kinds of their invalid keys, and those that are left.
+_tried: dict[tuple[str, ...], list[str]] = {}
 _untried = _forms()

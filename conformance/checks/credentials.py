@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from contextlib import suppress
 from urllib.parse import quote
 
 from conformance.contract.jsontext import NotJson, parse
@@ -22,30 +23,52 @@ def is_token(text: str) -> bool:
 
 
 def is_signed(text: str) -> bool:
-    """Whether `text` has the form of a JSON web token (section 7.1 of RFC 7515 and of RFC 7516) or another signed one:
-    two or more parts in base64url, the first of which is a JSON object."""
+    """Whether `text` has the form of a JSON web token (section 7.1 of RFC 7515 and of RFC 7516), or of another signed
+    one: two or more parts in base64url, the first of which is JSON, as itsdangerous makes them; or PASETO."""
     parts = text.split(".")
     if len(parts) < 2 or re.fullmatch(r"[A-Za-z0-9_.-]+", text) is None:
         return False
+    if re.fullmatch(r"v[1-4]\.(local|public)\..+", text):
+        return True
     try:
-        header = parse(base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
+        parse(base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
     except (binascii.Error, NotJson):
         return False
-    return isinstance(header.value, dict)
+    return True
 
 
-def read_as(key: str) -> set[str]:
-    """Tokens that a correct service may read as `key`. Of a signed token, decoders drop what is no base64, padding, and
-    an empty part at the end; and what is left over behind groups of four characters, as the signature of RSA with 3072
-    bits has them, since it is too little for 8 bits. A number before a bar, as Laravel has it, may begin with zeros."""
-    tokens = {key}
+#: The form of a Fernet token (github.com/fernet/spec): base64url of a version, 0x80, a time before 2106, and more.
+_FERNET = re.compile(r"gAAAAA[A-Za-z0-9_-]+={0,2}")
+_UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def may_be(token: str, key: str) -> bool:
+    """Whether a correct service may read `token` as `key`, since that is of a form which libraries decode leniently.
+
+    Of a signed token they drop what is no base64, padding, and an empty part at the end; and what is left over behind
+    groups of four characters, as the signature of RSA with 3072 bits has them, since it is too little for 8 bits. Of a
+    Fernet token Python drops what is no base64 and what stands behind the padding. A UUID is the same in capitals (RFC
+    9562 section 4) and, to databases, without its hyphens. A number before a bar, as Laravel has it, may begin with
+    zeros.
+    """
     if is_signed(key):
-        tokens |= {f"{key}{rest}" for rest in ("=", ".", ",", "é")}
-        if len(key.rpartition(".")[2]) % 4 == 0:
-            tokens |= {f"{key}{rest}" for rest in ("x", "/x", ",x", ";x", ":x")}
-    if re.match(r"[0-9]+\|", key):
-        tokens.add(f"0{key}")
-    return tokens
+        whole = len(key.rpartition(".")[2]) % 4 == 0
+        ends = ("=", ".", ",", "é", *(("x", "/x", ",x", ";x", ":x") if whole else ()))
+        return token in {key, *(f"{key}{end}" for end in ends)}
+    if _FERNET.fullmatch(key):
+        return not _decoded(token).isdisjoint(_decoded(key))
+    if _UUID.fullmatch(key):
+        return token.replace("-", "").lower() == key.replace("-", "").lower()
+    return token in (key, f"0{key}") if re.match(r"[0-9]+\|", key) else token == key
+
+
+def _decoded(text: str) -> set[bytes]:
+    """What Python makes of `text` in base64url, as it stands and padded."""
+    found = set()
+    for padding in ("", "=", "=="):
+        with suppress(binascii.Error):
+            found.add(base64.urlsafe_b64decode(f"{text}{padding}".encode()))
+    return found
 
 
 def bearer(token: str, label: str, shell: str | None, *, malformed: bool = False, bulky: bool = False) -> Credential:
@@ -139,6 +162,7 @@ RARE_PARAMETERS = (
 #: Characters of a query up to which servers take it: IIS answers 404 to one of more than 2,048, and some gateways take
 #: no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1600
+_SEVERAL = "the key in query parameters of several names"
 
 
 def in_query(key: str, *, fitting: bool = False) -> list[Credential]:
@@ -155,12 +179,22 @@ def in_query(key: str, *, fitting: bool = False) -> list[Credential]:
     queries = {f"the key in the query parameter {name}": f"{name}={quoted}" for name in PARAMETERS}
     for heap in heaps:
         since = f", from {heap.partition('=')[0]} on" if heap != heaps[0] else ""
-        queries[f"the key in query parameters of several names{since}"] = heap
+        queries[f"{_SEVERAL}{since}"] = heap
     return [
         Credential(label, query=query, plain=plain)
         for label, query in queries.items()
         if not fitting or len(query) <= LONGEST_QUERY
     ]
+
+
+def query_kinds(key: str) -> tuple[str, ...]:
+    """The labels of the queries that can be made from `key`, each with whether it is too long for some services: how
+    many parameters go into one depends on the length of the key."""
+    return tuple(
+        f"{each.label}{'' if len(each.query) <= LONGEST_QUERY else ' (long)'}"
+        for each in in_query(key)
+        if each.label.startswith(_SEVERAL) or len(each.query) > LONGEST_QUERY
+    )
 
 
 def in_form(key: str) -> list[Credential]:
@@ -203,8 +237,7 @@ def malformed(key: str) -> list[Credential]:
         wrong("another word and the key, with a comma", "Bearer x,{key}"),
         *patterns(key),
     ]
-    fields = {f"Bearer {token}" for token in read_as(key)}
-    return [credential for credential in made if credential.headers[0][1] not in fields]
+    return [wrong for wrong in made if not may_be(wrong.headers[0][1].removeprefix("Bearer "), key)]
 
 
 def _with_blank(key: str) -> Credential:
@@ -225,7 +258,7 @@ def beyond_ascii(key: str) -> list[Credential]:
         wrong("a token with a letter beyond ASCII", "Schlüssel", "Schlüssel"),
         wrong("a token with a byte that is no UTF-8", "Schlüssel", r"Schl$(printf '\374')ssel", "latin-1"),
     ]
-    if f"{key}é" in read_as(key):
+    if may_be(f"{key}é", key):
         return strangers
     return [*strangers, wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é")]
 

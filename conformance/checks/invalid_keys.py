@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from conformance.checks.credentials import WILD, bearer, is_token, patterns, read_as
+from conformance.checks.credentials import WILD, bearer, is_token, may_be, patterns
 from conformance.transport.request import Credential
 
 #: Key -> something that is not the key.
@@ -162,9 +162,9 @@ def near_misses(key: str) -> list[Credential]:
 def _missed(key: str) -> list[tuple[str, NearMiss, bool]]:
     """The tokens that miss `key` narrowly, each with how, and whether it is malformed. What may be read as the key
     itself is none of them."""
-    same = {"", *read_as(key)}
     formed = is_token(key)
-    return [(token, miss, formed and not is_token(token)) for token, miss in _made(key).items() if token not in same]
+    missed = [(token, miss) for token, miss in _made(key).items() if token and not may_be(token, key)]
+    return [(token, miss, formed and not is_token(token)) for token, miss in missed]
 
 
 def battery(key: str, rng: random.Random) -> list[Credential]:

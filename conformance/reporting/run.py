@@ -24,7 +24,8 @@ class Circumstances:
     """What a run depended on besides the answers of the service: with it, `audit` runs the same checks again.
 
     `order` has the checks of each process as they ran, those of the command's own process first. `wrong_keys` are the
-    kinds of invalid keys that can be made from the key. `states` is "url", "command", "lists" or "none".
+    kinds of invalid keys, and of queries, that can be made from the key. `states` is "url", "command", "lists" or
+    "none".
     """
 
     selected: tuple[str, ...]

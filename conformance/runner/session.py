@@ -129,8 +129,8 @@ class Session:
 
     @property
     def wrong_keys(self) -> tuple[str, ...]:
-        """The kinds of invalid keys that can be made from the key."""
-        return invalid_keys.kinds(self.key)
+        """The kinds of invalid keys, and of queries, that can be made from the key."""
+        return (*invalid_keys.kinds(self.key), *credentials.query_kinds(self.key))
 
     @cached_property
     def exclusions(self) -> dict[str, str]:

@@ -69,6 +69,7 @@ CASES = {
         variants=("answers-400-to-malformed-credentials",),
         key="dGVzdC1rZXk/Pz8+Pg==",
     ),
+    "a key as long as a token": Case("--only AUTH-3,AUTH-4", key=f"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.{'x4Y-' * 70}"),
     "a key of digits": Case("--only AUTH-3,AUTH-4", key="4711"),
     "a key of one character": Case("--only AUTH-3", key="k"),
     "a key of seven characters": Case("--only AUTH-3", key="secret7"),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from conformance.audit import comparison
 from conformance.audit.record import Record, alike
 from conformance.audit.standin import stand_in
-from conformance.checks import invalid_keys
+from conformance.checks import credentials, invalid_keys
 from conformance.reporting.run import Run
 from conformance.transport.redaction import SECRET_PART
 
@@ -29,6 +29,9 @@ KEYS = {
     "capitals": "ABCDEFGHIJKL-1",
     "digits": "8041957263",
     "a UUID": "123e4567-e89b-12d3-a456-426614174000",
+    "a UUID in capitals": "123E4567-E89B-12D3-A456-426614174ABC",
+    "a UUID of digits": "12304567-1890-1253-9456-426614174000",
+    "PASETO": f"v4.local.{'x-Z9' * 40}",
     "base64": "c2VjcmV0IGtleSBmb3IgdGVzdHM=",
     "padded": "Zm9vYmFyYmF6cXV4cXV1eHF1dXV4eA=",
     "padded twice": "dGVzdC1rZXk/Pz8+Pg==",
@@ -39,6 +42,9 @@ KEYS = {
     "encrypted": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..48V1_ALb6US04U3b.5eym8TW_c8SuK0ltJ3rp.XFBoMYUZod-etZdv",
     "signed, of two parts": "eyJpZCI6Mn0.aNoThEr_signature-of-27-chr",
     "a number, a bar and more": "12|sKWn3Xo7Qe91ZtYp",
+    "a Fernet token": f"gAAAAABnQ{'x7-' * 37}",
+    "a padded Fernet token": f"gAAAAABnQ{'x_7' * 36}yz=",
+    "a Fernet token padded twice": f"gAAAAABnQ{'x_7' * 29}yz==",
     "no token": "p@ss-w0rd!with%signs",
     "short": "abc",
     "of seven characters": "secret7",
@@ -55,20 +61,37 @@ KEYS = {
 }
 
 
+def on_record(key: str) -> tuple[str, ...]:
+    """What results have of a key, as `wrong_keys`."""
+    return (*invalid_keys.kinds(key), *credentials.query_kinds(key))
+
+
 @pytest.mark.parametrize("form", KEYS)
 def test_a_key_of_the_same_form_stands_in(form: str) -> None:
     short = len(KEYS[form]) < SECRET_PART
-    found = stand_in(invalid_keys.kinds(KEYS[form]), short=short)
+    found = stand_in(on_record(KEYS[form]), short=short)
     assert found is not None
     assert (len(found) < SECRET_PART) is short
-    assert invalid_keys.kinds(found) == invalid_keys.kinds(KEYS[form])
+    assert on_record(found) == on_record(KEYS[form])
     assert found != KEYS[form] or form in ("a word that is tried", "a pattern that is tried", "another pattern")
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=100))
 def test_there_is_one_for_any_key_that_somebody_would_use(key: str) -> None:
     if len(set(key)) > 6:
-        assert stand_in(invalid_keys.kinds(key), short=False) is not None
+        assert stand_in(on_record(key), short=False) is not None
+
+
+@pytest.mark.parametrize("form", ["long", "padded", "signed", "encrypted", "a Fernet token", "no token"])
+@pytest.mark.parametrize("length", [90, 150, 333, 700, 1500, 1590, 3000])
+def test_there_is_one_for_keys_of_any_length(form: str, length: int) -> None:
+    """How many times the key goes into one query hangs on it."""
+    key = KEYS[form]
+    half = len(key) // 2
+    key = f"{key[:half]}{'x4Y-' * ((length - len(key) + 3) // 4)}{key[half:]}"
+    found = stand_in(on_record(key), short=False)
+    assert found is not None
+    assert on_record(found) == on_record(key)
 
 
 def test_there_is_none_for_what_no_key_has() -> None:

@@ -111,6 +111,17 @@ def test_http_2_behind_nginx(tmp_path: Path, pki: Path, reference: ReferenceServ
     assert {row["status"] for row in result["requirements"]} == {"passed"}
 
 
+def test_http_2_without_keep_alive(tmp_path: Path, pki: Path, reference: ReferenceServer) -> None:
+    """nginx says before each answer that it is the last one."""
+    folder = tmp_path / "nginx"
+    folder.mkdir()
+    with nginx(folder, pki, reference, "keepalive_timeout 0;") as (tls, _):
+        words = ("--ca-bundle", str(pki / "ca.pem"), *SOME)
+        status, result, said = judged(tmp_path, reference, f"https://127.0.0.1:{tls}/v1", *words)
+    assert status == 0, said
+    assert "HTTP/2" in observed(result, "HTTP version")
+
+
 @pytest.mark.parametrize("base_url", ["http://127.0.0.1:{plain}/shop/eu/v1", "https://[::1]:{tls}/v1"])
 def test_a_base_path_and_ipv6(
     tmp_path: Path, pki: Path, reference: ReferenceServer, front: tuple[int, int], base_url: str

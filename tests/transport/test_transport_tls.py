@@ -78,6 +78,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 SETTINGS = frame(4, 0, 0)
 OK_HEAD = frame(1, 4, 1, b"\x88")  # :status 200, as HPACK has it
 GOES_AWAY = frame(7, 0, 0, bytes(8))
+LAST_ONE = frame(7, 0, 0, bytes([0, 0, 0, 1, 0, 0, 0, 0]))
 REFUSES = frame(3, 0, 1, (7).to_bytes(4, "big"))
 
 
@@ -91,6 +92,10 @@ def http2_context(server_context: ssl.SSLContext) -> ssl.SSLContext:
     ("reply", "trouble"),
     [
         (lambda talk: talk.send(SETTINGS + OK_HEAD + frame(0, 1, 1, LISTING)), None),
+        (lambda talk: talk.send(SETTINGS + LAST_ONE + OK_HEAD + frame(0, 1, 1, LISTING)), None),
+        (lambda talk: talk.send(SETTINGS + OK_HEAD + LAST_ONE + frame(0, 1, 1, LISTING) + LAST_ONE), None),
+        (SETTINGS + LAST_ONE + OK_HEAD, Trouble.BROKEN),
+        (SETTINGS + frame(7, 0, 0, bytes([0, 0, 0, 1, 0, 0, 0, 2])) + OK_HEAD, Trouble.BROKEN),
         (SETTINGS + OK_HEAD + frame(0, 0, 1, LISTING), Trouble.BROKEN),
         (SETTINGS + OK_HEAD + frame(0, 0, 1, LISTING) + frame(9, 0, 1, b"x"), Trouble.BROKEN),
         (SETTINGS + OK_HEAD + frame(3, 0, 1, bytes(4)), Trouble.BROKEN),
@@ -107,7 +112,8 @@ def http2_context(server_context: ssl.SSLContext) -> ssl.SSLContext:
         (lambda talk: talk.send(SETTINGS + OK_HEAD + frame(0, 0, 1, b" " * 16_000) * 9), Trouble.TOO_LARGE),
     ],
     ids=[
-        "right", "short", "odd frame", "reset", "odd header", "goes away", "refuses", "odd settings", "only settings",
+        "right", "the last one", "the last one, said amid", "the last one, and no more", "an error",
+        "short", "odd frame", "reset", "odd header", "goes away", "refuses", "odd settings", "only settings",
         "HTTP/1.1", "hangs up", "silent", "trickles", "settings for ever", "too large",
     ],
 )  # fmt: skip

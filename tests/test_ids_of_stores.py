@@ -312,15 +312,16 @@ def test_counters_anywhere(first: int) -> None:
 def test_no_order_is_replaced() -> None:
     service = service_of(Following)
     store = cast(Following, service.store)
-    store.place_ids([*range(1, 30), *range(1031, 1040)], Status.SHIPPED)
+    taken = range(31 + preflight.LEAP, 40 + preflight.LEAP)
+    store.place_ids([*range(1, 30), *taken], Status.SHIPPED)
     store.last = 29
     place = store.place_ids
     store.place = lambda count, status: place([store.last + 1], status)  # type: ignore[method-assign]
     with looked_at(service) as (session, provider, _):
         assert session.counts_on
         (chosen,) = next(m["params"]["ids"] for m in provider.messages if "ids" in m["params"])
-        assert chosen == 1040
-    assert all(store.get(number) is not None for number in range(1031, 1040))
+        assert chosen == taken.stop
+    assert all(store.get(number) is not None for number in taken)
 
 
 @pytest.mark.parametrize("mode", [Mode.OBSERVE, Mode.GUARDED])

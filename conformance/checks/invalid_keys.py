@@ -138,10 +138,11 @@ NEAR_MISSES = (
         '$(printf %s "$KEY" | md5sum | cut -c 1-32)',
     ),
 )
-#: Words that are nobody's key and that a careless service lets pass.
+#: Words that are nobody's key and that a careless service lets pass, or breaks on: the last has the parts of a JSON web
+#: token, none of which can be decoded.
 STRANGERS = (
     "null", "undefined", "none", "None", "NULL", "nil", "true", "0", "test", "admin", "x", "not-the-key", "false",
-    "constructor",
+    "constructor", "a.b.c",
 )  # fmt: skip
 #: Keys of examples that were never changed.
 DEFAULTS = ("special-key", "YOUR_API_KEY", "changeme", "secret", "12345", "API_KEY")

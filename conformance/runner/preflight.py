@@ -30,8 +30,9 @@ TRIES = 3
 #: Ids of two orders, one placed after the other, that are no further apart than this come from a counter; others may
 #: have placed orders in between. Ids made from the time are further apart, or pass the leap below too soon.
 APART = 100
-#: How far above the latest id one is chosen, to see whether those that follow count on from there.
-LEAP = 1000
+#: How far above the latest id one is chosen, to see whether those that follow count on from there. Where they do not,
+#: and returned orders keep their rows, a run that places more than this many meets that one.
+LEAP = 20_000
 #: Orders on a page at most, by the limits in common use.
 LARGEST_PAGE = 1_000
 #: How a transport says that an answer is not HTTP, and how it quotes the beginning of an alert of TLS.

@@ -32,6 +32,17 @@ def finds_no_pending_order(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def finds_no_pending_order_for_who_accepts_a_range(service: Service) -> None:
+    """Answers 404 to a cancel where application/* is accepted, and no type by its name, as routes by types may."""
+
+    def answer(request: Request) -> Response | None:
+        unrouted = request.headers.get("accept") == "application/*" and amend.order_to_cancel(service, request)
+        return service.error(404, "There is no such order.") if unrouted else None
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-1")
 def refuses_complete_pending_orders(service: Service) -> None:
     """Answers 409 for a pending order that is marked as complete."""
     amend.outcomes(service, REFUSED, lambda order: amend.pending(order) and order.complete)

@@ -375,6 +375,18 @@ def accepts_an_empty_bearer_token(service: Service) -> None:
     amend.accept(service, lambda request: service.bearer_token(request) == b"")
 
 
+@fault("AUTH-3")
+def accepts_web_tokens_that_cannot_be_decoded(service: Service) -> None:
+    """Takes a token for valid that has the three parts of a JSON web token, the second of which is no base64: it passes
+    over the error of its decoder."""
+
+    def undecodable(given: bytes, key: bytes) -> bool:
+        parts = given.split(b".")
+        return len(parts) == 3 and len(parts[1]) % 4 == 1
+
+    amend.accept_keys(service, undecodable)
+
+
 @fault("AUTH-4")
 def breaks_on_letters_beyond_ascii(service: Service) -> None:
     """Answers 500 when the token holds a character beyond ASCII, which its comparison of strings does not take."""

@@ -91,14 +91,24 @@ def forbids_every_origin(service: Service) -> None:
     amend.before(service, lambda request: _forbidden() if "origin" in request.headers else None)
 
 
-@variant()
-def rejects_a_query_with_200(service: Service) -> None:
-    """Has a firewall in front that sends a page of its own, with 200, to a query with a parameter called where."""
+def rejected(request: Request) -> Response:
+    """The page of a firewall, with 200."""
     page = (
         b"<html><title>Request Rejected</title><body>The requested URL was rejected. Your support ID is: 4711.</body>"
     )
-    headers = {"Content-Type": "text/html; charset=utf-8"}
-    amend.before(service, lambda request: Response(200, page, headers) if "where=" in request.query else None)
+    return Response(200, page, {"Content-Type": "text/html; charset=utf-8"})
+
+
+@variant()
+def rejects_a_query_with_200(service: Service) -> None:
+    """Has a firewall in front that sends a page of its own, with 200, to a query with a parameter called where."""
+    amend.before(service, lambda request: rejected(request) if "where=" in request.query else None)
+
+
+@variant()
+def rejects_any_query_with_200(service: Service) -> None:
+    """Lists no orders for any query, but a page of its own, with 200: the contract has no parameter."""
+    amend.instead(service, lambda request: rejected(request) if request.query and request.method == "GET" else None)
 
 
 @variant()

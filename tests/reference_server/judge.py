@@ -168,6 +168,8 @@ class Judge:
             self.broken.add("AUTH-1")
         if answer.status != 200:
             return {}
+        if query and answer.headers.get("Content-Type", "").startswith("text/html"):
+            return {}  # the page of a firewall
         elements = self.json(answer, "LIST-6" if query else "LIST-1")
         if query and not isinstance(elements, list):
             self.broken.add("LIST-6")

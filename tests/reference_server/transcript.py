@@ -127,6 +127,7 @@ def who_asks(talk: Talk) -> Iterator[Said]:
         KEY.replace(".", "x"),
         "YOUR_API_KEY",
         "eyJh.eyJz.c2ln",
+        "a.b.c",
         "None",
     ]
     for wrong in near:
@@ -263,6 +264,8 @@ def accepting(talk: Talk) -> Iterator[Said]:
     yield talk.cancel(43, None, accept="application/json")
     for order_id in (42, 43, 44):
         yield talk.cancel(order_id, accept="application/json")
+    talk.store.place_ids([45], Status.PENDING)
+    yield talk.cancel(45, accept="application/*")
 
 
 def far_ids(talk: Talk) -> Iterator[Said]:

@@ -46,13 +46,13 @@ def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orde
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=5)
 def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders, target: Target) -> None:
-    """Cancels a pending order as a client that accepts application/json, others as a browser and its scripts, one with
-    the `Content-Length: 0` that many clients send, and one with the `Origin` that a page of the service's own address
-    sends: 204, and they are cancelled then. What has an Origin may be forbidden (403), as where a service knows its own
-    address by another name."""
+    """Cancels a pending order as a client that accepts application/json, others as a browser and its scripts, one as a
+    client that accepts application/* and sends the `Content-Length: 0` that many do, and one with the `Origin` that a
+    page of the service's own address sends: 204, and they are cancelled then. What has an Origin may be forbidden
+    (403), as where a service knows its own address by another name."""
     base = urlsplit(target.base_url)
     origin = (("Origin", f"{base.scheme}://{base.netloc}"),)
-    for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Content-Length", "0"),), origin):
+    for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Accept", "application/*"), ("Content-Length", "0")), origin):
         (order,) = orders.take(pending=1).pending
         answer = cancels(api, orders, order, headers, or_forbids=headers is origin)
         if headers is not origin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import filterfalse
@@ -11,6 +12,7 @@ from conformance.api import Api
 from conformance.checks.many import with_listings
 from conformance.contract.listing import Listing
 from conformance.contract.transitions import State
+from conformance.contract.validators import shown
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Request
@@ -150,3 +152,27 @@ def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
         for _ in range(times):
             left -= missing(plain, left) or set()
     return left
+
+
+def all_shown(answer: Answer, steady: frozenset[int], anew: Callable[[], Answer] | None = None) -> None:
+    """Demand that an answer with 200 is a listing with all of the orders `steady`, unless it shows none at all, as the
+    page of a firewall. See `nothing_left_out` for `anew`."""
+    found = answer.listing
+    if answer.status != 200 or (found is None and not shows(answer, steady)):
+        return
+    if found is None:
+        again = [answer.repeat() for _ in range(2)]  # every second listing may be broken
+        if any(each.listing is not None or each.status != 200 for each in again):
+            raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
+        received = shown(answer.body.decode("utf-8", "replace"))
+        raise verify.Failed(f"a listing in spite of {asked_for(answer)}", received, answer)
+    nothing_left_out(steady, found, answer, anew)
+
+
+def shows(answer: Answer, steady: frozenset[int]) -> bool:
+    """Whether a 200 that is no readable listing may still be one, by its media type or by most of the ids `steady`: a
+    firewall may say with 200 that it has refused a query."""
+    if answer.media_type == "application/json" or answer.media_type.endswith("+json"):
+        return True
+    numbers = frozenset(re.findall(r"(?<![\w.-])-?[0-9]+(?![\w.])", answer.body.decode("utf-8", "replace")))
+    return 2 * sum(str(order) in numbers for order in steady) > len(steady)

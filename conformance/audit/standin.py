@@ -11,7 +11,7 @@ import random
 import string
 from collections.abc import Iterator
 from functools import cache
-from itertools import cycle, islice, pairwise
+from itertools import cycle, islice
 from urllib.parse import quote
 
 from conformance.checks import credentials, invalid_keys
@@ -38,10 +38,6 @@ _ALPHABETS = (
 _PREFIXES = ("sk", "SK", "sK")
 #: What a JSON web token begins with: a JSON object, in base64url.
 _HEADER = "e30"
-#: Where the groups of digits in a UUID begin and end, and what makes such digits of other characters.
-_UUID = (0, 8, 12, 16, 20, 32)
-_BEYOND_HEX = string.ascii_lowercase[6:]
-_HEX = str.maketrans(_BEYOND_HEX + _BEYOND_HEX.upper(), "a" * 20 + "A" * 20)
 #: What a Fernet token begins with.
 _FERNET = "gAAAAA"
 
@@ -106,8 +102,6 @@ def _candidates() -> Iterator[str]:
             yield f"{_HEADER}.{drawn}.{drawn}"
             yield f"{_HEADER}.{drawn}"
             yield f"1|{drawn}"
-            if len(drawn) == _UUID[-1]:
-                yield "-".join(drawn[begin:end].translate(_HEX) for begin, end in pairwise(_UUID))
             for extra in ("", "a", "aa"):
                 fernet = f"{_FERNET}{drawn}{extra}"
                 yield from (fernet, fernet + "=" * (-len(fernet) % 4))

@@ -39,7 +39,6 @@ def is_signed(text: str) -> bool:
 
 #: The form of a Fernet token (github.com/fernet/spec): base64url of a version, 0x80, a time before 2106, and more.
 _FERNET = re.compile(r"gAAAAA[A-Za-z0-9_-]+={0,2}")
-_UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def may_be(token: str, key: str) -> bool:
@@ -47,9 +46,8 @@ def may_be(token: str, key: str) -> bool:
 
     Of a signed token they drop what is no base64, padding, and an empty part at the end; and what is left over behind
     groups of four characters, as the signature of RSA with 3072 bits has them, since it is too little for 8 bits. Of a
-    Fernet token Python drops what is no base64 and what stands behind the padding. A UUID is the same in capitals (RFC
-    9562 section 4) and, to databases, without its hyphens. A number before a bar, as Laravel has it, may begin with
-    zeros.
+    Fernet token Python drops what is no base64 and what stands behind the padding. A number before a bar, as Laravel
+    has it, may begin with zeros.
     """
     if is_signed(key):
         whole = len(key.rpartition(".")[2]) % 4 == 0
@@ -57,8 +55,6 @@ def may_be(token: str, key: str) -> bool:
         return token in {key, *(f"{key}{end}" for end in ends)}
     if _FERNET.fullmatch(key):
         return not _decoded(token).isdisjoint(_decoded(key))
-    if _UUID.fullmatch(key):
-        return token.replace("-", "").lower() == key.replace("-", "").lower()
     return token in (key, f"0{key}") if re.match(r"[0-9]+\|", key) else token == key
 
 

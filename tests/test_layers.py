@@ -137,6 +137,7 @@ def test_pure_modules_do_no_input_and_output() -> None:
         "audit/comparison.py",
         "transport/concurrency.py",
         "transport/curl.py",
+        "transport/goodbyes.py",
         "transport/guard.py",
         "transport/sightings.py",
         "contract/validators.py",

@@ -40,8 +40,6 @@ _PREFIXES = ("sk", "SK", "sK")
 _HEADER = "e30"
 #: What a Fernet token begins with.
 _FERNET = "gAAAAA"
-
-
 #: How often a key is lengthened in search of one that has the same near misses still.
 _GROWN = 12
 

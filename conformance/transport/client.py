@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -315,26 +315,8 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
     return text
 
 
-@cache
-def _read_on_after_goodbyes() -> None:
-    """Have HTTP/2 read on where a service says that this request is the last that it answers on the connection: GOAWAY
-    without an error may come before the answer (RFC 9113 section 6.8), as from nginx without keep-alive. h2 takes it
-    for the end of the connection, and has no setting for it."""
-    from h2.connection import H2Connection
-
-    end = H2Connection._receive_goaway_frame
-
-    def receive(self: H2Connection, frame: Any) -> tuple[list[Any], list[Any]]:
-        graceful = frame.error_code == 0 and frame.last_stream_id > 0
-        return ([], []) if graceful else end(self, frame)
-
-    H2Connection._receive_goaway_frame = receive  # type: ignore[method-assign]
-
-
 def _transport(endpoint: Endpoint) -> httpx.BaseTransport:
     secure = endpoint.scheme == "https"
-    if secure:
-        _read_on_after_goodbyes()
     return _with_deadline(
         endpoint.timeout,
         verify=endpoint.ssl_context if secure else False,

@@ -1,4 +1,5 @@
-"""A time limit on all that happens on a connection: httpx has them for single reads only."""
+"""A time limit on all that happens on a connection: httpx has them for single reads only; and HTTP/2 without
+goodbyes, since it is here that bytes arrive."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import time
 from collections.abc import Iterable
 
 import httpcore
+
+from conformance.transport.goodbyes import Goodbyes
 
 
 class DeadlineBackend(httpcore.NetworkBackend):
@@ -34,6 +37,8 @@ class _DeadlineStream(httpcore.NetworkStream):
     def __init__(self, inner: httpcore.NetworkStream, deadline: float) -> None:
         self._inner = inner
         self._deadline = deadline
+        secure = inner.get_extra_info("ssl_object")
+        self._goodbyes = Goodbyes() if secure is not None and secure.selected_alpn_protocol() == "h2" else None
 
     def _left(self, late: type[Exception]) -> float:
         left = self._deadline - time.monotonic()
@@ -42,7 +47,11 @@ class _DeadlineStream(httpcore.NetworkStream):
         return left
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, self._left(httpcore.ReadTimeout))
+        while True:
+            came = self._inner.read(max_bytes, self._left(httpcore.ReadTimeout))
+            read = self._goodbyes.taken_out(came) if self._goodbyes else came
+            if read or not came:  # nothing means the end
+                return read
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._inner.write(buffer, self._left(httpcore.WriteTimeout))

@@ -169,6 +169,12 @@ def all_shown(answer: Answer, steady: frozenset[int], anew: Callable[[], Answer]
     nothing_left_out(steady, found, answer, anew)
 
 
+def outcome(answer: Answer, steady: frozenset[int]) -> str:
+    """What is observed of the answer to a query: its status, and whether it is a page without the orders `steady`."""
+    bare = answer.status == 200 and answer.listing is None and not shows(answer, steady)
+    return "200 without orders" if bare else str(answer.status or "no answer")
+
+
 def shows(answer: Answer, steady: frozenset[int]) -> bool:
     """Whether a 200 that is no readable listing may still be one, by its media type or by most of the ids `steady`: a
     firewall may say with 200 that it has refused a query."""

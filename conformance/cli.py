@@ -191,7 +191,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 
 def _meant(word: str, parser: Parser) -> str:
     """The option of `parser` that `word` may have been meant for, as a question; nothing where there is none."""
-    close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()), 1)
+    close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()), 1, 0.7)
     return f"; did you mean {close[0]}?" if close else ""
 
 

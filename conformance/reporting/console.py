@@ -36,9 +36,14 @@ _ANNOTATIONS = 10
 
 
 def summary(run: Run, console: Console) -> None:
-    """Print `run` on `console`: verdict and coverage, then whatever a person would want to act on."""
+    """Print `run` on `console`: verdict and coverage, what puts the run itself in doubt (a wrong base path explains
+    all that follows), then whatever a person would want to act on."""
     paper = _Paper(console)
     paper.line((f"{run.target}: ", "bold"), (outline.headline(run), _STYLES[run.verdict]))
+    for warning in run.warnings[:_WARNINGS]:
+        paper.field("warning", warning, "yellow")
+    if len(run.warnings) > _WARNINGS:
+        paper.field("warning", f"and {len(run.warnings) - _WARNINGS} more, which the reports have", "yellow")
     pasted = [pair for result in outline.with_status(run, Status.FAILED) for pair in _failure(paper, run, result)]
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
@@ -58,12 +63,6 @@ def summary(run: Run, console: Console) -> None:
         paper.field(f"{len(group.results):>8}", f"{group.reason}: {outline.ids(group.results)}")
     for group in partly:
         paper.field("in part", f"{group.reason}: {outline.ids(group.results)}")
-    if run.warnings:
-        paper.line()
-    for warning in run.warnings[:_WARNINGS]:
-        paper.field("warning", warning, "yellow")
-    if len(run.warnings) > _WARNINGS:
-        paper.field("warning", f"and {len(run.warnings) - _WARNINGS} more, which the reports have", "yellow")
     for paragraph in outline.before_pasting(run, pasted):
         paper.line()
         paper.line(paragraph)

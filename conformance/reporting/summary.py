@@ -35,12 +35,12 @@ def render(run: Run) -> str:
         "|---|--:|--:|--:|--:|--:|",
         *(f"| {level} | " + " | ".join(str(table[level][status]) for status in _COLUMNS) + " |" for level in Level),
         "",
+        *_list("Warnings about the run itself", [code(cut(text, _TEXT)) for text in run.warnings[:20]]),
         *_failures(run),
         *_undecided(run),
         *_waived(run),
         *_not_exercised(run),
         *_observations(run),
-        *_list("Warnings about the run itself", [code(cut(text, _TEXT)) for text in run.warnings[:20]]),
         f"<sub>suite {prose(run.suite_version)} · catalogue {code(run.catalogue[:19])} · seed {run.seed} · "
         f"{prose(run.budget)}{' · strict' if run.strict else ''} · {plural(run.requests, 'request')} in "
         f"{run.seconds:.1f} s · {prose(run.started)}</sub>",

@@ -44,6 +44,9 @@ FOUND = "\0"
 ZERO = "\0"
 #: A stretch of a text, from one place to another, and the label that it gets.
 Span = tuple[int, int, str]
+#: A date, as a few keys hold one ("ci-2026-11-28-Zx81"). Any listing may hold the same: to take it out of there would
+#: protect nothing, and break the record.
+_DATE = re.compile(r"(?:19|20)\d\d-?(?:0[1-9]|1[0-2])-?[0-3]\d(?:t\d\d(?::?\d\d)*)?")
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -126,12 +129,13 @@ _SPELLINGS = (
 
 
 class _Parts:
-    """All stretches of `length` characters, in any case, of a few texts."""
+    """All stretches of `length` characters, in any case, of a few texts, but for those of nothing but a date."""
 
     def __init__(self, texts: Collection[str], length: int) -> None:
         lowered = [text.translate(_ASCII_LOWER) for text in texts]
         self._length = length
-        self._parts = {text[i : i + length] for text in lowered for i in range(len(text) - length + 1)}
+        dates = {date[i : i + length] for text in lowered for date in _DATE.findall(text) for i in range(len(date))}
+        self._parts = {text[i : i + length] for text in lowered for i in range(len(text) - length + 1)} - dates
         self._run = _Run("".join((*lowered, *map(str.upper, lowered))), length)
         half = length // 2  # each part holds a whole one of these, which are few
         self._blocks = {text[i : i + half] for text in lowered for i in range(0, len(text) - half + 1, half)}
@@ -157,8 +161,9 @@ class Redactor:
     """Takes the key, what is made from it, and long parts of it out of text, and puts a label there.
 
     Known values are replaced as they are and in base64; what is left of the key in any stretch of SECRET_PART
-    characters or more, or in as much base64, becomes "<part of the key>", in any case and also backwards. Where the
-    text holds escapes, it is searched as they are meant as well: whichever characters are escaped, and in whatever way.
+    characters or more, or in as much base64, becomes "<part of the key>", in any case and also backwards (a date
+    in the key is no secret). Where the text holds escapes, it is searched as they are meant as well: whichever
+    characters are escaped, and in whatever way.
     """
 
     def __init__(self, key: str, secrets: Mapping[str, str] | None = None) -> None:

@@ -75,6 +75,7 @@ CASES = {
     "a key of seven characters": Case("--only AUTH-3", key="secret7"),
     "a key of eight characters": Case("--only AUTH-3", key="secret78"),
     "a key that begins like the path": Case("--only AUTH-3,ERR-1", key="orders12"),
+    "a key with a date that is listed": Case("--only LIST-2,LIST-3", key="ci-2026-12-01T00-Zx81"),
     "a key that is a pattern": Case("--only AUTH-4", key="*"),
 }
 #: One that covers a failure, and one that is not needed.

@@ -285,6 +285,13 @@ def test_labels_say_what_was_there() -> None:
     assert clean("saw ABCDEFGH-123!") == "saw <part of the key>!"
 
 
+def test_a_date_in_the_key_is_no_secret() -> None:
+    clean = recorder("ci-2026-12-01T00:30-Zx81").redactor.clean
+    assert clean('"shipDate": "2026-12-31T00:30:00Z"') == '"shipDate": "2026-12-31T00:30:00Z"'
+    assert clean("saw i-2026-1!") == "saw <part of the key>!"
+    assert recorder("ci-20261201-Zx81").redactor.clean("order 202612019") == "order 202612019"
+
+
 @given(KEYS, st.data())
 def test_a_revealed_key_is_noticed(key: str, data: st.DataObject) -> None:
     form = data.draw(st.sampled_from(forms(key)))

@@ -20,6 +20,7 @@ from conformance.checks.listing.steps import nothing_left_out
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
 from conformance.runner.direct import DirectSession
+from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Request
 from conformance.verify import Failed, Inconclusive
 from reference_server import amend, messages
@@ -182,9 +183,21 @@ def test_numbers_that_no_double_holds_stand_in_for_nothing() -> None:
     """The elements of other clients may have any."""
     assert test_exact_ids.stand_in(2**53 + 1, frozenset({10**399, -(10**309)})) is None
     assert test_exact_ids.stand_in(2**53 + 1, frozenset({10**399, 2**53})) == 2**53
-    placed = [2**60 + 1, 2**60 + 3]
-    found = listing({"id": placed[0], "petId": 10**399}, {"id": placed[1], "petId": placed[1]})
-    test_exact_ids.exact_pets(placed, found, answered(LIST, 200, b"[]"))
+    test_exact_ids.exact_pets(*with_pets({2**32: 2**32, 2**60 + 1: 10**399}))
+
+
+def with_pets(pets: dict[int, int]) -> tuple[list[int], Listing, Answer]:
+    """Orders that were placed, with their `pets`, and the listing that has them."""
+    found = listing(*({"id": order, "petId": pet} for order, pet in pets.items()))
+    return list(pets), found, answered(LIST, 200, b"[]")
+
+
+def test_a_pet_with_a_number_near_that_of_the_order_is_another_pet() -> None:
+    """Unless all orders that a double holds have their own ids as pets."""
+    with pytest.raises(Failed, match="petId"):
+        test_exact_ids.exact_pets(*with_pets({7: 1, 2**32: 2**32, 2**53 + 1: 2**53}))
+    for others in ({}, {2**32: 2**32 + 1}, {2**32: 2**32, 2**60 + 1: 2**60 + 1}):
+        test_exact_ids.exact_pets(*with_pets({7: 1, 2**53 + 1: 2**53, **others}))
 
 
 def test_a_value_that_is_no_text_can_be_asked_for() -> None:

@@ -86,14 +86,18 @@ def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
 
 def exact_pets(placed: list[int], found: Listing, answer: Answer) -> None:
     """Demand that no petId of the orders `placed` has lost digits. Some providers give an order with a large id a petId
-    equal to that. Where another order shows that this one does, a petId that equals the id as a double only has lost
-    digits; elsewhere it may be the number of some other pet."""
-    pets = {order: integer(found.by_id[order].get("petId")) for order in placed if order in found.by_id}
-    same = [order for order, pet in pets.items() if pet == order]
+    equal to that. Where all ids from 2^31 to 2^53 show that this one does, and no id beyond is there as petId, one that
+    equals it as a double has lost digits; elsewhere it may be the number of some other pet."""
+    numbers = {order: integer(found.by_id[order].get("petId")) for order in placed if order in found.by_id}
+    pets = {order: pet for order, pet in numbers.items() if pet is not None and abs(order) > 2**31}
+    held = [order for order in pets if abs(order) <= 2**53]
+    copied = [order for order, pet in pets.items() if pet == order]
+    if not held or copied != held:
+        return
     for order, pet in pets.items():
-        if same and pet is not None and pet != order and abs(order) > 2**53 and _same_double(pet, order):
+        if pet != order and _same_double(pet, order):
             raise verify.Failed(
-                f"petId {order} to the digit, as the id of this order, since order {same[0]} has its id as petId, too",
+                f"petId {order} to the digit, as the id of this order, since order {held[0]} has its id as petId, too",
                 f"{pet} in its place",
                 answer,
             )

@@ -198,7 +198,9 @@ class Walk:
         state = self.states[name]
         expected = f"{self._named(name)}, which is {state}, in the listing"
         if answer.status in CANCELLING[state].statuses:
-            raise Wrong("LIST-3", expected, f"{verify.listing(listing).size} without it, though it exists", self)
+            cause, *_ = model.causes(before, name, state)
+            owner = cause if cause in ("AUTH-5", "CANCEL-4") else "LIST-3"  # a refusal of this very order hides it
+            raise Wrong(owner, expected, f"{verify.listing(listing).size} without it, though it exists", self)
         raise Wrong(self._blame(name, answer, before, expected), expected, "an order that is gone", self)
 
     def _blame(self, name: str, answer: Answer, before: Sequence[Step], expected: str) -> str:

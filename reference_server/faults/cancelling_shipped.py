@@ -224,6 +224,14 @@ def cancels_refused_orders(service: Service) -> None:
 
 
 @fault("CANCEL-4")
+def hides_refused_orders(service: Service) -> None:
+    """Answers 409, and lists the shipped order no more; further cancels of it are refused as before."""
+    hidden: dict[int, Order] = {}
+    amend.when(service, REFUSED, lambda order: hidden.update({order.id: order}))
+    amend.leave_out(service, lambda order: hidden.get(order.id) is order)
+
+
+@fault("CANCEL-4")
 def looks_up_shipments_by_the_text_of_an_id(service: Service) -> None:
     """Reads an id with leading zeros as a number where it looks for the order, and as a text where it looks for the
     shipment: it finds the one, but not the other, and cancels the shipped order."""

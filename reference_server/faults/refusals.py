@@ -122,6 +122,13 @@ def empties_pending_orders_for_strangers(service: Service) -> None:
     """Answers 401 to a cancel of a pending order without a valid key, and sets the quantity of the order to 0."""
     _touches(service, amend.pending, quantity=0)
 
+@fault("AUTH-5")
+def hides_orders_that_strangers_want_cancelled(service: Service) -> None:
+    """Answers 401 to a cancel without a valid key, and lists the order no more; with the key it can be cancelled."""
+    hidden: dict[int, Order | None] = {}
+    _acts_when(service, lambda order_id: hidden.update({order_id: service.store.get(order_id)}), MISSING, INVALID)
+    amend.leave_out(service, lambda order: hidden.get(order.id) is order)
+
 
 # --- AUTH-6: each request on its own ---
 

@@ -50,12 +50,18 @@ def listed_meanwhile(
         found = answer.listing if answer.status == 200 else None
         gone = found.left_out(left) if found is not None else []
         if gone:
-            probe = still_there(api, gone[0], shipped, "CANCEL-3, CANCEL-4 or CANCEL-8")
+            order = gone[0]
+            probe = still_there(api, order, shipped, "CANCEL-3, CANCEL-4 or CANCEL-8")
             if paged and len(gone) > len(chosen):
                 raise verify.Inconclusive(f"{len(gone)} orders were not listed while others were cancelled", "LIST-3")
+            if order in asked and order not in api.listing().by_id:
+                raise verify.Inconclusive(
+                    f"order {order} is not listed any more since a cancel of it was refused", "CANCEL-4"
+                )
             raise verify.Failed(
                 "every order placed and not cancelled, also while others are being cancelled",
-                f"no order {gone[0]} in a listing that was asked for together with cancels of other orders",
+                f"no order {order} in a listing that was asked for together with cancels"
+                f"{', one of them of it, which was refused' if order in asked else ' of other orders'}",
                 answer,
                 probe,
             )

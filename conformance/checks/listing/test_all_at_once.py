@@ -86,7 +86,7 @@ QUERIES = (
 #: Those that are most often obeyed, tried by themselves: some services obey them only where no unknown one is beside.
 ALONE = (
     "limit=1", "page=2", "page=0&size=1", "size=1", "offset=1", "limit=1&offset=1", "status=shipped", "petId=-1",
-    "status=approved&status=placed",
+    "status=approved&status=placed", "pageNumber=2&pageSize=1",
 )  # fmt: skip
 #: The fields by which somebody may look for an order; how many orders tell which values are rare, and how long those
 #: may be.

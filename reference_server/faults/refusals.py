@@ -122,6 +122,7 @@ def empties_pending_orders_for_strangers(service: Service) -> None:
     """Answers 401 to a cancel of a pending order without a valid key, and sets the quantity of the order to 0."""
     _touches(service, amend.pending, quantity=0)
 
+
 @fault("AUTH-5")
 def hides_orders_that_strangers_want_cancelled(service: Service) -> None:
     """Answers 401 to a cancel without a valid key, and lists the order no more; with the key it can be cancelled."""

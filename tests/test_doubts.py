@@ -230,3 +230,11 @@ def test_a_pending_order_that_is_cancelled_only_the_second_time_was_pending(
     assert folded.status is Status.INCONCLUSIVE
     assert (folded.failure is not None) is proven
     assert ("only when it was asked for again" in folded.message) is proven
+
+
+def test_an_id_that_was_placed_anew_is_that_of_another_order() -> None:
+    judge = Judge()
+    judge(held(answered(cancel(5), 409, b"{}"), State.PENDING))
+    anew = held(answered(cancel(5), 204), State.PENDING)
+    judge(anew)
+    assert "CANCEL-1" not in anew.exchange.undecided

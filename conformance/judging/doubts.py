@@ -78,7 +78,8 @@ def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str]
         yield Doubt(row, reason, proven=row in PROVABLE and answer.succeeded)
     if not credential.valid:  # what strangers are shown is for AUTH to judge
         return
-    if answer.status == 204 and answer.request.order_id in denied:
+    # One that was placed anew since then is another: to that nothing had been done.
+    if answer.status == 204 and answer.request.order_id in denied and answer.before is None:
         reason = f"order {answer.request.order_id} was cancelled only when it was asked for again, although"
         yield Doubt("CANCEL-1", f"{reason} {ROWS['CANCEL-1']}", proven=True)
     there = [order for order in missed if _shows(answer, order)]

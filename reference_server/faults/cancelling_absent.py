@@ -60,6 +60,12 @@ def takes_the_id_zero_for_none(service: Service) -> None:
 
 
 @fault("CANCEL-5")
+def refuses_the_order_zero(service: Service) -> None:
+    """Answers 409 for the id 0, which no order has."""
+    _absent(service, REFUSED, lambda order_id: order_id == 0)
+
+
+@fault("CANCEL-5")
 def cancels_negative_ids_that_do_not_exist(service: Service) -> None:
     """Answers 204 for a negative id that no order has."""
     _absent(service, CANCELLED, lambda order_id: order_id < 0)

@@ -149,6 +149,12 @@ class Plugin:
         except OSError as error:  # the reference server does not start
             pytest.exit(str(error), Exit.INCOMPLETE)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Run nothing where an interruption came before: xdist would go on, as it does not ask `shouldstop`."""
+        if session.shouldstop:
+            raise session.Interrupted(str(session.shouldstop))
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput[PLUGIN] = dict(vars(self.process.shared))

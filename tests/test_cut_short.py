@@ -51,10 +51,10 @@ def listed(reference: ReferenceServer) -> set[int]:
 
 
 def begin(folder: Path, reference: ReferenceServer, *words: str, stdout: str = "stdout", **how: Any) -> Process:
-    """A run that has begun; what it prints goes to files."""
+    """A run that has begun; what it prints goes to files, and its temporary files are in the same folder."""
     address = reference.address
     where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
-    environment = {**inherited(), "KEY": address.key, **how.pop("environment", {})}
+    environment = {**inherited(), "KEY": address.key, "TMPDIR": str(folder), **how.pop("environment", {})}
     with (folder / stdout).open("wb") as out, (folder / "stderr").open("wb") as err:
         return subprocess.Popen((*COMMAND, *where, *words), cwd=folder, env=environment, stdout=out, stderr=err, **how)
 
@@ -74,6 +74,11 @@ def written(folder: Path) -> dict[str, Any]:
     return dict(result)
 
 
+def left_behind(folder: Path) -> list[Path]:
+    """The temporary folders of runs that are still there."""
+    return list(folder.glob("conformance-*"))
+
+
 def printed(folder: Path) -> str:
     return "".join(path.read_text(encoding="utf-8") for path in folder.glob("std*"))
 
@@ -90,6 +95,7 @@ def test_interrupted_again_and_again(tmp_path: Path, reference: ReferenceServer,
     assert process.returncode == 130, printed(tmp_path)
     assert written(tmp_path)["run"]["complete"] is False
     assert listed(reference) == before
+    assert not left_behind(tmp_path)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -117,6 +123,7 @@ def test_interrupted(tmp_path: Path, reference: ReferenceServer, workers: str, s
     assert listed(reference) <= before
     statuses = [check["status"] for row in result["requirements"] for check in row["checks"]]
     assert "inconclusive" in statuses
+    assert not left_behind(tmp_path)
     assert_nowhere(reference.address.key, tmp_path)
 
 
@@ -341,6 +348,24 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
     result = json.loads((tmp_path / "reports" / "reference" / "results.json").read_text(encoding="utf-8"))
     assert result["verdict"] == "incomplete"
     assert result["run"]["complete"] is False
+
+
+def test_interrupted_as_plain_pytest_begins_with_workers(tmp_path: Path) -> None:
+    """Before anything is known of the target. Nothing is run then, nothing passes, and nothing is left behind."""
+    script = """
+import os, signal, sys
+import pytest
+from conformance.runner import process
+def interrupted(*_, **more):
+    os.kill(os.getpid(), signal.SIGINT)
+process.Collection = interrupted
+words = "-p conformance.plugin --pyargs conformance.checks --target reference --conformance-only LIST-1 -n 2"
+sys.exit(pytest.main(words.split()))
+"""
+    done = ran(tmp_path, script, TMPDIR=str(tmp_path))
+    assert done.returncode == 130, (done.stdout, done.stderr)
+    assert "passed" not in done.stdout
+    assert not left_behind(tmp_path)
 
 
 def test_a_worker_that_dies(tmp_path: Path, reference: ReferenceServer) -> None:

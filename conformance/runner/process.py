@@ -275,11 +275,12 @@ class Process:
         self.close()
         if self._server is not None:
             self._server.stop()
-        if self.is_worker or not self.collections:
+        if self.is_worker:
             return
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
-        if cut_short or any(collection.reports for collection in self.collections.values()):
+        reported = any(collection.reports for collection in self.collections.values())
+        if reported or self.interrupted or (cut_short and self.collections):
             self._draw_verdicts(cut_short=cut_short)
 
     def _return_orders(self) -> None:

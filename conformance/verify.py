@@ -19,6 +19,7 @@ from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a fo
 
 from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing, alike, changes
+from conformance.text import beginning
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import STATUSES, Allowed, Operation
@@ -355,5 +356,4 @@ def asked_with(answer: Answer) -> str:
 def with_fields(fields: Iterable[tuple[str, str]]) -> str:
     """What "received" says of these header fields, each cut where it is long; nothing where there are none."""
     written = [f"{name}: {value}" for name, value in fields]
-    brief = [each if len(each) <= FIELD else f"{each[:FIELD]}…" for each in written]
-    return f", asked with {' and '.join(brief)}" if brief else ""
+    return f", asked with {' and '.join(beginning(each, FIELD) for each in written)}" if written else ""

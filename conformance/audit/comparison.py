@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from conformance.audit.record import alike
+from conformance.text import beginning
 from conformance.transport.evidence import Exchange
 
 #: What is compared apart from the rest; and digests, of which the ones derived are of other texts.
@@ -113,4 +114,4 @@ def _agree(stated: Any, derived: Any) -> bool:
 
 def _brief(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+    return beginning(text, _TEXT)

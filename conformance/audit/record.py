@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from conformance.reporting.run import Run
+from conformance.text import beginning
 from conformance.transport.evidence import Exchange
 
 #: What the evidence has in the place of a secret.
@@ -115,7 +116,7 @@ class Record:
 
 
 def _brief(message: dict[str, Any]) -> str:
-    return json.dumps(message)[:200]
+    return beginning(json.dumps(message), 200)
 
 
 def _same(recorded: Exchange, now: Exchange) -> bool:

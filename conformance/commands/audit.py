@@ -21,10 +21,10 @@ from conformance.console.streams import tell
 from conformance.contract import catalogue, dates
 from conformance.reporting import outline, results
 from conformance.reporting.run import Circumstances, Run
-from conformance.reporting.text import plural, visible
 from conformance.reporting.writing import WRITERS
 from conformance.runner.collect import TOOLS
 from conformance.target import ConfigError
+from conformance.text import plural, visible
 from conformance.transport.evidence import Exchange
 
 #: Sentences that are printed; of more there is the number.

@@ -18,13 +18,13 @@ from conformance.configuration.targets import adjusted, resolve
 from conformance.console.terminal import Console
 from conformance.contract.listing import Listing
 from conformance.contract.transitions import State
-from conformance.reporting.text import cut, plural, visible
 from conformance.runner import preflight
 from conformance.runner.reference import ReferenceServer
 from conformance.runner.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderAbsent, ProviderError, empty
 from conformance.target import Mode, Target
+from conformance.text import cut, plural, visible
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone, tls_settings
 from conformance.transport.evidence import Trouble

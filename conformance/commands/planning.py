@@ -14,9 +14,9 @@ from conformance.configuration.targets import adjusted, resolve
 from conformance.console.terminal import Console
 from conformance.contract import catalogue
 from conformance.judging import judges
-from conformance.reporting.text import plural
 from conformance.runner.session import redactor_of
 from conformance.target import REFERENCE, Mode, Secret, States, Target
+from conformance.text import plural
 
 #: The reference as `--plan` sees it: nothing is started, so there is no address yet.
 _REFERENCE = Target(

@@ -28,11 +28,11 @@ from conformance.ending import ENDING
 from conformance.reporting import console as printed
 from conformance.reporting.files import make_folder, validate_folder
 from conformance.reporting.run import Run
-from conformance.reporting.text import plural
 from conformance.runner import ahead, embedding, preflight
 from conformance.runner.items import process_in, report_of
 from conformance.runner.side_by_side import SideBySide
 from conformance.target import REFERENCE, Target
+from conformance.text import plural
 from conformance.verdict import Exit, Status
 
 if TYPE_CHECKING:

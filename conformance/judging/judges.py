@@ -19,6 +19,7 @@ from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.listing import Listing
 from conformance.contract.validators import error_problems, shown
 from conformance.judging.doubts import doubts
+from conformance.text import plural
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.transport.request import STATUSES, Allowed, Operation
@@ -214,8 +215,7 @@ def _doubled_ids(listing: Listing) -> list[str]:
 def _trailing(answer: Answer, end: str) -> str | None:
     """What is wrong where bytes follow the `end` of a response on its connection; None where none do."""
     extra = answer.extra
-    count = "1 byte" if len(extra) == 1 else f"{len(extra)} bytes"
-    return f"{count} after {end} of the {answer.status}: {shown(extra)}" if extra else None
+    return f"{plural(len(extra), 'byte')} after {end} of the {answer.status}: {shown(extra)}" if extra else None
 
 
 def no_content(answer: Answer) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.judging.doubts import CAUSES, PROVABLE, ROWS
+from conformance.text import plural
 from conformance.transport.evidence import Exchange
 from conformance.transport.request import STATUSES, Operation
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
@@ -23,8 +24,7 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
     if undecided:
         return _undecided(requirement, undecided)
     if judged:
-        met_by = "1 exchange" if len(judged) == 1 else f"{len(judged)} exchanges"
-        return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {met_by}")
+        return CheckResult(EVERY_EXCHANGE, requirement, Status.PASSED, f"met by {plural(len(judged), 'exchange')}")
     return None
 
 

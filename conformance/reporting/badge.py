@@ -10,7 +10,7 @@ from html import escape
 
 from conformance.reporting import outline
 from conformance.reporting.run import Run
-from conformance.reporting.text import visible
+from conformance.text import visible
 from conformance.verdict import Status, Verdict, coverage
 
 _LABEL = "store orders contract"

@@ -22,7 +22,7 @@ from typing import Any
 from conformance.contract.catalogue import Level, Requirement
 from conformance.reporting import outline
 from conformance.reporting.run import Run
-from conformance.reporting.text import cut, plural
+from conformance.text import cut, plural
 from conformance.verdict import EXERCISED, Status
 
 #: Characters of a reason, and of what was observed, at most.

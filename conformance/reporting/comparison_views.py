@@ -8,7 +8,7 @@ from conformance.reporting import outline
 from conformance.reporting.comparison import TEXT, Change, Comparison, Matrix, named
 from conformance.reporting.pages import page
 from conformance.reporting.summary import code, prose
-from conformance.reporting.text import cut, visible
+from conformance.text import cut, visible
 from conformance.verdict import Status
 
 #: A caption, the headings, and the rows.

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from conformance.reporting import outline
 from conformance.reporting.run import Run
-from conformance.reporting.text import cut, plural, visible
+from conformance.text import cut, plural, visible
 from conformance.transport.evidence import Trouble
 from conformance.verdict import RequirementResult, Status, Verdict
 

@@ -20,8 +20,8 @@ from conformance.contract.catalogue import Level
 from conformance.reporting import outline, pages, timing
 from conformance.reporting.pretty import pretty
 from conformance.reporting.run import Run
-from conformance.reporting.text import cut, plural, visible
 from conformance.target import Shell
+from conformance.text import cut, plural, visible
 from conformance.transport.curl import curl
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, RequirementResult, Status, counts, coverage

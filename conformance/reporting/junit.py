@@ -21,7 +21,7 @@ from xml.etree import ElementTree as Xml
 
 from conformance.reporting import outline
 from conformance.reporting.run import Run
-from conformance.reporting.text import cut, visible
+from conformance.text import cut, visible
 from conformance.verdict import CheckResult, RequirementResult, Status
 
 _MESSAGE = 300

@@ -14,8 +14,8 @@ from typing import Any
 
 from conformance.contract.catalogue import Level
 from conformance.reporting.run import Run
-from conformance.reporting.text import plural
 from conformance.target import Shell
+from conformance.text import plural
 from conformance.transport.curl import WAIT, curl
 from conformance.transport.evidence import Exchange, handed_out
 from conformance.transport.request import Operation

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from conformance.reporting.text import visible
+from conformance.text import visible
 
 
 @cache

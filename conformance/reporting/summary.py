@@ -11,7 +11,7 @@ import re
 from conformance.contract.catalogue import Level
 from conformance.reporting import outline
 from conformance.reporting.run import Run
-from conformance.reporting.text import cut, plural, visible
+from conformance.text import cut, plural, visible
 from conformance.verdict import RequirementResult, Status, Verdict, counts
 
 #: Failures written in full; of the others there is one line each.

@@ -27,9 +27,9 @@ from typing import Any, Protocol
 from conformance.contract.jsontext import INT64
 from conformance.contract.transitions import State
 from conformance.target import Secret, States
+from conformance.text import beginning
 from conformance.transport.client import JsonCaller
 from conformance.transport.evidence import handed_out
-from conformance.transport.redaction import ELLIPSIS
 
 #: Seconds that a provider may take for one message.
 TIMEOUT = 60.0
@@ -299,11 +299,8 @@ def _object(body: bytes, message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _brief(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 200 else text[:200] + ELLIPSIS
+    return beginning(json.dumps(value), 200)
 
 
 def _quote(body: bytes) -> str:
-    # The ellipsis tells whoever takes secrets out that one may be there in part.
-    text = body[:300].decode("utf-8", "replace") + ELLIPSIS * (len(body) > 300)
-    return repr(text.strip()) if body.strip() else "(nothing)"
+    return repr(beginning(body.decode("utf-8", "replace"), 300).strip()) if body.strip() else "(nothing)"

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import quote
 
+from conformance.text import ELLIPSIS
+
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
 #: So many characters of base64, at the least, depend on nothing but a part of the key of that length.
@@ -29,8 +31,6 @@ KEY_LABEL, PART_LABEL = "<key>", "<part of the key>"
 WORD = 20
 #: Characters of a key in groups, as some are shown.
 GROUP = 4
-#: What marks the place where a quotation was cut.
-ELLIPSIS = "…"
 #: What a short key leaves in the middle of a longer text in base64.
 SHORTEST_BASE64 = 6
 #: Texts of at most so many characters are cleaned once: the same few header fields and bodies come again and again.

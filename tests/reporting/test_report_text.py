@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.reporting.pretty import pretty
-from conformance.reporting.text import cut, plural, visible
+from conformance.text import cut, plural, visible
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,12 @@ from conformance.checks.cancelling.steps import NO_ORDER_ZERO, cancel_aliases, n
 from conformance.checks.clients import SENDS_JSON
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
+from conformance.text import cut
 from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Request
+
+#: Characters that a message shows of an id.
+SHOWN = 40
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
@@ -180,14 +184,9 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
         asked = sorted(answers, key=claims_success, reverse=True)
         if not hit:  # then any of them may have done it
             asked += chain(*tried)
-        aliases = ", ".join(dict.fromkeys(brief(answer.request.path.rpartition("/")[2]) for answer in asked))
+        aliases = ", ".join(dict.fromkeys(cut(answer.request.path.rpartition("/")[2], SHOWN) for answer in asked))
         since = f"cancels were sent for {aliases} only, not for {order}"
         verify.still_pending(end, control, since=since, shown_by=hit[:2] or answers[:1], certain=bool(hit))
-
-
-def brief(text: str) -> str:
-    """`text`, or its beginning and length."""
-    return text if len(text) <= 40 else f"{text[:20]}… ({len(text)} characters)"
 
 
 @requirement("CANCEL-11", mode=Mode.GUARDED)

@@ -1,6 +1,6 @@
-"""Text that a service sent, made safe to print: what could act on a reader's machine becomes visible.
+"""Text for people: what a service sent is made safe to print, cut where it is long, and counted.
 
-Every report takes its text through here before it applies the escapes of its own format.
+Every report takes its text through `visible` before it applies the escapes of its own format.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
+#: What marks the place where a quotation was cut. It tells `redaction` that a secret may be there in part.
+ELLIPSIS = "…"
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -34,11 +36,14 @@ def _escape(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def beginning(text: str, limit: int) -> str:
+    """`text`, or where it is longer than `limit` characters its beginning and an ELLIPSIS."""
+    return text if len(text) <= limit else text[:limit] + ELLIPSIS
+
+
 def cut(text: str, limit: int) -> str:
-    """`text`, or where it is longer than `limit` its beginning with a note of how much there is."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}… ({len(text):,} characters)"
+    """The same with a note of how much there is."""
+    return text if len(text) <= limit else f"{beginning(text, limit)} ({len(text):,} characters)"
 
 
 def plural(count: int, noun: str) -> str:

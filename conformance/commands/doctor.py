@@ -101,19 +101,9 @@ def findings(session: Session) -> Iterator[Finding]:
     yield from ((NOTE, f"configuration: {said}") for said in preflight.shortcomings(session))
     if answer.status in GATEWAY:  # as the first one often is for which a gateway opens a connection
         answer = api.list()
-    if answer.status == 200 and answer.listing is not None:
-        yield OK, f"key: accepted; the listing holds {plural(len(answer.listing.elements), 'order')}"
-    elif answer.status == 200:
-        yield NOTE, "key: accepted, but the answer is no listing that can be read; a run will say more"
-    elif answer.status in GATEWAY:
-        yield FAIL, f"connection: what is in front of the service answers {answer.exchange.received}; try again later"
-        return
-    elif answer.status == 404:
-        yield FAIL, f"base URL: the listing answers {answer.exchange.received}; check the path of base_url"
-        return
-    else:
-        checked = "check base_url and the key; where they are right, a run says more"
-        yield FAIL, f"key: the listing answers {answer.exchange.received}; {checked}"
+    key = _key(answer)
+    yield key
+    if key[0] == FAIL:
         return
     stranger = api.list(NOBODY)
     if stranger.status == 401:
@@ -132,6 +122,23 @@ def findings(session: Session) -> Iterator[Finding]:
         yield FAIL, f"connection: {endpoint.authority} stopped answering: {error}; try again later"
     except ProviderAbsent as error:  # whatever else it is asked, it would be absent
         yield FAIL, f"state provider: {error}"
+
+
+def _key(answer: Answer) -> Finding:
+    """What the answer to a listing with the key says of the key, or of what is wrong before that matters."""
+    received = answer.exchange.received
+    if answer.status == 200 and answer.listing is not None:
+        return OK, f"key: accepted; the listing holds {plural(len(answer.listing.elements), 'order')}"
+    if answer.status == 200:
+        return NOTE, "key: accepted, but the answer is no listing that can be read; a run will say more"
+    if answer.status in GATEWAY:
+        return FAIL, f"connection: what is in front of the service answers {received}; try again later"
+    if answer.status == 404:
+        return FAIL, f"base URL: the listing answers {received}; check the path of base_url"
+    return (
+        FAIL,
+        f"key: the listing answers {received}; check base_url and the key; where they are right, a run says more",
+    )
 
 
 def _route(session: Session) -> Finding:

@@ -252,9 +252,9 @@ class Process:
             text = redactor.clean(text)
         return text
 
-    def unreported(self) -> dict[str, list[str]]:
-        """Return the orders that this worker still keeps. Gives, by target, the warnings that are in no report of a
-        check: which of them could not be returned."""
+    def give_back(self) -> dict[str, list[str]]:
+        """Return the orders that this worker still keeps. Gives warnings by target, which are in no report of a check:
+        they say which orders could not be returned."""
         for own in self.sessions.values():
             own.give_back()
         return {name: list(map(self.clean, own.warnings)) for name, own in self.sessions.items()}

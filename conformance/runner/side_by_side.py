@@ -248,7 +248,7 @@ class Pool:
                 session._setupstate.teardown_exact(None)  # gives back the orders of the check
                 if (told := own.unfinished()) is not None:
                     _send(pipe, "unfinished", told)
-            _send(pipe, "ended", own.unreported())
+            _send(pipe, "ended", own.give_back())
         except BrokenPipeError:  # there is nobody any more whom this could be for
             session._setupstate.teardown_exact(None)
         except Exception:  # of the suite itself; what is held then is given back by the ledger

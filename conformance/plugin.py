@@ -211,7 +211,7 @@ class Plugin:
         if call.excinfo is not None:
             self.process.classify(report, call.excinfo.value)
             if isinstance(call.excinfo.value, verify.Failed):
-                curl = report.failure and report.failure.get("curl")
+                curl = report.failure and report.failure.curl
                 outcome.longrepr = self._printable(f"{report.message}\n{curl}")
                 self._expect(item, outcome)
             elif isinstance(outcome.longrepr, tuple):  # skipped: which check, and why, which may quote a state provider

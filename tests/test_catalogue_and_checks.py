@@ -29,7 +29,7 @@ from conformance.runner.reported import CheckReport
 from conformance.target import Mode, States
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import PREFLIGHT, Trouble
-from conformance.verdict import Status
+from conformance.verdict import Failure, Status
 
 CHECKS = all_checks()
 ROWS = catalogue.load().requirements
@@ -146,9 +146,8 @@ def test_the_level_in_a_result_is_that_of_the_catalogue() -> None:
     chosen = settings.read((), {})
     for row in ROWS.values():
         check = next(check for check in CHECKS if check.requirement == row.id)
-        failure = {"expected": "that", "received": "this", "exchange": None, "curl": None}
-        reports = {check.id: CheckReport(check.id, "staging", Status.FAILED, failure=failure)}
-        collection = Collection(target(), now, reports)
+        report = CheckReport(check.id, "staging", Status.FAILED, failure=Failure("that", "this"))
+        collection = Collection(target(), now, {check.id: report})
         run = collect.build(collection, CHECKS, chosen, {}, finished=now, complete=True, command="run")
         (result,) = [result for result in run.requirements if result.requirement.id == row.id]
         assert result.requirement == row

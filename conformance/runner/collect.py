@@ -25,7 +25,6 @@ from conformance.transport.request import Operation
 from conformance.verdict import (
     OTHER_EXCHANGES,
     CheckResult,
-    Failure,
     Status,
     Verdict,
     Waiver,
@@ -233,11 +232,9 @@ def _number(exchanges: list[Exchange], first: int) -> list[Exchange]:
 
 
 def _result(check: Check, report: CheckReport, first: int) -> CheckResult:
-    failure = None
-    if report.failure is not None:
-        failure = Failure(**report.failure)
-        if failure.exchange is not None:
-            failure = replace(failure, exchange=first + failure.exchange)
+    failure = report.failure
+    if failure is not None and failure.exchange is not None:
+        failure = replace(failure, exchange=first + failure.exchange)
     return CheckResult(
         check.id,
         check.requirement,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance import verify
 from conformance.target import Shell
 from conformance.transport.curl import WAIT, curl, on_one_connection
 from conformance.transport.evidence import Exchange
-from conformance.verdict import Status
+from conformance.verdict import Failure, Status
 
 #: The process of the command itself; workers have names of their own.
 OWN_PROCESS = "main"
@@ -35,7 +35,7 @@ class CheckReport:
     place: int = 0
     message: str = ""
     seconds: float = 0.0
-    failure: dict[str, Any] | None = None
+    failure: Failure | None = None
     owners: list[str] = field(default_factory=list)
     certain: bool = False
     finished: bool = True
@@ -55,18 +55,7 @@ class CheckReport:
         a text."""
         if isinstance(error, verify.Failed):
             self.status, self.certain, self.message = Status.FAILED, error.certain, str(error)
-            self.failure = {"expected": clean(error.expected), "received": clean(error.received)}
-            if error.answers:
-                spelled = error.answers
-                if len(spelled) > SPELLED and not error.last:
-                    spelled = (*spelled[: SPELLED - 1], spelled[-1])
-                lines = [curl(answer.exchange, shell) for answer in spelled]
-                if error.waited:
-                    lines.insert(-1, WAIT)
-                self.failure["curl"] = on_one_connection(lines) if error.kept else "\n".join(lines)
-                shown = error.answers[-1 if error.last else 0].exchange
-                if shown.check == self.check:  # the model's checks share a search, and with it what one of them met
-                    self.failure["exchange"] = shown.number
+            self.failure = self._failure(error, shell, clean)
         elif isinstance(error, verify.Excluded):
             self.status, self.message = Status.EXCLUDED, str(error)
         elif isinstance(error, verify.Inconclusive):
@@ -78,6 +67,25 @@ class CheckReport:
             if self.status is not Status.FAILED:  # as it may be where giving orders back goes wrong
                 self.status, self.message = Status.INCONCLUSIVE, said
         self.message = clean(self.message)
+
+    def _failure(self, error: verify.Failed, shell: Shell, clean: Callable[[str], str]) -> Failure:
+        """What the check expected and received, with the exchange that shows it and curl lines that repeat it."""
+        failure = Failure(clean(error.expected), clean(error.received))
+        if not error.answers:
+            return failure
+        spelled = error.answers
+        if len(spelled) > SPELLED and not error.last:
+            spelled = (*spelled[: SPELLED - 1], spelled[-1])
+        lines = [curl(answer.exchange, shell) for answer in spelled]
+        if error.waited:
+            lines.insert(-1, WAIT)
+        shown = error.answers[-1 if error.last else 0].exchange
+        return replace(
+            failure,
+            curl=on_one_connection(lines) if error.kept else "\n".join(lines),
+            # The checks of the model share a search: what one of them has met is no exchange of the others.
+            exchange=shown.number if shown.check == self.check else None,
+        )
 
     def cut_short(self, reason: str = UNFINISHED) -> None:
         """Note that the check did not come to its end: whatever it had found is not its result."""

@@ -31,7 +31,8 @@ def shown(session: Session, check: Callable[[], object]) -> tuple[str, list[str]
     report = CheckReport("a check", session.target.name, Status.PASSED)
     report.ended_with(raised.value, session.target.shell, session.recorder.redactor.clean)
     assert report.failure is not None
-    lines = report.failure["curl"].splitlines()
+    assert report.failure.curl is not None
+    lines = report.failure.curl.splitlines()
     methods = [line.replace(" -I ", " -X HEAD ").partition(" -X ")[2].partition(" ")[0] or "GET" for line in lines]
     return report.message, methods
 
@@ -59,7 +60,8 @@ def test_what_shows_only_later_is_waited_for() -> None:
     report = CheckReport("a check", session.target.name, Status.PASSED)
     report.ended_with(raised.value, session.target.shell, session.recorder.redactor.clean)
     assert report.failure is not None
-    first, wait, last = report.failure["curl"].splitlines()
+    assert report.failure.curl is not None
+    first, wait, last = report.failure.curl.splitlines()
     assert (" -X DELETE " in first, wait, " -X " in last) == (True, WAIT, False)
 
 

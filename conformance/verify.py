@@ -93,7 +93,7 @@ def settled(answer: Answer) -> Answer:
         raise Inconclusive(f"{exchange.line} got no answer: {exchange.detail}{advice}")
     if answer.status in GATEWAY:
         advice = f"; {FEWER}" if answer.status == 503 else ""
-        raise Inconclusive(f"{exchange.line} answered {exchange.received}, which proves neither way{advice}", "HTTP-1")
+        raise Inconclusive(f"{exchange.in_words}, which proves neither way{advice}", "HTTP-1")
     if answer.status == 429:
         why = "again and again"
         if (delay := retry_after(answer)) is not None:
@@ -137,8 +137,7 @@ def not_sporadic(answer: Answer, *expected: int) -> None:
     for _ in range(2):
         again = answer.repeat().status
         if again in expected:
-            said = f"{answer.exchange.line} answered {answer.exchange.received}, and {again} when asked again"
-            raise Inconclusive(said, "HTTP-1")
+            raise Inconclusive(f"{answer.exchange.in_words}, and {again} when asked again", "HTTP-1")
 
 
 def unlisted(answer: Answer) -> bool:
@@ -154,8 +153,7 @@ def step(answer: Answer, expected: int, owner: str) -> None:
         owner = "AUTH-1"
     elif unlisted(answer):
         owner = "HTTP-1"
-    said = f"{answer.exchange.line} answered {answer.exchange.received} where the check needed {expected}"
-    raise Inconclusive(said, owner)
+    raise Inconclusive(f"{answer.exchange.in_words} where the check needed {expected}", owner)
 
 
 def refusal(answer: Answer) -> bool:
@@ -206,9 +204,7 @@ def meets(requirement: str, *answers: Answer) -> None:
         if requirement not in findings and requirement in undecided:
             raise Inconclusive(undecided[requirement])
         if requirement not in findings:
-            raise Inconclusive(
-                f"{answer.exchange.line} answered {answer.exchange.received}, on which this cannot be judged", "HTTP-1"
-            )
+            raise Inconclusive(f"{answer.exchange.in_words}, on which this cannot be judged", "HTTP-1")
         problem = findings[requirement]
         if problem is not None:
             raise Failed(load().requirements[requirement].of_each_answer, problem, answer)

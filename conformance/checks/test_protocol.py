@@ -135,7 +135,7 @@ def test_operations_answer_below_v1(api: Api, target: Target, elsewhere: Callabl
             raise verify.Failed(
                 f"the operations below {target.base_url}", f"they answer at {other.exchange.url}", answer, other
             )
-    raise verify.Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received}", "LIST-1")
+    raise verify.Inconclusive(answer.exchange.in_words, "LIST-1")
 
 
 @requirement("BASE-2")

@@ -269,10 +269,8 @@ class Walk:
                     self._key_refused(label, before, answer)
                 self.judged |= {"AUTH-1", model.refusal_of_the_key({step.kind for step in before})}
             if verify.unlisted(answer):
-                raise verify.Inconclusive(
-                    f"{answer.exchange.line} answered {answer.exchange.received}, which its operation does not list",
-                    "HTTP-1",
-                )
+                said = f"{answer.exchange.in_words}, which its operation does not list"
+                raise verify.Inconclusive(said, "HTTP-1")
 
     def _key_refused(self, label: str, before: Sequence[Step], answer: Answer) -> None:
         """Say whose fault it is that the valid key was refused: once, here, or everywhere from now on."""

@@ -74,7 +74,7 @@ def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str]
         due = CANCELLING[answer.before] if answer.before else None
         row = due.owner if due is not None and answer.status not in due.statuses else None
     if row is not None:
-        reason = f"{answer.exchange.line} answered {answer.exchange.received}, although {ROWS[row]}"
+        reason = f"{answer.exchange.in_words}, although {ROWS[row]}"
         yield Doubt(row, reason, proven=row in PROVABLE and answer.succeeded)
     if not credential.valid:  # what strangers are shown is for AUTH to judge
         return

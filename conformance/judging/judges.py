@@ -369,12 +369,12 @@ class Judge:
                 else:
                     finding = judge(answer)
             except TooDeep as error:
-                exchange.undecided[requirement] = f"{exchange.line} answered {exchange.received} with a body: {error}"
+                exchange.undecided[requirement] = f"{exchange.in_words} with a body: {error}"
                 continue
             if finding is not NOT_APPLICABLE:
                 exchange.findings[requirement] = finding
         if answer.status in GATEWAY and _well_formed(answer) and not turned_away(answer):
-            exchange.undecided["HTTP-1"] = f"{exchange.line} answered {exchange.received}, which proves neither way"
+            exchange.undecided["HTTP-1"] = f"{exchange.in_words}, which proves neither way"
         if _never_answered(answer):
             exchange.undecided["HTTP-1"] = f"{exchange.line} got no answer: {exchange.detail}"
         self._doubt(answer)

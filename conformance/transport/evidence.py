@@ -138,6 +138,11 @@ class Exchange:
         """The request in a few words: method, path, credential."""
         return f"{self.method} {self.url} with {self.credential}"
 
+    @property
+    def in_words(self) -> str:
+        """The request, and the answer that it got, as the beginning of a sentence."""
+        return f"{self.line} answered {self.received}"
+
 
 def first_field(headers: Iterable[tuple[str, str]], name: str) -> str:
     """The value of the first header field of this `name`, which is in small letters; empty where there is none."""

@@ -46,10 +46,8 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: Se
     for answers in refusals:
         for answer in answers:
             if not verify.refusal(answer):
-                raise verify.Inconclusive(
-                    f"{answer.exchange.line} answered {answer.exchange.received}, no refusal",
-                    "AUTH-2, AUTH-3 or AUTH-4",
-                )
+                said = f"{answer.exchange.in_words}, no refusal"
+                raise verify.Inconclusive(said, "AUTH-2, AUTH-3 or AUTH-4")
     between = api.list()
     *ended, control = api.send_all(map(api.ask_cancel, (*tried, control_order)))
     for end, answers in zip(ended, refusals, strict=True):

@@ -97,7 +97,7 @@ def holds_nothing(answer: Answer) -> None:
     """Demand that a listing is an empty array."""
     if answer.status not in (None, 200) and answer.repeat().status == 200:
         owner = "AUTH-1" if answer.status == 401 else "HTTP-1"
-        raise verify.Inconclusive(f"{answer.exchange.line} answered {answer.exchange.received} once", owner)
+        raise verify.Inconclusive(f"{answer.exchange.in_words} once", owner)
     verify.status(answer, 200, since="the store was emptied just before, and no orders are an empty array")
     if answer.listing is None and any(answer.repeat().listing is not None for _ in range(2)):
         raise verify.Inconclusive(f"{answer.exchange.line} answered with no array, and then with one", "LIST-1")

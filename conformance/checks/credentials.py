@@ -210,7 +210,7 @@ def malformed(key: str) -> list[Credential]:
     def wrong(label: str, template: str) -> Credential:
         return with_key(key, label, template, malformed=True)
 
-    encoded = f"Bearer %{ord(key[0]):02X}{key[1:]}"
+    encoded = f"%{ord(key[0]):02X}{key[1:]}"
     made = [
         wrong("a bearer scheme without a token", "Bearer"),
         wrong("the key twice behind one scheme", "Bearer {key} {key}"),
@@ -219,7 +219,7 @@ def malformed(key: str) -> list[Credential]:
         wrong("the key after an equals sign", "Bearer={key}"),
         wrong("the key behind another credential", "Basic x, Bearer {key}"),
         wrong("the key right behind the scheme", "Bearer{key}"),
-        Credential("the key with a character percent-encoded", (("Authorization", encoded),), malformed=True),
+        bearer(encoded, "the key with a character percent-encoded", None, malformed=True),
         wrong("the key in quotes", 'Bearer "{key}"'),
         wrong("the key in angle brackets", "Bearer <{key}>"),
         wrong("the key and a comma", "Bearer {key},"),
@@ -238,9 +238,8 @@ def malformed(key: str) -> list[Credential]:
 
 def _with_blank(key: str) -> Credential:
     half = len(key) // 2
-    field = ("Authorization", f"Bearer {key[:half]} {key[half:]}")
-    shell = "Bearer ${KEY:0:${#KEY}/2} ${KEY:${#KEY}/2}"
-    return Credential("the key with a blank in its middle", (field,), malformed=True, shell=shell)
+    shell = "${KEY:0:${#KEY}/2} ${KEY:${#KEY}/2}"
+    return bearer(f"{key[:half]} {key[half:]}", "the key with a blank in its middle", shell, malformed=True)
 
 
 def beyond_ascii(key: str) -> list[Credential]:
@@ -273,10 +272,4 @@ def header_names(key: str) -> list[Credential]:
 
 def patterns(key: str) -> list[Credential]:
     """Those patterns that are not the key."""
-    return [
-        Credential(
-            f"the token {token}", (("Authorization", f"Bearer {token}"),), malformed=True, shell=f"Bearer {token}"
-        )
-        for token in WILD
-        if token != key
-    ]
+    return [bearer(token, f"the token {token}", token, malformed=True) for token in WILD if token != key]

@@ -73,6 +73,14 @@ def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
     orders.take_listed(pending=1)  # raises Inconclusive unless the listing shows it
 
 
+def is_client_error(answer: Answer, kind: str = "") -> None:
+    """Demand a client error, by whatever status, for a malformed id, of this `kind` if that is told."""
+    if not verify.settled(answer).client_error:
+        verify.not_sporadic(answer, *range(400, 500))
+        expected = f"a client error for a malformed id{f' ({kind})' if kind else ''}"
+        raise verify.Failed(expected, verify.describe(answer), answer)
+
+
 def cancelled_once(api: Api, order: int) -> None:
     """Cancel a pending order, and again. Raises Inconclusive where that succeeds as well."""
     verify.step(api.cancel(order), 204, "CANCEL-1")

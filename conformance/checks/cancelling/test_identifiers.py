@@ -12,7 +12,13 @@ from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
-from conformance.checks.cancelling.steps import NO_ORDER_ZERO, cancel_aliases, nothing_is_like_zero, spelled
+from conformance.checks.cancelling.steps import (
+    NO_ORDER_ZERO,
+    cancel_aliases,
+    is_client_error,
+    nothing_is_like_zero,
+    spelled,
+)
 from conformance.checks.clients import SENDS_JSON
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode
@@ -216,6 +222,4 @@ def client_errors(observe: Observations, answers: dict[str, Answer]) -> None:
     seen(observe, "malformed ids", answers)
     # What got no answer, from a firewall perhaps, proves neither way, and comes last.
     for kind, answer in sorted(answers.items(), key=lambda item: item[1].status is None):
-        if not verify.settled(answer).client_error:
-            verify.not_sporadic(answer, *range(400, 500))
-            raise verify.Failed(f"a client error for a malformed id ({kind})", verify.describe(answer), answer)
+        is_client_error(answer, kind)

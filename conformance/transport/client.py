@@ -96,9 +96,10 @@ class Client:
                 self.endpoint.pace.wait(len(rest))
                 attempts += self.overlapping.map(partial(self._attempts, crowded=True, paced=True), rest)
             else:
-                tried = self._threads.map(partial(self._attempts, crowded=True), rest[: self.concurrency.at_most])
-                together = list(tried)  # all of them, before any is sent again alone
-                settled = [self._alone(tries) for tries in together]
+                sent = self._threads.map(partial(self._attempts, crowded=True), rest[: self.concurrency.at_most])
+                together = list(sent)  # all of them, before any is sent again alone
+                self.concurrency.one_by_one |= any(map(_one_too_many, together))  # from now on
+                settled = [self._again(tries) for tries in together]
                 self.concurrency.narrow(answer.exchange for tries in settled for answer in tries)
                 attempts += settled
         return attempts
@@ -208,16 +209,10 @@ class Client:
             return self._keeps_to_503
         return answer.exchange.trouble == Trouble.REFUSED
 
-    def _alone(self, tries: Sequence[Answer]) -> Sequence[Answer]:
-        """`tries` and, where the request was one too many at once, the further ones of `_again`; from then on requests
-        are sent one by one."""
-        self.concurrency.one_by_one |= bool(tries) and too_many(tries[-1].exchange)
-        return self._again(tries)
-
     def _again(self, tries: Sequence[Answer]) -> Sequence[Answer]:
         """`tries` and, where the request was one too many at once, those of the same request sent alone. A cancel with
         the key is not retried: the first one may have taken effect."""
-        if not tries or not too_many(tries[-1].exchange):
+        if not _one_too_many(tries):
             return tries
         last = tries[-1]
         if last.request.method != "GET" and last.request.credential.valid:
@@ -274,6 +269,11 @@ class Client:
         else:
             heard = begun or not (isinstance(error, httpx.NetworkError) or UNHEARD in str(error))
             exchange.ended_early(_plain(error, self.endpoint), heard=heard)
+
+
+def _one_too_many(tries: Sequence[Answer]) -> bool:
+    """Whether the last of these answers says that the request was one too many at once."""
+    return bool(tries) and too_many(tries[-1].exchange)
 
 
 def _read(response: httpx.Response, limit: int) -> bytes:

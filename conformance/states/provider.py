@@ -164,11 +164,7 @@ class CommandProvider:
             try:
                 process = subprocess.Popen(self._command, stdin=said, stdout=out, stderr=err, start_new_session=True)
             except OSError as error:
-                there = isinstance(error, FileNotFoundError) and Path(name).exists()
-                why = "its first line names an interpreter that is not there" if there else error.strerror
-                why = f"{why}; make it executable (chmod +x)" if isinstance(error, PermissionError) else why
-                why = "its first line names no interpreter (#!)" if error.errno == errno.ENOEXEC else why
-                raise ProviderAbsent(f"the state provider {name} cannot be started: {why}") from None
+                raise ProviderAbsent(f"the state provider {name} cannot be started: {_why(error, name)}") from None
             try:
                 status = process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
@@ -191,6 +187,15 @@ class CommandProvider:
 
     def close(self) -> None:
         pass
+
+
+def _why(error: OSError, name: str) -> str | None:
+    """Why the command `name` cannot be started, and what to do about it."""
+    if isinstance(error, FileNotFoundError) and Path(name).exists():
+        return "its first line names an interpreter that is not there"
+    if isinstance(error, PermissionError):
+        return f"{error.strerror}; make it executable (chmod +x)"
+    return "its first line names no interpreter (#!)" if error.errno == errno.ENOEXEC else error.strerror
 
 
 class Recorded:

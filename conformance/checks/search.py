@@ -34,8 +34,8 @@ CHECKS = "model."
 ENDS = (verify.Inconclusive, verify.Excluded, ServiceGone, Refused)
 #: How often a sequence is played again before it counts as seen once only.
 REPLAYS = 3
-#: How many walks a search takes besides those of its budget.
-TOURS = len(model.TOURS) + 1
+#: How many walks a search takes besides those of its budget: each tour, and the one over a single connection.
+FIXED_WALKS = len(model.TOURS) + 1
 
 
 def seed_for(target: str, seed: int) -> int:
@@ -45,7 +45,7 @@ def seed_for(target: str, seed: int) -> int:
 
 def orders_for(budget: Budget) -> tuple[int, int]:
     """How many pending and shipped orders a search takes from a provider that places them, if nothing goes wrong."""
-    walks = TOURS + budget.walks
+    walks = FIXED_WALKS + budget.walks
     return walks * len(model.PENDING_NAMES), walks * len(model.SHIPPED_NAMES)
 
 
@@ -75,7 +75,7 @@ class Search:
         self._shipped = shipped
         self._in_step = in_step
         self._wire = wire
-        self._left = TOURS + budget.walks if limit is None else limit
+        self._left = FIXED_WALKS + budget.walks if limit is None else limit
         self.wrong: Wrong | None = None  # the shortest sequence that went wrong
         self.ended: BaseException | None = None  # what kept the search from going on
         self.judged: set[str] = set()

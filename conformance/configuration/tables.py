@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from conformance.contract.jsontext import INT64
 from conformance.target import ConfigError
 
 _KINDS: dict[type | tuple[type, ...], str] = {
@@ -84,7 +85,7 @@ class Table:
         """The ids of orders (int64) in the list under `key`, no two of them the same. Raises ConfigError."""
         ids = self.take_list(key, int)
         for number, times in Counter(ids).items():
-            if not -(2**63) <= number < 2**63:
+            if number not in INT64:
                 raise self.error(key, f"holds {number}, and the ids of orders are int64: from -2^63 to 2^63 - 1")
             if times > 1:
                 raise self.error(key, f"holds {number} {times} times; an order serves one check, so name each once")

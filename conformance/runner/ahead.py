@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from conformance.check import Check
     from conformance.checks.generation import Call
 
-#: Elsewhere a process with libraries of the system in it must not be forked.
+#: On other systems, a process that has loaded their libraries must not be forked.
 FORKING = sys.platform == "linux"
 #: Seconds after which the run itself generates what is still missing.
 PATIENCE = 60.0

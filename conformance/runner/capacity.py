@@ -68,6 +68,8 @@ def adapt(session: Session, capacity: Capacity) -> int:
 
 
 def _measured(session: Session, client: Client, seen: list[Exchange]) -> Capacity:
+    """What comes of sending listings together, a few times as long as the outcome is unclear; `seen` were sent alone,
+    before. Where a service answers now sooner, now later, further ones are sent alone to compare with."""
     asked = session.api(PREFLIGHT).ask_list(allowed=Allowed.OPEN)
     several: bool | None = None
     for _ in range(TRIES):
@@ -101,8 +103,9 @@ def _exchanged(session: Session, send: Callable[[], object]) -> list[Exchange]:
 
 
 def _several_at_once(seen: list[Exchange], together: list[Exchange]) -> bool | None:
-    """Whether a distant service has answered requests that were sent `together` as fast as one alone. None where it
-    answered several at once and yet late: this machine, or the network, may have stalled for a moment."""
+    """Whether a distant service has answered requests that were sent `together` as fast as one alone. None where that
+    is unclear: it was faster than one after the other, but not that fast, as where this machine or the network stalls
+    for a moment."""
     # A near service that was merely waking up, or busy for a moment, answers some of these sooner.
     if not together or not all(map(_is_far, together)):
         return False

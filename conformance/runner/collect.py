@@ -175,8 +175,8 @@ def _warnings(
 
 
 def _placed_elsewhere(reports: Iterable[CheckReport]) -> bool:
-    """Whether the service knows none of the orders that the state provider handed out. One fault or another may hide an
-    order from listings or from cancels, but hardly all of them from both."""
+    """Whether the service seems to know none of the orders that the state provider handed out. A fault may hide orders
+    from listings, or from cancels, but hardly all of them from both."""
     orders = given(message for report in reports for message in report.messages)
     exchanges = [exchange for report in reports for exchange in report.exchanges if exchange.status is not None]
     if {exchange.status for exchange in exchanges if exchange.order_id in orders} - {401, 404}:
@@ -188,12 +188,13 @@ def _placed_elsewhere(reports: Iterable[CheckReport]) -> bool:
 
 
 def _left_waiting(exchange: Exchange) -> bool:
-    """Whether a request was never answered, and that is held against no requirement."""
+    """Whether a request was never answered, which is held against no requirement where others were under way."""
     return exchange.trouble == Trouble.TIMEOUT and exchange.crowded and exchange.check != PREFLIGHT
 
 
 def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> Iterator[CheckResult]:
-    """What all exchanges together say of the selected requirements that are judged, or can be doubted, on each."""
+    """What all exchanges together say of those selected requirements that each exchange is judged by, or that it can
+    cast doubt on."""
     rows = catalogue.load().requirements
     for requirement in (*judges.JUDGES, *doubts.ROWS):
         if requirement in settings.selected:

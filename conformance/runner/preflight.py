@@ -27,11 +27,11 @@ from conformance.verify import GATEWAY
 
 #: How often the key is tried: a service may refuse the right one by fault (AUTH-1).
 TRIES = 3
-#: Ids of two orders, one placed after the other, that are no further apart than this come from a counter; others may
-#: have placed orders in between. Ids made from the time are further apart, or pass the leap below too soon.
+#: Where the ids of two orders, one placed after the other, are no further apart than this, they come from a counter:
+#: others may have placed orders in between. Ids made from the time are further apart, or soon beyond the leap below.
 APART = 100
-#: How far above the latest id one is chosen, to see whether those that follow count on from there. Where they do not,
-#: and returned orders keep their rows, a run that places more than this many meets that one.
+#: How far above the latest id one is chosen, to see whether the ids that follow count on from there. Where they do not,
+#: and returned orders keep their rows, a run that places more orders than this comes upon the chosen id.
 LEAP = 20_000
 #: Orders on a page at most, by the limits in common use.
 LARGEST_PAGE = 1_000
@@ -51,7 +51,7 @@ FOLLOWS_LARGEST = (
     "are run one at a time (by plain pytest, too, if -n is left out); orders that others place meanwhile would get "
     "such ids, up to the end of int64, so make the run while nobody else works on that store"
 )
-#: Does not say how long the key is: of so short a key, that is half of what there is to guess.
+#: It does not say how long the key is: with so short a key, that would be half of what there is to guess.
 SHORT_KEY = (
     f"the key has fewer than {SECRET_PART} characters: it is taken out of the reports wherever it occurs, even by "
     "chance, and the gaps show what it is; use a longer key"
@@ -64,7 +64,7 @@ COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and la
 
 
 def probe_service(session: Session) -> str | None:
-    """Why running the checks would be pointless, and what to do about it; None where it is not."""
+    """Why it would be pointless to run the checks, and what to do about that; None where it is not."""
     session.recorder.check = PREFLIGHT
     try:
         return _pointless(session)
@@ -163,7 +163,7 @@ def probe_provider(session: Session, listed: frozenset[int] | None = None) -> st
     finally:
         leases.give_back(session.warnings)
     if session.target.mode is Mode.FULL and len(session.warnings) == said_before:  # else it takes nothing back
-        with suppress(ProviderError, CannotDo, ServiceGone):  # whoever cannot do this is for the checks to meet
+        with suppress(ProviderError, CannotDo, ServiceGone):  # the checks will meet these, and report them
             _probe_ids(session, leases, first, listed)
     return None
 
@@ -201,7 +201,7 @@ def _probe_ids(session: Session, leases: Leases, first: int, listed: Collection[
 
 
 def remarks(session: Session) -> Iterator[str]:
-    """What the orders that the state provider handed out have shown, and a reader of the result should know."""
+    """What a reader of the result should know of the store, by the orders that its state provider handed out."""
     if session.listed_before is not None:
         yield LISTED_BEFORE.format(session.listed_before)
     if session.one_at_a_time:
@@ -209,8 +209,9 @@ def remarks(session: Session) -> Iterator[str]:
 
 
 def _given_again(session: Session, leases: Leases, order: int) -> bool:
-    """Whether a new order gets the id of one that was cancelled, and that the suite still holds: not so where there are
-    but a few ids, and a provider only gives again what was returned to it. Raises ProviderError and CannotDo."""
+    """Whether the store gives a new order the id of one that was cancelled. The suite still holds `order` as it asks
+    for another: a provider with a few orders, which hands out again what was returned to it, does not do so here.
+    Raises ProviderError and CannotDo."""
     api = session.api(PREFLIGHT)
     answer = api.cancel(order)
     if answer.status == 404 and (listing := api.list().listing) is not None and order not in listing.by_id:
@@ -240,8 +241,8 @@ def _takes_key_otherwise(session: Session) -> bool:
 
 
 def foreign(session: Session) -> str | None:
-    """What is wrong with an address where something else than HTTP is spoken: a banner of another protocol, say. None
-    where an answer has anything of HTTP, or of a listing. The key is not sent."""
+    """What to say of an address where something else than HTTP is spoken, as by a banner of another protocol. None
+    where an answer looks like HTTP, or like a listing. The key is not sent."""
     with session.wire.connect() as connection:
         detail = connection.exchange(session.api(PREFLIGHT).ask_list(NOBODY), last=True).exchange.detail
     _, found, begins = detail.partition(NO_STATUS_LINE)
@@ -268,7 +269,7 @@ def speaks(session: Session, scheme: str) -> bool:
 
 
 def _is_mute(answer: Answer) -> bool:
-    """Whether there was a connection, and nothing of HTTP over it."""
+    """Whether there was a connection, and nothing came that looks like HTTP."""
     return answer.exchange.trouble == Trouble.BROKEN and not answer.exchange.http_version
 
 

@@ -52,7 +52,7 @@ class Shared:
     reference: dict[str, str] | None = None
     dead: dict[str, str] = field(default_factory=dict)
     counts_on: list[str] = field(default_factory=list)  # the targets whose stores count on from a chosen id
-    folder: str | None = None  # of files by which workers keep together
+    folder: str | None = None  # with the files that workers share: pace, locks, ledgers, the sign to stop
 
 
 class Process:
@@ -68,8 +68,8 @@ class Process:
         worker: str | None = None,
         controls: bool = False,
     ) -> None:
-        """`targets` are by name; the reference is None until its server runs. `worker` is the name of one; a process
-        that `controls` others has workers that begin after it."""
+        """`targets` are by name; the reference is None until its server runs. `worker` is the name of this process if
+        it is a worker; `controls` says that it has workers, which begin after it."""
         self.settings = settings
         self.shared = shared
         self.targets = targets
@@ -152,7 +152,8 @@ class Process:
         return self.sessions[name]
 
     def place(self, check: Check, target: str, marks: frozenset[str]) -> tuple[int, ...] | None:
-        """The place of a check of a target, which has these marks, among all others; None where it is not selected."""
+        """Where a check of a target stands in the order of the run, as a key to sort by; `marks` are the names of its
+        marks in pytest. None where its requirement is not selected."""
         if check.requirement not in self.settings.selected:
             return None
         # A store that was emptied for a check may stay empty, so such checks come last.
@@ -163,7 +164,7 @@ class Process:
 
     @property
     def folder(self) -> Path | None:
-        """Where the processes of this run keep what keeps them together, if there are several."""
+        """The folder that the processes of this run share, if there are several."""
         return Path(self.shared.folder) if self.shared.folder else None
 
     def share(self, folder: Path) -> None:
@@ -181,7 +182,8 @@ class Process:
         self.sessions.clear()  # those of the process that was forked; they have no connection open
 
     def lock(self, *, alone: bool) -> AbstractContextManager[Any]:
-        """Keeps a check that wants the store to itself (`alone`) apart from those of other processes."""
+        """To be held while a check runs: one that wants the store to itself (`alone`) then runs while no other process
+        runs any."""
         if self.folder is None:
             return nullcontext()
         return self._store.write_lock() if alone else self._store.read_lock()
@@ -215,7 +217,7 @@ class Process:
         return report
 
     def wait(self, seconds: float) -> None:
-        """Wait for `seconds`; the process that will write the reports loads meanwhile what that takes."""
+        """Wait for `seconds`. The process that will write the reports uses them to load what that takes."""
         end = time.monotonic() + seconds
         if not self.is_worker:
             from conformance.reporting import writing
@@ -295,7 +297,7 @@ class Process:
     def _draw_verdicts(self, *, cut_short: bool) -> None:
         """Make a run of what each target's checks have reported, write it, and say how the command ends."""
         for collection in self.collections.values():
-            # Of several targets one may be done before an interruption.
+            # An interruption may come when the checks of one target have all ended, and those of the next have not.
             done = self.interrupted and not self.crashed and collection.is_finished(checks_of(self.settings.selected))
             run = collect.build(
                 collection,

@@ -28,8 +28,8 @@ from conformance.transport.redaction import Redactor
 from conformance.transport.request import Credential, Request
 from conformance.transport.wire import Wire
 
-#: Words of the contract, of which every record is full. A near miss of the key that lies within them reveals nothing,
-#: and to remove it would make the record unreadable.
+#: Words of the contract, which every record is full of. A near miss of the key that is a part of them reveals nothing,
+#: and a record without it would be unreadable.
 PUBLIC = (
     "/v1/store/orders/ /v1/pets/ Authorization: Bearer application/json orderId petId quantity shipDate complete "
     "pending shipped code message status"
@@ -42,7 +42,7 @@ class Session:
 
     target: Target
     seed: int
-    shared: Path | None = None  # a folder of all processes of the run, where there are several
+    shared: Path | None = None  # the folder that all processes of the run share, where there are several
     selected: frozenset[str] = frozenset(catalogue.load().requirements)
     warnings: list[str] = field(default_factory=list)
     # What `preflight` has found out about the store:
@@ -129,7 +129,8 @@ class Session:
 
     @property
     def wrong_keys(self) -> tuple[str, ...]:
-        """The kinds of invalid keys, and of queries, that can be made from the key."""
+        """The kinds of invalid keys, and of queries with the key, that can be made from the key: by them an audit finds
+        a key that can stand in for it."""
         return (*invalid_keys.kinds(self.key), *credentials.query_kinds(self.key))
 
     @cached_property
@@ -157,7 +158,7 @@ class Session:
         return checks_of(self.selected)
 
     def elsewhere(self) -> list[Answer]:
-        """Ask for the listing next to the base URL: without the version segment, and under other ones."""
+        """Ask for the listing beside the base URL: without the version segment, and with other ones."""
         parts = urlsplit(self.target.base_url)
         base = parts.path.removesuffix("/v1")
         paths = (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1")

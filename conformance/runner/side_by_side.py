@@ -38,8 +38,8 @@ from conformance.verdict import Status
 
 #: Seconds in which a process that was told to end gives back its orders.
 GRACE = 90.0
-#: Seconds without a report after which the command's own process loads what the reports will take: as a rule the
-#: checks that want the store to themselves are under way then, and the processors have little to do.
+#: Seconds without a word from a worker after which the command's own process loads what it takes to write reports: as a
+#: rule the checks that want the store to themselves are under way then, and the processors have little to do.
 LULL = 0.3
 #: The rank of the checks that want the store to themselves.
 LAST = 3
@@ -49,9 +49,9 @@ class SideBySide:
     """A plugin of pytest that takes over its loop."""
 
     def __init__(self, silenced: object, workers: str | None) -> None:
-        """`silenced` is a plugin that the workers do without: the one that shows what is going on. `workers` is their
-        number; None goes by what the service bears (`capacity`), and auto has one per processor at least. A store that
-        gives ids again has one in any case."""
+        """`silenced` is the plugin that shows what is going on, which the workers do without. `workers` is how many
+        there are to be: a number; None for as many as the service bears (`capacity`); auto for that, or one per
+        processor if that is more. Where the store gives ids again there is one in any case."""
         self._silenced = silenced
         self._workers = workers
 
@@ -162,8 +162,8 @@ class Pool:
                 self._let_go(pipe)
 
     def _done(self, reports: list[pytest.TestReport]) -> None:
-        """Pass on what an item reported; later, when it is known what other checks were given meanwhile, if anything
-        in it speaks against the service, or others of its unit may."""
+        """Pass on what an item reported. Where anything in it speaks against the service, or others of its unit may,
+        it is kept back until `_settle` knows which orders other checks held at that time."""
         report = report_of(reports[-1])
         if report is not None and (report.unfavourable or len(self._unit_of[reports[-1].nodeid]) > 1):
             self._kept_back[reports[-1].nodeid] = (report, reports)
@@ -171,10 +171,10 @@ class Pool:
             self._pass_on(reports)
 
     def _settle(self, *, over: bool = False) -> None:
-        """Pass on what was kept back. Where a check of a unit had an order in common with another check, by accident,
-        what the unit found may be the others' doing; where one met a limit on requests at once, and nothing failed,
-        what it could not decide: it is run again instead, while no other is. Where the run is `over`, such checks count
-        as not finished."""
+        """Pass on what was kept back, unless it may be the doing of checks that ran at the same time. There are two
+        such cases: a check of the unit held an order with the same id as another check did, by accident; or nothing
+        failed, and a check met a limit on requests at once. Such a unit is run again, while no other is. Where the run
+        is `over`, its checks count as not finished."""
         for report, _ in self._kept_back.values():
             self._own.collect(report)
         shared = {
@@ -204,6 +204,7 @@ class Pool:
             self._session.config.hook.pytest_runtest_logreport(report=report)
 
     def _lost(self, pipe: Connection) -> None:
+        """Note that a worker has died, and have another one go on behind the item that it was at."""
         lost = self._let_go(pipe)
         unit = self._unit_of.get(lost.item, [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
@@ -229,6 +230,8 @@ class Pool:
     # --- the workers
 
     def _work(self, name: str, other: Connection, pipe: Connection, left: Sequence[pytest.Item]) -> None:
+        """What a worker does from the fork to its end: runs units, and reports over its end of the `pipe`, of which
+        `other` is the end that is the command's."""
         session, own = self._session, self._own
         # What only the command's own process reads: else nobody here would notice that it was killed.
         for end in (other, *self._workers):
@@ -257,6 +260,7 @@ class Pool:
         own.close()
 
     def _taken(self, left: Sequence[pytest.Item]) -> Iterator[Sequence[pytest.Item]]:
+        """The units of this worker: what is `left` of one, then what it takes from the queue."""
         if left:
             yield left
         while number := os.read(self._queue, 2):

@@ -18,8 +18,9 @@ from conformance.transport.evidence import Exchange
 from conformance.transport.request import Headers, Request
 from conformance.transport.sightings import Sightings, sightings
 
-#: Largest body, in bytes, that is kept for later answers with the same one, with what was parsed from it; and how many
-#: are kept: most services give the same few answers again and again. Longer ones are shared while a check holds them.
+#: Most services give the same few answers again and again. So their bodies are kept, with what was parsed from them,
+#: for later answers with the same body: up to so many bytes each, and so many of them. Longer ones are shared while a
+#: check holds one.
 KEPT, MOST_KEPT = 256 * 1024, 32
 #: The value of a parameter in which a comma, or a semicolon, separates nothing.
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)')

@@ -35,8 +35,9 @@ from conformance.transport.retries import WAIT_UNTOLD, pause, too_many
 
 #: Seconds after which a shipped order may have been fulfilled.
 A_WHILE = 0.4
-#: How often a refusal in HTTP/2 is waited out, and, for some seconds at least, a 503 where any answer will do: that may
-#: be a restart, or how a gateway refuses what it does not support (Varnish does, with Retry-After, a Range of items).
+#: How often a refusal in HTTP/2 is waited out. So is a 503 to a request that may be answered anything, and for so many
+#: seconds at least: it may tell of a restart, or be how a gateway refuses what it does not support (as Varnish does a
+#: Range of items, with Retry-After).
 WAITS, OPEN_WAIT = 2, 10.0
 
 
@@ -55,10 +56,10 @@ class Client:
         self.texts = Texts()
         self.concurrency = Concurrency()
         self._keeps_to_503 = False
-        self._turn = Lock()  # of whoever sends a request again that was one of too many at once
+        self._turn = Lock()  # held by whoever sends a request again that was one of too many at once
         # Both keep their threads: to start one takes as long as a service near by takes to answer.
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
-        #: For what has to overlap: as many as are ever needed.
+        #: For requests that have to overlap: with as many threads as are ever needed.
         self.overlapping = ThreadPoolExecutor(sys.maxsize, thread_name_prefix="send")
 
     def send(self, request: Request) -> Answer:
@@ -86,7 +87,7 @@ class Client:
         return self._last(ordered, attempts)
 
     def _attempts_of_all(self, ordered: Sequence[Request], *, at_once: bool) -> list[Sequence[Answer]]:
-        """What `_attempts` has for each of these requests, sent as `send_all` says."""
+        """For each of these requests, sent as `send_all` says, the answers to it and its retries."""
         attempts: list[Sequence[Answer]] = []
         while len(attempts) < len(ordered):
             rest = ordered[len(attempts) :]
@@ -180,8 +181,9 @@ class Client:
         self._http.close()
 
     def _attempts(self, request: Request, *, crowded: bool = False, paced: bool = False) -> Sequence[Answer]:
-        """The answers to `request` and its retries, all but the last of which asked to retry later; none where the run
-        has given up on its operation. Waits for the rate limit first, unless the caller has (`paced`)."""
+        """The answers to `request` and its retries: all but the last one asked to retry later. There are none where the
+        run has given up on its operation. `crowded` says that requests of this process may overlap with it; `paced`,
+        that the caller has waited for the rate limit."""
         since = time.monotonic()
         answers: list[Answer] = []
         with ExitStack() as turn:
@@ -210,8 +212,8 @@ class Client:
         return answer.exchange.trouble == Trouble.REFUSED
 
     def _again(self, tries: Sequence[Answer]) -> Sequence[Answer]:
-        """`tries` and, where the request was one too many at once, those of the same request sent alone. A cancel with
-        the key is not retried: the first one may have taken effect."""
+        """`tries`; and where the request was one too many at once, also the answers to it when it is sent alone. Not a
+        cancel with the key, since the first one may have taken effect."""
         if not _one_too_many(tries):
             return tries
         last = tries[-1]

@@ -11,9 +11,9 @@ TOGETHER = 8
 #: While a service answers within so many seconds, independent requests are sent one by one: handing them to threads
 #: and back would take longer than waiting for the answer.
 NEAR = 0.004
-#: Once an answer has more bytes than this, independent requests are sent one by one: bodies that arrive together are
-#: each held in memory, while equal ones that arrive one after the other are held once. So are those that are meant to
-#: overlap, if all that they may bring is more than the second number.
+#: Once an answer has more bytes than the first number, independent requests are sent one by one: bodies that arrive
+#: together are each held in memory, while equal ones that arrive one after the other are held once. Requests that are
+#: meant to overlap are sent one by one where their answers together may have more bytes than the second number.
 HEAVY, TOO_HEAVY = 2_000_000, 256_000_000
 
 
@@ -43,7 +43,7 @@ class Concurrency:
         self.near = exchange.seconds < NEAR
 
     def narrow(self, together: Iterable[Exchange]) -> None:
-        """Halve how many leave together, down to one, where one of these was turned away for now (429, 503): the limit
-        may be on requests at once, and whoever meets it is told to wait for seconds."""
+        """Halve how many leave together, down to one, where one of these was turned away for now (429, 503): that may
+        be a limit on requests at once, and each time that it is met costs seconds of waiting."""
         if any(exchange.limited for exchange in together):
             self.at_most = max(1, (self.at_most or self.together) // 2)

@@ -1,5 +1,5 @@
-"""A time limit on all that happens on a connection: httpx has them for single reads only; and HTTP/2 without
-goodbyes, since it is here that bytes arrive."""
+"""A time limit on all that happens on a connection: httpx has them for single reads only. And since it is here that
+bytes arrive, goodbyes are taken out of HTTP/2 here."""
 
 from __future__ import annotations
 

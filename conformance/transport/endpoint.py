@@ -20,17 +20,17 @@ from conformance.transport.evidence import Exchange, Trouble
 from conformance.transport.request import Headers, Operation, Request
 from conformance.urls import port_of
 
-#: Requests to one operation that may fail for want of any answer, one after the other and in all, before the run stops
-#: asking: each costs the whole time-out.
+#: How many requests to one operation may get no answer, one after the other and in all, before the run stops asking:
+#: each costs the whole time-out.
 GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL = 4, 20
-#: Seconds that one request, and all of a process together, may spend waiting because the service answered 429, or
-#: 503 with Retry-After; and the least that is waited, also where it says 0 or names a time that has passed.
+#: How many seconds one request, and all of a process together, may wait because the service answered 429, or 503 with
+#: Retry-After; and how many are waited at the least, also where it says 0 or names a time that has passed.
 MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 65.0, 300.0, 0.2
-#: Seconds over which processes that have waited for the same moment spread what they send then, unless a rate limit
-#: does: two that the service turned away since they met would meet again.
+#: Processes that have waited for the same moment spread what they send over so many seconds, unless a rate limit does
+#: that: two requests that the service turned away because they came together would come together again.
 SPREAD = 0.1
-#: A service that answered before and now takes no connection may be restarting. Seconds between attempts to reach it,
-#: and for which those that fail count as one.
+#: A service that answered before and now takes no connection may be restarting. So many seconds lie between attempts to
+#: reach it, and those that fail within so many count as one.
 RESTART_WAIT, RESTART = 0.5, 3.0
 USER_AGENT = f"store-orders-conformance/{__version__}"
 
@@ -74,8 +74,8 @@ class Pace:
                 self._free = memoryview(mmap(opened.fileno(), 16)).cast("d")
 
     def wait(self, count: int = 1) -> None:
-        """Sleep until `count` requests may go out together; none follows them before as many turns have passed. Raises
-        ServiceGone once the run is over."""
+        """Sleep until `count` requests may go out together. The next one has to wait until as many turns have passed.
+        Raises ServiceGone once the run is over."""
         while True:
             if self._interval:
                 with self._lock, self._others:
@@ -134,8 +134,9 @@ def tls_settings(target: Target) -> ssl.SSLContext:
 
 @dataclass
 class _Silence:
-    """The requests to one operation that got no answer: in a row and in all, where those that failed together count as
-    one; and the moment, in seconds since the epoch, until which further ones count as the last."""
+    """How many requests to one operation got no answer, in a row and in all. Those that overlap, or fail during one
+    restart, count as one: a request that begins before `until`, in seconds since the epoch, counts with the one before
+    it."""
 
     in_a_row: int = 0
     in_all: int = 0

@@ -158,8 +158,8 @@ def handed_out(message: dict[str, Any]) -> list[str]:
 
 
 def _meant(body: bytes) -> dict[str, str]:
-    """Other texts that may be read in a body than its UTF-8, by how that is done: decompressed, though no header field
-    says that it is compressed, or without its zero bytes, which UTF-16 and UTF-32 have beside ASCII."""
+    """The texts that a reader may find in a body besides its UTF-8, by how: once it is decompressed, where no header
+    field says that it is compressed; and without its zero bytes, which UTF-16 and UTF-32 put beside those of ASCII."""
     try:
         body.decode()
         found = {}
@@ -171,7 +171,7 @@ def _meant(body: bytes) -> dict[str, str]:
 
 
 def _decompressed(body: bytes) -> bytes:
-    """A body in the format of gzip or deflate, even a damaged one, decompressed as far as that goes; else no bytes."""
+    """What is in a body in the format of gzip or deflate, of a damaged one as much as there is; else no bytes."""
     for start, window in ((0, AUTOMATIC), (0, BARE_DEFLATE), (10, BARE_DEFLATE), (2, BARE_DEFLATE)):
         with suppress(zlib.error):
             if text := zlib.decompressobj(window).decompress(body[start:], DECOMPRESSED):

@@ -46,13 +46,14 @@ def pause(answer: Answer) -> float | None:
 
 
 def turned_away(answer: Answer) -> bool:
-    """Whether a limit on the rate, or on requests at once, may have kept this one out: none is shown (section 8)."""
+    """Whether this request may have been kept out by a limit on the rate, or on requests at once: which there are is
+    not shown (section 8)."""
     exchange = answer.exchange
     refused = exchange.crowded and exchange.trouble in (Trouble.UNREACHABLE, Trouble.UNSENT, Trouble.WAITING)
     return refused or too_many(exchange) or pause(answer) is not None
 
 
 def too_many(exchange: Exchange) -> bool:
-    """Whether the service took the request and gave it up, as one of too many at once; or gave up waiting for its end
-    (408, RFC 9110 section 15.5.9), which was held back until all of those were there."""
+    """Whether the service took the request and then gave it up as one of too many at once; or did not wait for its end
+    (408, RFC 9110 section 15.5.9), which was held back until all of the others were there."""
     return exchange.crowded and (exchange.status in (408, 503) or exchange.trouble == Trouble.DROPPED)

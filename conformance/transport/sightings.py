@@ -15,7 +15,7 @@ from conformance.contract.jsontext import INT64, Number
 from conformance.contract.listing import FIELDS, Listing, Order
 from conformance.transport.guard import LONGEST, RANGES, readings
 
-#: Words that are looked at. Of a listing with more of them nobody can say what its orders are.
+#: How many words are looked at. Where a listing has more of them, nobody can say which orders it shows.
 MOST_WORDS = 5_000
 _WORD, _DIGIT = re.compile(r'[^\s"\[\]{}:,]+'), re.compile(r"\d")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -25,7 +25,8 @@ _OTHERS = frozenset(FIELDS.values()) - {"id"}
 
 @dataclass(frozen=True)
 class Sightings:
-    """Integers that may be ids of orders; whether some order may have any id, and whether there is more to see."""
+    """The integers that may be ids of orders; whether there is an order that may have any id; and whether there was
+    more to see than is looked at."""
 
     ids: frozenset[int] = frozenset()
     unidentified: bool = False
@@ -52,7 +53,7 @@ def sightings(body: bytes, listing: Listing | None) -> Sightings:
 
 
 def _texts(element: Any) -> Iterator[str]:
-    """Every name and value in an element that could have to do with its id."""
+    """Every name and value in an element that its id may be in: all but the other fields of an Order."""
     fields = element.fields() if isinstance(element, Order) else element
     stack = [value for name, value in fields.items() if name not in _OTHERS] if isinstance(fields, dict) else [fields]
     if isinstance(fields, dict):

@@ -29,9 +29,9 @@ from conformance.transport.request import Headers, Request
 from conformance.transport.retries import pause
 from conformance.urls import port_of
 
-#: Seconds in which bytes past the end of a response must show up when the service keeps the connection open.
+#: For how many seconds bytes past the end of a response are waited for, where the service keeps the connection open.
 QUIET = 0.2
-#: Seconds in which a connection that is to be one of several has to be opened.
+#: Within how many seconds a connection that is to be one of several has to be opened.
 OPENED = 2.0
 #: Bytes that show what an answer begins with.
 BEGINNING = 40
@@ -49,7 +49,8 @@ class _NoTunnelError(_ProxyError):
 
 
 class _SpentError(ConnectionError):
-    """A reused connection brings no answer to the current request; the message says why."""
+    """There will be no answer to the request at hand on this connection, which had carried others; the message says
+    why."""
 
 
 class Wire:
@@ -81,15 +82,16 @@ class Wire:
         self._client.keep(answer)
 
     def pass_turns(self, count: int) -> None:
-        """Use up `count` turns of the rate limit, for requests that were set off at once without waiting for them."""
+        """Use up `count` turns of the rate limit: for requests that went out at once, and did not wait for theirs."""
         self._client.endpoint.pace.pass_turns(count)
 
 
 class Connection:
     """One connection, which carries requests one after the other for as long as the service keeps it open.
 
-    On three levels: `prepare`, `release` and `receive` are of bytes; `set_off` and `conclude` of one request, which
-    they wait out and send again as need be; `exchange` does both. What sends raises guard.Refused, and ServiceGone.
+    It is used on three levels. `prepare`, `release` and `receive` send a request but for its end, its end, and read the
+    answer. `set_off` and `conclude` do so for one request, wait where the service asks for that, and send it again.
+    `exchange` does both in turn. Whatever sends raises guard.Refused and ServiceGone.
     """
 
     def __init__(self, client: Client) -> None:
@@ -100,10 +102,10 @@ class Connection:
         self._held = b""  # the end of the prepared request, until it is released
         self._pending: Answer | None = None  # of the request that was prepared last
         self._previous: Answer | None = None  # the answer before that
-        self._closing = False  # no further request can follow the one at hand
-        self._fresh = True  # nothing was sent on this connection before the request at hand
-        self._released = False  # all of the request was sent
-        self._heard = False  # some of the answer has arrived
+        self._closing = False  # whether no other request can follow the one at hand
+        self._fresh = True  # whether nothing was sent on this connection before the request at hand
+        self._released = False  # whether all of the request was sent
+        self._heard = False  # whether some of the answer has arrived
         self._deadline = 0.0  # when the answer has to be complete, by the monotonic clock
         self._since = 0.0  # when what was set off went out first, by the same
         self._again: Callable[[], None]  # prepares what was set off
@@ -125,7 +127,7 @@ class Connection:
 
     def _is_open(self) -> bool:
         """Whether another request can be sent on the connection; if not, it is closed. Bytes that have arrived since
-        the last answer are recorded as trailing that answer, since no request is open, and spoil the connection."""
+        the last answer belong to no request: they go on record as what follows that answer, and end the connection."""
         came = self._unasked()
         if came and self._pending is not None:
             self._client.add_extra(self._pending, came)
@@ -256,7 +258,7 @@ class Connection:
 
     def _look_ahead(self) -> None:
         """Check that the connection has stayed open while all but the end of the request was sent. Bytes that have
-        arrived meanwhile may be the answer already, if the head was enough. Raises ConnectionError."""
+        arrived by then may be the answer: to some services the head of a request is enough. Raises ConnectionError."""
         came = self._unasked()
         if came == b"":
             raise ConnectionResetError("the connection was closed before the end of the request")
@@ -265,7 +267,7 @@ class Connection:
         self._ahead = came or b""
 
     def _spoilt_by(self, came: bytes) -> NoReturn:
-        """Record bytes that trail the previous answer, where the current one should begin. Raises _SpentError."""
+        """Record bytes that came where the answer should begin as what follows the previous one. Raises _SpentError."""
         if self._previous is not None:
             self._client.add_extra(self._previous, came)
         raise _SpentError(
@@ -417,8 +419,9 @@ class Connection:
         exchange.status = None
 
     def _http_2_only(self, error: Exception) -> bool:
-        """Whether the service speaks HTTP/2 only. It says so in the TLS handshake (RFC 7301 section 3.2); or it selects
-        no protocol there, drops the connection, and has answered in no other version before."""
+        """Whether the service speaks HTTP/2 only. Some say so in the TLS handshake (RFC 7301 section 3.2). Others
+        select no protocol there, and drop the connection: they are taken for such if all that they have answered so far
+        was in HTTP/2."""
         if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):
             return True
         agreed = not isinstance(self._socket, ssl.SSLSocket) or self._socket.selected_alpn_protocol() is not None

@@ -101,9 +101,9 @@ class RequirementResult:
 
     @property
     def reason(self) -> str:
-        """The message of the first check with the status of the requirement, or of a waived one that failed; those
-        that point back to this requirement come last, since they say less. Of an excluded requirement, the message
-        that most checks have."""
+        """Why it ended so: the message of the first check that has its status, or FAILED where that is waived. Messages
+        that point back to this requirement say least, and come last. Of an excluded requirement, the message that most
+        of its checks have."""
         status = Status.FAILED if self.status is Status.WAIVED else self.status
         telling = [check for check in self.checks if check.status is status and check.message]
         said = Counter(check.message for check in telling)
@@ -168,17 +168,20 @@ def _unexplained(check: CheckResult) -> bool:
 
 
 def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
-    """A failure of a requirement that rests on a failed one is INCONCLUSIVE: its cause is what failed. What else could
-    not be decided names what failed of the requirements that may be its cause."""
+    """The results with what is known of causes. A requirement that failed becomes INCONCLUSIVE where one that it rests
+    on failed, too, unless a check of it is `certain`: that one is the cause. And a check that could not be decided
+    names those of its owners that failed, or that its owners lead to."""
     by_id = {row.requirement.id: row for row in results}
     failed = {id_: row for id_, row in by_id.items() if row.status in (Status.FAILED, Status.WAIVED)}
 
     def causes(row: RequirementResult) -> list[str]:
+        """The failed requirements that a failure of `row` is put down to; none where it stands on its own."""
         if row.status is not Status.FAILED or any(check.certain for check in row.checks):
             return []
         return list(dict.fromkeys(root for id_ in row.requirement.rests_on if id_ in failed for root in roots(id_)))
 
     def roots(id_: str) -> list[str]:
+        """What a failed requirement is put down to in turn, or else itself."""
         return causes(failed[id_]) or [id_]
 
     own = {id_ for id_, row in failed.items() if not causes(row)}
@@ -215,8 +218,8 @@ def _failed_causes(owners: Iterable[str], failed: Collection[str], leads: Mappin
 
 
 def _pointing(check: CheckResult, failed: list[str]) -> CheckResult:
-    """A check that was not decided, with the requirements to look at in its message: those that `failed`, or its
-    owners. The owners of a doubt may be its cause, and need not be."""
+    """A check that was not decided, with the requirements to look at in its message: those that `failed`, or else its
+    owners. A doubt names no owner that has not failed, since that is only one of the causes it may have."""
     if check.status is not Status.INCONCLUSIVE or not check.owners:
         return check
     if failed:
@@ -229,9 +232,9 @@ def _pointing(check: CheckResult, failed: list[str]) -> CheckResult:
 
 
 def _spared(results: list[RequirementResult], failed: Collection[str]) -> list[RequirementResult]:
-    """What could not be decided on account of a waived failure alone is EXCLUDED, and so is what could not be decided
-    on account of that: whoever waived the cause has accepted that its consequences stay open. What has `failed` on its
-    own evidence is not spared."""
+    """The results with what a waiver spares: where a waived failure is all that kept a requirement from being decided,
+    that one is EXCLUDED, and so is what could not be decided because of it. Whoever waived the cause has accepted that
+    its consequences stay open. Requirements that `failed` before causes were looked at are not spared."""
     accepted = {row.requirement.id for row in results if row.status is Status.WAIVED}
     while True:
         spared = [row if row.requirement.id in failed else _without_consequences(row, accepted) for row in results]
@@ -242,6 +245,7 @@ def _spared(results: list[RequirementResult], failed: Collection[str]) -> list[R
 
 
 def _without_consequences(row: RequirementResult, accepted: set[str]) -> RequirementResult:
+    """`row`, EXCLUDED where each of its undecided checks has an owner among the requirements `accepted` as open."""
     own = row.requirement.id
     # One that points back to its own requirement leaves it to the other checks to tell.
     telling = [check for check in row.checks if check.status is Status.INCONCLUSIVE and check.owners != (own,)]

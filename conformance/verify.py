@@ -39,9 +39,9 @@ TOO_LONG = frozenset({413, 414, 431})
 class Failed(AssertionError):
     """The service breaks the requirement: what was expected, what came, and the answers that show it.
 
-    A `certain` one shows this by itself: it cannot be the consequence of something else that is broken. What shows it
-    is the first of the answers, or the `last` of them, where they are steps that have to be taken one after the other,
-    maybe on one `kept` connection. `waited` is whether some time passed before the last.
+    A `certain` failure cannot be the consequence of something else that is broken. The first of the answers shows it;
+    or the `last`, where they are the answers to steps that have to be taken one after the other. `kept` says that this
+    was on one connection, `waited` that some time passed before the last step.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class Failed(AssertionError):
 
 
 class Inconclusive(Skipped):
-    """It should have been decided and could not be; `owner` names the requirement, or those, that the step which went
-    wrong belongs to."""
+    """It should have been decided and could not be. `owner` names the requirement, or several, that the step belongs to
+    which went wrong."""
 
     def __init__(self, reason: str, owner: str | None = None) -> None:
         super().__init__(f"{reason} (see {owner})" if owner else reason)
@@ -103,8 +103,9 @@ def settled(answer: Answer) -> Answer:
 
 
 def served(answers: Sequence[Answer]) -> None:
-    """Check that answers, for which any status is allowed, decide something. Raises Inconclusive where a rate limit
-    (429) withheld one, and where none is a 200 and one proves neither way, since a firewall may drop some requests."""
+    """Check that the answers to requests for which any status is open decide something. Raises Inconclusive where a
+    rate limit (429) withheld one; and where none of them is a 200, if one proves neither way. Beside a 200, those that
+    prove nothing are left alone: a firewall may drop some requests."""
     some = any(answer.status == 200 for answer in answers)
     for answer in answers:
         if answer.status == 429 or not some:
@@ -129,8 +130,8 @@ def status(answer: Answer, *expected: int, since: str) -> None:
 
 
 def not_sporadic(answer: Answer, *expected: int) -> None:
-    """Raise Inconclusive where an unlisted status, a redirect or a 5xx turns into an `expected` one when the request is
-    repeated: a sporadic one is for HTTP-1 alone."""
+    """Raise Inconclusive where the answer has an unlisted status, or is a redirect or a 5xx, and becomes an `expected`
+    one when the request is repeated: what comes only now and then is for HTTP-1 to say."""
     # No operation lists a redirect or a 5xx, whatever else is open about the request.
     if not unlisted(answer) and (answer.status or 0) // 100 not in (3, 5):
         return
@@ -262,11 +263,13 @@ def unchanged(
     since: str,
     shown_by: Sequence[Answer] = (),
 ) -> None:
-    """Demand that each of these orders is listed in `after` as in `before`. Those that have `shipped` must keep their
-    date and, unless it is much `later` or they were placed a while ago, their `complete`. `shown_by` are the answers in
-    between: of an order that changed, those to its own cancels are shown, if there are some. No field is required, so
-    an element without an id may be any of them: an order that `before` may show so is skipped. What only one listing
-    leaves out is for LIST-3 to say. Raises Failed and Inconclusive."""
+    """Demand that each of these orders is listed in `after` as in `before`. Raises Failed and Inconclusive.
+
+    Orders that have `shipped` must keep their date; and also their `complete`, unless it is much `later`, or they were
+    placed a while ago. No field is required, so an element without an id may be any order: one that `before` may show
+    without an id is skipped. An order that only one listing leaves out is for LIST-3. Of the answers that came in
+    between, `shown_by`, a failure shows those to cancels of the order itself, or all where there are none.
+    """
     found = listing(after)
     orders = [*pending, *shipped]
     gone = [order for order in orders if order not in found.by_id]
@@ -294,8 +297,8 @@ def still_pending(
     """Demand that an order was still pending when it was cancelled with the key just now.
 
     `control` is the same cancel of another pending order, to which nothing was done: if that did not succeed either,
-    cancelling itself is out of order, and this check cannot tell. It is best sent after the other, which may be
-    cancelled in its place where a service takes one order for another. See `Failed` for `certain`.
+    cancelling itself is out of order, and this check cannot tell. It is best sent second: a service that takes one
+    order for another might otherwise cancel the order in question in its place. See `Failed` for `certain`.
     """
     if settled(cancelled).status == 204:
         return

@@ -27,9 +27,9 @@ ROWS = {
     "CANCEL-3": "the state provider gave the order to this run as shipped, and nothing had been done to it",
     "CANCEL-5": "no such order exists",
 }
-#: Those that a single answer can prove to be broken: somebody was let in without a valid key, a shipped order was
-#: cancelled, an order exists that a listing lacked, or was pending when its cancel was refused. Each with what was
-#: expected.
+#: Those that a single answer can prove to be broken, each with what was expected: somebody was let in without a valid
+#: key, a shipped order was cancelled, an order exists that a listing lacked, or one could be cancelled whose cancel had
+#: been refused.
 PROVABLE = {
     "AUTH-2": "401",
     "AUTH-3": "401",
@@ -59,8 +59,8 @@ class Doubt(NamedTuple):
 
 
 def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str] = ()) -> Iterator[Doubt]:
-    """The doubts that this answer casts; `missed` are orders that an earlier listing lacked, `denied` the ids of
-    pending ones whose cancel was refused earlier."""
+    """The doubts that this answer casts. `missed` are orders that an earlier listing lacked, and `denied` the ids of
+    pending orders whose cancel was refused earlier."""
     listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
     # An invalid key stays invalid whatever else about the request is open; and no earlier cancel makes a valid one

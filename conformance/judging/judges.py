@@ -57,8 +57,8 @@ def _well_formed(answer: Answer) -> bool:
 
 
 def _never_answered(answer: Answer) -> bool:
-    """Whether the contract has a status for the request, and none came in time, while no other request was under way,
-    nor the service perhaps waking up."""
+    """Whether no answer came in time to a request that the contract has one for, with no excuse: no other request was
+    under way, and it was not one of the first, for which a service may have to wake up."""
     exchange, request = answer.exchange, answer.request
     described = request.operation in STATUSES and request.allowed is Allowed.LISTED
     alone = not exchange.crowded and exchange.check != PREFLIGHT
@@ -252,9 +252,9 @@ def listed_status(answer: Answer) -> Finding:
 
 
 def _may_be_cut_off(answer: Answer) -> bool:
-    """Whether a connection that ends early says nothing of the service: a firewall may hang up on what the contract
-    does not describe, in the place of an answer; and whoever has not read a long request, or its body, to its end may
-    lose some of the answer with the connection (RFC 9112 section 9.6)."""
+    """Whether it says nothing of the service that a connection ended early. A firewall may hang up, instead of
+    answering, on a request that the contract does not describe. And a server that has not read a long request, or a
+    body, to its end may lose some of its answer as it closes the connection (RFC 9112 section 9.6)."""
     request = answer.request
     no_head = not answer.exchange.http_version
     undescribed = request.allowed is Allowed.OPEN and (no_head or request.body is not None)

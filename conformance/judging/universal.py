@@ -45,7 +45,8 @@ def _failed(requirement: str, expected: str, wrong: list[Exchange], judged: list
 
 
 def _undecided(requirement: str, undecided: list[Exchange]) -> CheckResult:
-    """The result where none is wrong and some are `undecided`: with a failure to be, if one proves the breach."""
+    """The result where none is wrong and some are `undecided`. If one of them proves the breach, the result has a
+    failure, which `verdict.fold` makes use of where nothing required failed."""
     proof = [exchange for exchange in undecided if requirement in exchange.proven]
     first = (proof or undecided)[0]
     message = first.undecided[requirement]
@@ -63,10 +64,11 @@ def _undecided(requirement: str, undecided: list[Exchange]) -> CheckResult:
 
 
 def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) -> str:
-    """In how many of the exchanges `judged` a requirement was broken, and whether it takes more than the request."""
+    """In how many of the exchanges `judged` a requirement was broken, and whether the same request was also answered as
+    it should be."""
     if len(wrong) == len(judged):
         return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
-    # Behind a listed status, or a condition, the state of the store may have been another.
+    # Not so where the state of the store may have made the difference: at a listed status, or with a condition.
     right = {_request(exchange) for exchange in _met(requirement, judged) if not _has_cancelled(exchange)}
     now_and_then = any(
         _request(exchange) in right
@@ -83,8 +85,8 @@ def _met(requirement: str, judged: list[Exchange]) -> list[Exchange]:
 
 
 def _asked_with(wrong: Exchange, met: list[Exchange]) -> str:
-    """What "received" says of the header fields that no request had whose answer was right: the wrong one may depend on
-    them. Nothing where no answer was, since nothing tells then which of them it is."""
+    """What "received" says of those header fields that no request had which was answered as it should be: what is wrong
+    may depend on them. Nothing where no request was, since then nothing tells which fields matter."""
     usual = {field for exchange in met for field in exchange.request_headers if not _is_condition(field)}
     return with_fields(field for field in wrong.request_headers if met and field not in usual)
 
@@ -100,11 +102,11 @@ def _is_listed(exchange: Exchange) -> bool:
 
 
 def _has_cancelled(exchange: Exchange) -> bool:
-    """Whether it has changed what the same request is to be answered."""
+    """Whether it was a cancel that succeeded: after it, the same request is to be answered otherwise."""
     return exchange.method == "DELETE" and exchange.succeeded
 
 
 def _request(exchange: Exchange) -> tuple[object, ...]:
-    """What was sent, as it is on record, and by what its answer is judged."""
+    """What was sent, as it is on record, and which answers are open to it."""
     headers = tuple(map(tuple, exchange.request_headers))
     return exchange.method, exchange.url, exchange.credential, headers, exchange.request_body, exchange.allowed

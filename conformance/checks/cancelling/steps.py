@@ -43,8 +43,8 @@ def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answ
 
 
 def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[int, int]]:
-    """Place orders with ids above 2^31, above 2^53 and, where the provider can, below zero: two of each kind, one to do
-    something to, and one to show what is so without. Raises Excluded where there are none."""
+    """Place orders with ids above 2^31, above 2^53 and, where the provider can, below zero, in pairs of the same kind:
+    one to do something to, and one as a control. Raises Excluded where there are none."""
     pairs: list[tuple[int, int]] = []
     for draw in (ids.large, ids.below_zero):
         with suppress(verify.Excluded):
@@ -60,8 +60,8 @@ def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[
 
 
 def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
-    """Raise Inconclusive where neither the cancel with this answer nor the listing knows the order, and the listing
-    does not know the next one either: then it may be that the provider makes them up. The listing is looked at only
+    """Raise Inconclusive where the provider may have made an order up: neither its cancel, which had this `answer`, nor
+    the listing knows it, and the listing does not know the next one from the provider either. The listing is read only
     now, so that reading it cannot have changed the order (LIST-9)."""
     if verify.settled(answer).status != 404:
         return

@@ -28,14 +28,15 @@ from conformance.transport.request import NOBODY, Allowed
 
 #: One process begins and concludes.
 pytestmark = pytest.mark.xdist_group("a moment later")
-#: Seconds after which a service should not have changed its mind, and for which a check waits at most where it looks
+#: After how many seconds a service should not have changed its mind; and how many a check waits at most before it looks
 #: once more.
 MOMENT, PATIENCE = 0.3, 6.0
 #: Orders beside one that is cancelled.
 BESIDE = 5
 #: Orders of each kind that are only read.
 READ = 4
-#: Takes orders; does something with them; and, later, demands something of them.
+#: What is done in three parts, with a pause where it yields: take orders, do something with them, and later demand
+#: something of them.
 Course = Generator[None, None, None]
 
 
@@ -67,8 +68,8 @@ def refused_as_shipped(api: Api, orders: Orders) -> Course:
 
 
 def cancelled(api: Api, orders: Orders) -> Course:
-    """A pending order that was cancelled. A store may have given its id to another one since: then it is listed, and
-    neither as it was before nor as it was right after."""
+    """A pending order that was cancelled. A store may have given its id to another order since: then one is listed that
+    looks neither as this one did before nor as it did right after."""
     (order,) = orders.take(pending=1).pending
     shown = [listed_as(api.list(), order)]
     yield
@@ -131,7 +132,7 @@ CERTAIN = frozenset({"cancelling.order_is_not_cancelled_a_moment_later"})
 
 @dataclass
 class UnderWay:
-    """The courses that this process has begun and not concluded, by the checks that they are of."""
+    """The courses that this process has begun and not concluded, by the check that is to conclude each."""
 
     courses: dict[str, Course] = field(default_factory=dict)
     since: float = 0.0  # when the last of them was begun
@@ -176,7 +177,8 @@ def gone_on(courses: dict[str, Course]) -> dict[str, Course]:
 
 
 def follow(check: str, api: Api, orders: Orders, under_way: UnderWay, moment: Callable[[float], None]) -> None:
-    """Conclude the course of a check; where that is wrong, or was not begun, follow it from beginning to end."""
+    """Conclude the course of a check. Where it was not begun, or something is wrong now, follow one with other orders
+    from beginning to end."""
     passed = time.monotonic() - under_way.since
     course = under_way.courses.pop(check, None)
     pause = MOMENT

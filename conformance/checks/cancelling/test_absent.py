@@ -29,8 +29,8 @@ ABOVE = 1000
 def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> None:
     """Cancels orders that do not exist, with ids drawn from all over int64: large, negative, near both ends: 404 every
     time. At the very ends, at 0, and in full mode among small ids, an order may have been cancelled before this run:
-    there any client error will do, but one that says that the id is malformed, or a success, only where a second cancel
-    gets such, too."""
+    there any client error will do. One that says that the id is malformed, or a success, will do only where the second
+    cancel of an order gets such an answer, too."""
     found = api.listing()
     drawn = [*api.absent(4), *(-order for order in api.absent(2)), *ids.near_the_ends(api.rng)]
     common = [INT64.stop - 1, INT64.start, 0]
@@ -104,8 +104,8 @@ def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, a
 @requirement("CANCEL-5", mode=Mode.FULL, chosen_ids=True)
 def test_neighbours_of_an_order_are_not_found(api: Api, orders: Orders) -> None:
     """Cancels the ids next to that of a pending order, which no order has or ever had: 404, as for an id that is far
-    from all orders. Another one is above them: a store may give whoever places an order just then the id after the
-    largest."""
+    from all orders. A second order is placed above them, so that they are not what the store gives next where that is
+    the id after the largest."""
     chosen = 10**9 + api.rng.randrange(10**6, 10**8)
     order, *_ = orders.place(api.unmistakable([chosen, chosen + ABOVE])).pending
     found = api.listing()

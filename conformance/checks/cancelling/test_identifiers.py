@@ -33,9 +33,10 @@ SHOWN = 40
 @requirement("CANCEL-9", mode=Mode.FULL, pending=3)
 @pytest.mark.lengthy
 def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels ids that equal a pending order's only modulo 2^32, 2^64 or 10^9, without its sign, up to odd characters,
-    as one of two, read as octal, or that name none, and an absent id with the order's in the query, or in a body: the
-    order is still pending afterwards, as another is that was placed only then."""
+    """Cancels ids that a careless service may take for that of a pending order: equal to it modulo 2^32, 2^64 or 10^9;
+    with the other sign; with odd characters around it; one of two ids; the same when read as octal; or words that are
+    no number. Also cancels an absent id with the order's in the query, and in a body. The order is still pending
+    afterwards, as another is that was placed only then."""
     first, second = orders.take_listed(pending=2).pending
     # With large ids one order's neighbour may be the other order of this check, or the next one to be placed.
     step = 1 if second > first else -1
@@ -67,9 +68,9 @@ def elsewhere(api: Api, order: int) -> list[Request]:
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
 @pytest.mark.lengthy
 def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels ids that a double cannot tell from a pending order's, above 2^53 and near 2^63, one of which is a double
-    itself, that only agree with it in the low 32 bits, or that have the same digits but for one more or one less at the
-    end: the order is still pending afterwards, as another is to which nothing was done."""
+    """Cancels ids close to those of pending orders above 2^53 and near 2^63: ids that are the same as a double, that
+    agree in the low 32 bits only, or that have one digit more or less at the end. The orders are still pending
+    afterwards, as another is to which nothing was done."""
     draw = api.rng.randrange
     doubles = [2**54 + 4 * draw(10**6)]
     wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ids.ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]
@@ -91,8 +92,8 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
 @pytest.mark.alone
 def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels numbers beyond int64 while orders have the ids at its ends, where a number may be clamped to or come out
-    after an overflow: the orders are still pending afterwards, as another is to which nothing was done."""
+    """Cancels numbers beyond int64 while orders have the ids at its ends, which such a number may become where it is
+    clamped or overflows: the orders are still pending afterwards, as another is to which nothing was done."""
     (control,) = orders.take(pending=1).pending  # first: a chosen id may spoil those to come
     ends = api.unmistakable([INT64.stop - 1, INT64.stop - 2, INT64.start])
     placed = orders.place(ends).pending
@@ -111,9 +112,9 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
 @pytest.mark.xdist_group("zero")
 @pytest.mark.alone
 def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, already_met: bool) -> None:
-    """Cancels ids that are no numbers while an order has the id 0, which they come out as in many a language: that
-    order is still pending afterwards, as another is to which nothing was done. The check of CANCEL-1 about that id may
-    have seen it already."""
+    """Cancels ids that are no numbers while an order has the id 0, which many languages turn them into: that order is
+    still pending afterwards, as another is to which nothing was done. The check of CANCEL-1 about that id may have seen
+    it already."""
     if already_met:
         return
     nothing_is_like_zero(api)
@@ -160,8 +161,8 @@ def no_success(answers: list[Answer]) -> None:
 
 
 def cancel_malformed(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
-    """Cancel ids that are no integers; the answers by the kind of the id. Raises Inconclusive where none may be sent,
-    and Excluded where that is for an order that those without digits could be taken for."""
+    """Cancel ids that are no integers; the answers by the kind of the id. Where none may be sent, raises Inconclusive,
+    or Excluded for ids without digits, since there is an order that those could be taken for."""
     answers = cancel_kinds(api, kinds)
     if not answers and kinds is ids.WITHOUT_DIGITS:
         raise verify.Excluded(
@@ -183,7 +184,8 @@ def cancel_kinds(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
 
 
 def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answer]]) -> None:
-    """Demand that each of `orders` outlived what was `tried`: the cancels of its aliases, and those of the others'."""
+    """Demand that each of `orders` is still pending after what was `tried`: the cancels of its own aliases, which are
+    in the same place as the order, and those of the others'. To `control_order` nothing was done."""
     *ended, control = api.send_all(api.ask_cancel(order) for order in (*orders, control_order))
     for order, end, answers in zip(orders, ended, tried, strict=True):
         hit = [answer for answer in answers if claims_success(answer)]

@@ -21,7 +21,8 @@ from conformance.transport.wire import Wire
 
 #: How many more orders are placed beside those of a check, to see whether they stay in the listing.
 CROWD = 20
-#: How many that have something in common with an order are cancelled after it, of the first and of the last ones.
+#: Of the orders that have something in common with a cancelled one, so many of the first and of the last ones are
+#: cancelled after it.
 KIN = 2
 #: How many cancels have orders placed while they are under way.
 ROUNDS = 2
@@ -36,9 +37,9 @@ BONDS: tuple[Bond, ...] = (
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=7, shipped=2)
 def test_other_orders_are_untouched(api: Api, orders: Orders, target: Target) -> None:
-    """Cancels a few of several orders placed side by side, neither the first nor the last, and if it can those whose
-    pet or ship date other pending and shipped ones have, too, before and after them: the others are listed as before,
-    the pending ones among them can still be cancelled, the shipped ones are still refused."""
+    """Cancels a few of several orders placed side by side, neither the first nor the last. If it can, it chooses those
+    that have their pet or ship date in common with other pending and shipped ones, before and after them. The others
+    are listed as before; the pending ones among them can still be cancelled, the shipped ones are still refused."""
     taken = orders.take(pending=7, shipped=2)
     crowd = orders.take_listed(pending=CROWD if target.places_orders else 0)
     pending = [*taken.pending, *crowd.pending]
@@ -53,8 +54,8 @@ def test_other_orders_are_untouched(api: Api, orders: Orders, target: Target) ->
 
 
 def amid_kin(found: Listing | None, orders: Iterable[int], others: Iterable[int], bond: Bond) -> int | None:
-    """The first of `orders` with as many of `others` as can be both below and above it that have something in common
-    with it; None where none has any."""
+    """The order with as many kin as can be on both sides: of `orders`, the first one that has the most of `others` with
+    this bond below it or above it, whichever are fewer. None where no order has any."""
     best, most = None, (0, 0)
     for order in orders:
         family = kin(found, order, others, bond)
@@ -110,9 +111,9 @@ def test_absent_order_leaves_the_only_one(api: Api, orders: Orders, already_met:
 @requirement("CANCEL-8", mode=Mode.FULL, pending=4, shipped=2)
 @pytest.mark.lengthy
 def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:
-    """Cancels every other one of some shipped orders, the first of them if it can one whose pet or ship date a pending
-    one has, too, one that was cancelled before, and absent ones, such as -1: another pending order can still be
-    cancelled, other shipped ones are still refused, and a crowd is listed as before."""
+    """Has cancels refused: of every other one of some shipped orders, if it can with one first that has its pet or ship
+    date in common with a pending one; of an order that was cancelled before; and of absent ones, such as -1. A pending
+    order can still be cancelled then, other shipped ones are still refused, and a crowd is listed as before."""
     (gone,) = orders.take(pending=1).pending
     verify.step(api.cancel(gone), 204, "CANCEL-1")
     taken = orders.take(pending=2, shipped=2)
@@ -240,8 +241,9 @@ def untouched(
     before: Listing | None,
     listed: Sequence[int] = (),
 ) -> None:
-    """Cancel the orders `chosen` and demand that the others are as they were: those cancels, having worked, are the
-    control. Those that are only to be `listed` as before are not cancelled."""
+    """Cancel the orders `chosen`, and demand that the other orders are as they were, `pending` and `shipped` ones; of
+    those in `listed` only that they are listed so. The cancels of the chosen ones, which have worked, are the
+    control."""
     answers = api.send_all(map(api.ask_cancel, chosen))
     control = next((answer for answer in answers if answer.status == 204), answers[0])  # any may have come first
     verify.step(control, 204, "CANCEL-1")

@@ -185,8 +185,8 @@ def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, targe
 
 
 def are_gone(api: Api, cancelled: Mapping[int, Answer]) -> None:
-    """Demand that orders are cancelled whose cancels had these answers, each a 204: none is listed and then cancelled
-    again."""
+    """Demand that orders are cancelled now, whose cancels were each answered with 204: none of them is still listed and
+    can be cancelled again."""
     after = api.list()
     further = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in cancelled)
     for (order, answer), again in zip(cancelled.items(), further, strict=True):
@@ -262,8 +262,9 @@ def test_204_without_content_fields(api: Api, orders: Orders) -> None:
 @requirement("CANCEL-10", mode=Mode.FULL, pending=4)
 def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
     """Cancels a pending order with the bare minimum of a request (Host, User-Agent, Authorization): 204. If that is
-    refused, the same for another with what clients send besides, or with a JSON body and a content type, and for one
-    more bare and then so, tells whether the bareness was the reason."""
+    refused, a second order is cancelled with the fields that clients send besides, and if need be a third one with a
+    JSON body and a content type. A fourth one, cancelled bare and then in the way that worked, tells whether the
+    bareness was the reason."""
     first, second, third, fourth = orders.take_listed(pending=4).pending
 
     def bare(order: int) -> Answer:

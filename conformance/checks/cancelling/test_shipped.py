@@ -154,9 +154,9 @@ def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=2 * KINDS, placing=True)
 def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders) -> None:
-    """Cancels half of many shipped orders: they are listed as before, and refused again. Where one is not, another may
-    have done that: so others are cancelled one by one, until one shows it by itself. Where none does, and none was
-    touched that was not cancelled, what the listing shows was its own."""
+    """Cancels half of many shipped orders: they are listed as before, and refused again. Where one is not, the cancel
+    of another may have done that, so further orders are cancelled one by one until one shows the fault by itself. It
+    also counts where none does, if the listing shows that no order was touched but those that were cancelled."""
     taken = orders.take_listed(shipped=2 * KINDS)
     if taken.listing is None:
         raise verify.Inconclusive("there is no readable listing", "LIST-1")
@@ -192,9 +192,9 @@ def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders)
 def stay_as_they_were(
     api: Api, refused: Sequence[int], others: Sequence[int], before: Listing, fresh: Callable[[], list[int]]
 ) -> None:
-    """Cancel the shipped orders that are to be `refused`, and demand that these are as they were, by the listing and
-    when they are cancelled again, as `others` are that are not cancelled. `fresh` has more placed, to see which refusal
-    it was."""
+    """Cancel the shipped orders that are to be `refused`, and demand that they are as they were, by the listing and
+    when they are cancelled again; `others`, which are not cancelled, are the control. `before` is the listing before
+    that. Where it goes wrong, `fresh` has more orders placed, to see which refusal it was."""
     refusals = api.send_all(map(api.ask_cancel, refused))
     for refusal in refusals:
         verify.step(refusal, 409, "CANCEL-3")

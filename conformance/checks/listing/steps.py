@@ -23,15 +23,15 @@ LOOKS = 3
 
 
 def known_to_cancelling(api: Api, order: int, target: Target) -> None:
-    """Raise Inconclusive where cancelling, if it may be tried, does not know an order either that the listing has left
-    out: the state provider may have made it up."""
+    """Raise Inconclusive where an order that the listing has left out is not known to cancelling either, if that may be
+    tried: the state provider may have made it up."""
     if target.mode is Mode.FULL and verify.settled(api.cancel(order)).status == 404:
         raise verify.unknown(order)
 
 
 def still_there(api: Api, order: int, shipped: Sequence[int], owner: str) -> Answer:
-    """The cancel of an order that the listing has left out, after others were cancelled: it is still there. Raises
-    Inconclusive where it is not, which is for `owner` to say."""
+    """The answer to the cancel of an order that the listing has left out, which shows that the order is there. Raises
+    Inconclusive where it is not: that is for `owner` to say."""
     probe = api.cancel(order)
     verify.step(probe, 409 if order in shipped else 204, owner)
     return probe
@@ -40,9 +40,10 @@ def still_there(api: Api, order: int, shipped: Sequence[int], owner: str) -> Ans
 def listed_meanwhile(
     api: Api, chosen: list[int], left: list[int], shipped: Sequence[int] = (), *, paged: bool = False
 ) -> None:
-    """Cancel the orders `chosen` and list at once; demand the orders `left`, some of which are `shipped`. If this is
-    about pages (`paged`), no more than were cancelled can be lost between them: more are for LIST-3 to say. A cancel of
-    a shipped one, which is refused, is under way as well."""
+    """Cancel the orders `chosen` and list at the same time, and demand that each listing holds the orders `left`, some
+    of which are `shipped`. One of the shipped ones is cancelled as well, which is refused. If this is about pages
+    (`paged`), no more orders can be lost between two of them than were cancelled: where more are, LIST-3 is to say so.
+    """
     asked = [*chosen, *shipped[:1]]
     answers = api.send_all(with_listings(api, asked), at_once=True)
     listings, cancels = answers[::2], answers[1::2]

@@ -25,9 +25,10 @@ EMPTIED = "[] just after the store was emptied"
 @pytest.mark.xdist_group("empty store")
 @pytest.mark.alone
 def test_empty_store_is_an_empty_array(api: Api, orders: Orders, met: set[str]) -> None:
-    """Has the store emptied, while no other check runs, and lists: 200 with []. Then one order is placed, one that does
-    not exist is cancelled, then the other, the store is listed, without a key as well, and so on with two: what is
-    right with many must be right with few, and has checks of its own, which look again if it was not."""
+    """Has the store emptied, while no other check runs, and lists: 200 with []. Then it looks at a store with one order
+    and with two, which are placed, listed and cancelled, with an absent order cancelled and requests without the key in
+    between: what is right with many orders must be right with few. That has checks of its own, which look again only if
+    something was not right here."""
     # What this listing is, is for this check alone to say: judged as any other, it would fail LIST-1 as well.
     asked = api.ask_list(allowed=Allowed.OPEN)
     known: set[str] = set()

@@ -56,8 +56,9 @@ def test_ids_that_a_double_cannot_tell_apart(api: Api, orders: Orders) -> None:
 
 
 def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
-    """Have orders with the `wanted` ids placed and demand them in the listing, if it shows an order without a special
-    id. An id is lost to its magnitude if another is there in its place, or if all beyond some magnitude are lost."""
+    """Have orders with the `wanted` ids placed and demand them in the listing, if it shows an order with an ordinary
+    id. That an id is lost is put down to its magnitude if there is another in its place that it may have turned into,
+    or if all ids beyond some magnitude are lost."""
     orders.take_listed(pending=1)
     taken = api.listing().ids
     wanted = [order for order in wanted if order not in taken]

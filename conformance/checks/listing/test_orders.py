@@ -142,10 +142,11 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
 
 @requirement("LIST-9", mode=Mode.FULL, pending=2, shipped=2)
 def test_reading_changes_nothing(api: Api, orders: Orders, crowded: bool) -> None:
-    """Lists many times, and asks for the pending order by its own address with GET, HEAD and OPTIONS: the orders of the
-    suite stay as they are, the shipped one is still refused and the pending one still cancellable, as another is that
-    was placed after the reading. The expected ship date of a pending order may move, but not ever further, so that
-    hardly two listings agree on it while no other check cancels orders. What that address answers is open."""
+    """Lists many times, and asks for the pending order by its own address with GET, HEAD and OPTIONS, whatever that
+    answers. The orders of the suite stay as they are: the shipped one is still refused, and the pending one can still
+    be cancelled, as another can that was placed after the reading. The expected ship date of a pending order may move,
+    but not on and on with each reading, so that hardly two listings agree on it while no other check cancels
+    orders."""
     taken = orders.take_listed(pending=1, shipped=1)
     if taken.listing is None:
         raise verify.Inconclusive("there is no readable listing", "LIST-1")

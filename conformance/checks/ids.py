@@ -11,8 +11,8 @@ from conformance.contract.jsontext import INT64
 #: Only checks that run alone place orders closer than this to the ends of int64: clamped ids could be mistaken for
 #: theirs.
 ENDS = 2**12
-#: No check places orders further than this from the ends of int64 and yet near them: what is cancelled there as an
-#: absent order has been none in an earlier run either, which a service may remember.
+#: Near the ends of int64, no check places an order further than this from them. So an absent order that is cancelled
+#: there was no order in an earlier run either, which a service might remember.
 UNUSED = 2**17
 
 
@@ -69,10 +69,11 @@ def digits_of(order: int) -> list[int]:
 
 #: Not numbers at all. Tried first: a service that takes them for the newest order shows it before others are sent.
 NO_NUMBERS = ("abc", "null", "undefined", "NaN")
-#: What comes out as zero where digits are missing: in PHP, in MySQL, where an error is not looked at.
+#: What some languages turn into zero, since it has no digits: PHP, MySQL, and others where nobody looks at the error.
 OF_ZERO = (*NO_NUMBERS, "false", "-", "%20", "%7B%7D")
-#: Digits behind an id in one that is malformed, where `{d}` stands. A service may take them for an id of their own, and
-#: a store may have any of them: the first that no order could be meant by will do. As a fraction each is rounded down.
+#: What may stand for `{d}`, digits behind an id, in a malformed one. A service may take them for an id of their own,
+#: and a store may have an order with it: the first that no order could be meant by will do. Each is below one half as a
+#: fraction, so that rounding leaves the id before it as it is.
 FURTHER = (4, 24, 456, 4_025, 41_025, 430_025, 2_000_000_025)
 
 

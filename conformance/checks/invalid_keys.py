@@ -55,9 +55,9 @@ def _parts(key: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else ("", "")
 
 
-#: Comparisons go wrong by prefix, by suffix, by length, by case, past a limit (72 bytes: bcrypt), by containment, at
-#: what separates the parts of a token; with what is stored in place of the key; as a pattern, where any character will
-#: do for a dot.
+#: Keys are compared wrongly in many ways: by a prefix or a suffix, by length, without case, up to a limit (72 bytes:
+#: bcrypt), by containment, up to what separates the parts of a token; with what is stored in place of the key, such as
+#: its hash; or as a pattern, in which a dot matches any character.
 NEAR_MISSES = (
     NearMiss("the key without its last character", lambda key: key[:-1], "${KEY%?}"),
     NearMiss("the key without its first character", lambda key: key[1:], "${KEY#?}"),

@@ -49,8 +49,9 @@ def at_borders(found: Listing | None, placed: list[int]) -> list[int]:
 
 
 def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]) -> set[str]:
-    """The ids of the checks whose demand is met by cancels of some of the orders `pending`, by their places in the
-    listing `listed`, of those `shipped`, if any, before and after them, and of more while the others are listed."""
+    """The ids of the checks whose demand is seen met here. It cancels some of the orders `pending`, chosen by their
+    places in the listing `listed`; the orders `shipped`, if any, which were placed before and after them; and further
+    ones while the others are listed."""
     ends = at_borders(listed, pending)
     answers = api.send_all(map(api.ask_cancel, [*ends, *shipped]))
     again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in ends)

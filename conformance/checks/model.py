@@ -53,9 +53,9 @@ NAMES = (*PENDING_NAMES, *SHIPPED_NAMES, ABSENT_NAME)
 
 
 def causes(before: Sequence[Step], order: str, state: State) -> tuple[str, ...]:
-    """The requirements that may be broken by an order which is not in `state` although nothing in `before` changes
-    that, the one to blame first: of a refused order in whose sequence others were cancelled, too, not CANCEL-4, since
-    leaving these out has not shown it."""
+    """The requirements that may be broken where an order is not in `state`, although none of the steps `before` changes
+    that; the one to blame comes first. Where both the order and others were cancelled, that is CANCEL-8, and not
+    CANCEL-4: else the sequence would be shorter, without the cancels of the others."""
     keyed = [step for step in before if step.kind in (Kind.CANCEL, Kind.AT_ONCE)]
     keyless = [step for step in before if step.kind is Kind.KEYLESS]
     own = [step for step in keyed if order in step.orders]
@@ -83,9 +83,8 @@ def _steps(text: str) -> tuple[Step, ...]:
     return tuple(Step(kinds[kind], tuple(orders)) for kind, *orders in words)
 
 
-#: Each search begins with these. The first has a bearing on every requirement that there is a check for, the second
-#: asks again and again. No longer than generated ones: where walks go in step, the longest takes as many rounds as
-#: steps.
+#: Each search begins with these. The first one has a bearing on every requirement that there is a check for; the second
+#: one asks again and again. They are no longer than generated ones: walks in step take as many rounds as the longest.
 TOURS = (
     _steps(
         "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, at-once A A, "
@@ -96,8 +95,8 @@ TOURS = (
         "cancel Z, cancel S, cancel B"
     ),
 )
-#: The steps of one more, all of whose requests go over one kept-alive connection, after a listing on it from before its
-#: orders were placed.
+#: The steps of one more tour, all of whose requests go over one kept-alive connection. It begins with a listing before
+#: its orders are placed.
 TOUR_OF_ONE_CONNECTION = _steps(
     "list, cancel B, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, list, cancel S, cancel D, cancel T, "
     "cancel C, list"

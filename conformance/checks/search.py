@@ -44,7 +44,7 @@ def seed_for(target: str, seed: int) -> int:
 
 
 def orders_for(budget: Budget) -> tuple[int, int]:
-    """How many pending and shipped orders a search takes from a provider that places them, if nothing goes wrong."""
+    """How many pending and how many shipped orders a search takes from a provider, if nothing goes wrong."""
     walks = FIXED_WALKS + budget.walks
     return walks * len(model.PENDING_NAMES), walks * len(model.SHIPPED_NAMES)
 
@@ -104,8 +104,8 @@ class Search:
             self._see_again(self.wrong)
 
     def _see_again(self, wrong: Wrong) -> None:
-        """Play a sequence of listings in which an order changed again. Where it does not show any more, it may be that
-        a cancel of a check beside has changed the order."""
+        """Play once more a sequence of listings in which an order changed. Where that does not show again, the cancel
+        of a check beside may have changed the order."""
         self._left = REPLAYS
         if not any(self.play(wrong.steps, kept=wrong.kept) for _ in range(REPLAYS)):
             self.wrong = None
@@ -121,7 +121,8 @@ class Search:
         return () if self._wire is None else (model.TOUR_OF_ONE_CONNECTION,)
 
     def _due(self) -> Iterator[tuple[Sequence[Step], bool]]:
-        """The sequences to play, each with whether over one connection; generated ones are fetched when due."""
+        """The sequences to play, each with whether it goes over one connection. Generated ones are fetched when they
+        are due."""
         yield from ((steps, False) for steps in model.TOURS)
         yield from ((steps, True) for steps in self._over_one_connection)
         yield from ((steps, False) for steps in self._generated)

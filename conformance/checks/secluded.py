@@ -1,4 +1,4 @@
-"""Hypothesis in isolation, so that what it generates depends on the seed alone."""
+"""Hypothesis kept apart from its plugins, files and caches, so that what it generates depends on the seed alone."""
 
 from __future__ import annotations
 

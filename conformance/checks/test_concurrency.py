@@ -24,8 +24,8 @@ from conformance.transport.retries import turned_away
 from conformance.transport.wire import Wire
 
 ROUNDS = 8
-#: Seconds after which an order is looked for once more, each time after the one before: a part of a service may be
-#: slower than others to have it leave the listing.
+#: How many seconds apart an order is looked for again: a part of a service may be slower than others to have it leave
+#: the listing.
 MOMENTS = (0.3, 1.0, 2.0)
 #: Rounds of requests of several kinds at once, and the cancels in each that listings overlap with.
 MIXED, CANCELS = 3, 3
@@ -34,8 +34,9 @@ CROWD = 8
 #: Seconds after which an order is placed among listings, round by round: a service takes its time to begin with them,
 #: and not long to be done.
 PLACED = (0.0, 0.003, 0.01)
-#: Where a listing takes that many seconds at least, it is with the service after one of these parts of them: which, is
-#: for the connection to say, which takes a round trip, too, or several. Where it takes longer nobody can hit a moment.
+#: Where a listing takes between so many seconds and so many, an order is placed after each of these parts of that time,
+#: in one of which the service is at work on the listing: the connection takes a round trip, too, or several. Where a
+#: listing takes longer, nobody can hit that moment.
 BRIEF, LONG, ON_THE_WAY = 0.015, 0.12, (0.15, 0.25, 0.4, 0.5, 0.6)
 #: How often a request that was answered wrongly among others is sent again alone.
 TRIES = 4
@@ -106,10 +107,10 @@ def test_one_of_simultaneous_cancels_succeeds(
 
 
 def gone_for_good(api: Api, alone: int, cancelled: Mapping[int, Answer], moment: Callable[[float], None]) -> None:
-    """Demand that the orders `cancelled`, each by one of several cancels at once, with the answer to that, are not
-    listed where one that is cancelled `alone` after them is gone: else the cancels that came too late have brought them
-    back. It goes by half of them, and after some moments, since a service may have cancelled orders leave the listing
-    when it likes."""
+    """Demand that the orders `cancelled`, each by one of several cancels at once, with the answer to that one, are not
+    listed where an order that is cancelled `alone` after them is gone: else the cancels that came too late have brought
+    them back. Since a service may have cancelled orders leave the listing when it likes, this takes half of them to be
+    there, still so after some moments."""
     verify.step(api.cancel(alone), 204, "CANCEL-1")
     for pause in (0.0, *MOMENTS):
         moment(pause)
@@ -131,9 +132,9 @@ def gone_for_good(api: Api, alone: int, cancelled: Mapping[int, Answer], moment:
 @requirement("CANCEL-1", mode=Mode.FULL, pending=2 * AT_ONCE)
 @pytest.mark.xdist_group("several orders at once")
 def test_several_orders_are_cancelled_at_once(api: Api, wire: Wire, orders: Orders, met: set[str]) -> None:
-    """Cancels several pending orders at once, released together, in two rounds, and each of them again: one that was
-    refused at first, and is cancelled when it is asked for alone, was pending. That none is cancelled twice goes for
-    the check of CANCEL-6, too."""
+    """Cancels several pending orders at once, released together, in two rounds: 204. Each is then cancelled again: one
+    that was refused at first, and is cancelled now that it is asked for alone, was pending. That none is cancelled
+    twice serves the check of CANCEL-6, too."""
     again: list[Answer] = []
     for round_ in in_rounds(api, wire, orders):
         for first, second in twice(api, round_):
@@ -184,8 +185,9 @@ def test_orders_cancelled_among_other_requests_stay_cancelled(api: Api, orders: 
 
 
 def in_rounds(api: Api, wire: Wire, orders: Orders) -> Iterator[list[Answer]]:
-    """The answers to cancels of several pending orders at once, in two rounds, or in more and smaller ones where those
-    are turned away; what was turned away is left out, and never sent again, since it may have been done."""
+    """The answers to cancels of several pending orders at once: in two rounds, or in more and smaller ones where such
+    are turned away. A cancel that was turned away is left out, and not sent again, since it may have been carried
+    out."""
     left = orders.take_listed(pending=2 * AT_ONCE).pending
     crowd = Crowd()
     while len(left) > 1:
@@ -229,10 +231,10 @@ def statuses(answers: list[Answer]) -> str:
 @requirement("AUTH-6")
 @pytest.mark.lengthy
 def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> None:
-    """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings, and unless
-    the mode is observe cancels of an order that does not exist; in full mode also as many listings as drain a pool of
-    connections. None is answered by the credentials of another: what was answered wrongly is as it should be, each
-    time that it is sent again alone."""
+    """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings; unless the
+    mode is observe, cancels of an order that does not exist; and in full mode also as many listings as drain a pool of
+    connections. None is answered by the credentials of another. One that is, is answered as it should be each time that
+    it is sent again alone."""
     who = [api.key, NOBODY, invalid_keys.telling(key.reveal())[-1]]
     absent = api.absent() if target.mode > Mode.OBSERVE else []
     decided: list[Answer] = []
@@ -314,9 +316,9 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
 
 @requirement("LIST-3", pending=3 * (len(PLACED) + len(ON_THE_WAY)), placing=True)
 def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: Orders, target: Target) -> None:
-    """Over several rounds, has an order placed, then another one while listings are under way, and lists after those;
-    and has one more placed while listings are under way, and lists beside those: it is there, whatever they have read
-    before it was, and kept. What they are answered is judged as any listing is, but for that order."""
+    """Over several rounds, has orders placed while listings are under way, and lists: once after those listings, and
+    once beside them. The order is there, whatever those listings had read before it was placed, and the service has
+    kept. They are judged as any listing is, but for that order."""
     for pause in PLACED:
         beside = placed_meanwhile(api, wire, orders, target, pause)
     takes = beside.exchange.seconds
@@ -325,8 +327,8 @@ def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: 
 
 
 def placed_meanwhile(api: Api, wire: Wire, orders: Orders, target: Target, pause: float) -> Answer:
-    """One round of that, with orders placed a `pause`, in seconds, after the listings are sent. Gives the answer to the
-    listing beside those."""
+    """One round of `test_orders_placed_during_listings_are_listed`, with orders placed a `pause`, in seconds, after the
+    listings are sent. Gives the answer to the listing beside those."""
     orders.take(pending=1)  # whatever was kept before that is to be read anew
     with under_way(api, wire) as meanwhile:
         time.sleep(pause)

@@ -13,7 +13,7 @@ from conformance.transport.request import Allowed, Request
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import OPENED, Connection, Wire
 
-#: How many cancels are sent at once, and how many instead where a service lets in no two of those.
+#: How many cancels are sent at once; and how many instead, where a service turns away all of those but one.
 AT_ONCE, FEWER_AT_ONCE = 8, (4, 2)
 #: How many listings are under way while something else is done.
 READERS = 2
@@ -57,7 +57,7 @@ class Crowd:
 
     def __init__(self) -> None:
         self.size = AT_ONCE
-        self.fits = False  # whether two were let in, so that they could meet
+        self.fits = False  # whether two were let in, so that they could get into each other's way
         self._smaller = list(FEWER_AT_ONCE)
         self._let_in = 0
         self._last: list[Answer] = []
@@ -73,7 +73,7 @@ class Crowd:
         return let_in
 
     def decides(self) -> None:
-        """See that a cancel was let in. Raises Inconclusive where none was, in the end not one of two."""
+        """Raise Inconclusive where no cancel was let in, in no round, not even one of two."""
         if self._let_in:
             return
         limited = any(answer.status == 429 or answer.exchange.crowded for answer in self._last)

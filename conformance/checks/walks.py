@@ -22,7 +22,7 @@ from conformance.transport.retries import too_many
 #: How many orders are looked at to see whether it is only this one that is not what it should be.
 CONTROLS = 3
 
-#: What sends requests that belong together, and is given the answers to them.
+#: Yields requests that are to be sent together, and is sent the answers to them.
 Playing = Generator[list[Request], list[Answer], None]
 
 
@@ -94,8 +94,8 @@ class Walk:
         self._seen: dict[str, tuple[Any, int]] = {}  # by name: how it was first listed, and after how many steps
 
     def take(self, step: Step) -> Playing:
-        """Take one step. Raises Wrong, and what keeps the suite from going on. A step about an order that this walk
-        does not have is left out."""
+        """Take one step: a generator that yields the requests to send, and is sent the answers. Raises Wrong, and what
+        keeps the suite from going on. A step about an order that this walk does not have is left out."""
         if self.over or any(name not in self.ids for name in step.orders):
             return
         before = tuple(self.steps)
@@ -180,6 +180,7 @@ class Walk:
     # --- what an answer says of one order
 
     def _judge(self, name: str, answer: Answer, before: Sequence[Step]) -> None:
+        """Demand that the cancel of an order was answered as its state has it, and go on to the next state."""
         state = self.states[name]
         row = CANCELLING[state]
         owner, *others = model.causes(before, name, state)
@@ -193,7 +194,8 @@ class Walk:
         raise Wrong(owner, expected, answer.exchange.received, self, answer)
 
     def _lost(self, name: str, before: Sequence[Step], listing: Answer) -> None:
-        """An order is not in the listing: a cancel tells a listing that hides it from an order that is gone."""
+        """Raise Wrong for an order that is not in the listing: for LIST-3 where a cancel finds it, else for what has
+        made it go."""
         answer = self._send(f"cancel {name}, to see whether it exists", before, self._ask(name))
         state = self.states[name]
         expected = f"{self._named(name)}, which is {state}, in the listing"
@@ -204,7 +206,8 @@ class Walk:
         raise Wrong(self._blame(name, answer, before, expected), expected, "an order that is gone", self)
 
     def _blame(self, name: str, answer: Answer, before: Sequence[Step], expected: str) -> str:
-        """Whose fault it is that a pending or shipped order did not answer to a cancel as such."""
+        """The requirement to blame where the cancel of a pending or shipped order was not answered as such an order's.
+        Raises Wrong where it is when asked again, and Inconclusive where the order may not be what it is said to be."""
         state = self.states[name]
         row = CANCELLING[state]
         if answer.status != 204 and self._again(name, before, *row.statuses):
@@ -273,7 +276,8 @@ class Walk:
                 raise verify.Inconclusive(said, "HTTP-1")
 
     def _key_refused(self, label: str, before: Sequence[Step], answer: Answer) -> None:
-        """Say whose fault it is that the valid key was refused: once, here, or everywhere from now on."""
+        """Raise Wrong for a refusal of the valid key. Whose fault that is depends on whether it was refused once, only
+        here, or everywhere from now on."""
         again, elsewhere = answer.repeat(), self._api.list()
         self.trail.append(Sent(f"{label} again", again, aside=True))
         self.trail.append(Sent("list, to see whether the key is refused there too", elsewhere, aside=True))

@@ -119,7 +119,7 @@ def checks_of(requirements: Container[str]) -> list[Check]:
 
 @cache
 def places() -> dict[str, int]:
-    """The place of each check among them, by its id."""
+    """The place of each check in `all_checks`, by its id."""
     return {check.id: place for place, check in enumerate(all_checks())}
 
 

@@ -35,8 +35,9 @@ class Level(StrEnum):
 class Requirement:
     """One row: what the service must (or should) do, the clause that says so, and what checking it needs.
 
-    `rests_on` are the requirements whose failure makes a failure of this one prove nothing of its own. `expected` is
-    what each answer should be, where the title says that for the whole run; it is in results only where it was missed.
+    `rests_on` are requirements: where one of them failed, a failure of this one proves nothing of its own. `expected`
+    is what each single answer should be, where the title speaks of the whole run; results have it only where it was
+    missed.
     """
 
     id: str

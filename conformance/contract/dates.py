@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 
-#: How far apart two readings of an expected date may be that is reckoned from now.
+#: How far apart two readings of an expected date may be: a service may reckon it from the time of the request.
 MINUTE = timedelta(minutes=1)
 
 #: ISO 8601 has a minus sign of its own, and a hyphen where there is none.
@@ -46,8 +46,8 @@ _RFC3339_LINES = re.compile(rf"(?:{_OF_RFC3339}\n)*+", re.ASCII)
 
 
 def all_rfc3339(texts: Sequence[str]) -> bool:
-    """Whether each of `texts`, of which there may be millions, is a date-time by RFC 3339: one look at all of them,
-    unless there may be leap seconds."""
+    """Whether each of `texts` is a date-time by RFC 3339. There may be millions: all are looked at in one go, unless
+    there may be leap seconds among them."""
     lines = "\n".join([*texts, ""])
     if lines.count("\n") == len(texts) and _RFC3339_LINES.fullmatch(lines) is not None:
         return True
@@ -75,9 +75,9 @@ def is_rfc3339(text: str) -> bool:
 
 
 def instant(text: str) -> datetime | str:
-    """The moment that a date-time names, which may be written in several ways: equal to that of another text if both
-    name the same. Without an offset it is a local time; what no `datetime` can hold, the years 0 and 10000, is returned
-    in capitals, and what is no date-time as it is."""
+    """A value that is equal for two texts that name the same moment, however each of them is written: a `datetime`,
+    which is a local time where there is no offset. A date-time that no `datetime` can hold, as of the years 0 and
+    10000, is returned in capitals, and what is no date-time as it is."""
     capitals = text.upper()
     parts = _parts(capitals)
     with suppress(ValueError, OverflowError):
@@ -131,8 +131,8 @@ def close(one: object, other: object) -> bool:
 
 
 def one_way(values: Sequence[object]) -> bool:
-    """Whether moments follow each other in time, or all go back; values that are no moments, or that cannot be
-    compared, do neither."""
+    """Whether all of these moments go forward in time, or all go back. False where some are no moments, or cannot be
+    compared."""
     moments = [instant(value) for value in values if isinstance(value, str)]
     try:
         ahead = [one <= other for one, other in pairwise(moments)]  # type: ignore[operator]
@@ -176,8 +176,9 @@ def _time_exists(part: dict[str, int]) -> bool:
 
 
 def _ends_a_day(hour: int, minute: int, ending: str) -> bool:
-    """Whether a minute is the last of a day in UTC, the only one that may have a leap second; `ending` ends with the
-    offset. Without one it may be, if some offset that is in use, of quarters of an hour, makes it so."""
+    """Whether a minute is the last of a day in UTC, which is the only one that may have a leap second. `ending` ends
+    with the offset from UTC. Where there is none, any minute will do that some offset makes the last: those in use are
+    multiples of a quarter of an hour."""
     found = re.search(r"([+-]\d\d):?(\d\d)?$", ending)
     if found is None and ending[-1:] not in ("Z", "z"):
         return minute % 15 == 14

@@ -23,9 +23,10 @@ from conformance.contract.validators import as_json, order_problems, shown
 
 #: How many problems of one kind a message spells out.
 SHOWN = 3
-#: Fewer elements than this are not worth telling apart: the whole listing goes the thorough way if one is odd.
+#: Where a listing has fewer elements than this and one of them is odd, all of it goes the thorough way: there is not
+#: enough to gain by telling them apart.
 MANY = 100
-#: How many elements are read at a time where some are odd, and how many at most are then looked at one by one.
+#: How many elements are read at a time where some are odd; and how many at most are then looked at one by one.
 CHUNK, FEW = 1024, 64
 
 #: What section 2 has ids be.
@@ -69,14 +70,14 @@ class Listing:
 
     @classmethod
     def read(cls, body: bytes, thoroughly: Callable[[], JsonText] | None = None) -> Listing | None:
-        """The listing that `body` is, or None where it is no array. `thoroughly` parses the body if need be, for those
-        who keep what comes of it. Raises NotJson."""
+        """The listing that `body` is, or None where it is no array. Where it has to be parsed as JSON, `thoroughly`
+        does so, for a caller that has more use for the outcome. Raises NotJson."""
         found = cls._fast(body)
         return found if found is not None else cls.of(thoroughly() if thoroughly else parse(body))
 
     @classmethod
     def _fast(cls, body: bytes) -> Listing | None:
-        """The same where few elements are odd, or none; else None."""
+        """The same by the fast way, where few elements are odd, or none; else None."""
         try:
             orders = _orders(body)
             if orders is not None:
@@ -97,8 +98,8 @@ class Listing:
         return cls(text.value, text.doubled_names) if isinstance(text.value, list) else None
 
     def _add(self, raws: list[msgspec.Raw]) -> None:
-        """Read further elements: together if all of them are simple, else by halves, so that only the odd ones among
-        many go the thorough way."""
+        """Read further elements: together if all of them are simple; else by halves, so that of many elements only the
+        odd ones go the thorough way."""
         elements = _simple(b"[%b]" % b",".join(raws))
         if elements is not None:
             self.elements += elements
@@ -271,8 +272,8 @@ def _simple(text: bytes) -> list[Any] | None:
 
 
 def _named_once(text: bytes, values: list[Any]) -> bool:
-    """Whether a JSON array, read as `values`, has no escapes and in no object a name twice. Written again, each name
-    stands there once: if it stood twice, the text has more quotes."""
+    """Whether a JSON array, which was read as `values`, has no escapes, and no name twice in an object. When the values
+    are written again, each name stands there once: if one stood there twice, the text has more quotes than that."""
     if b"\\" in text:
         return False
     again = (_ENCODER.encode(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK))
@@ -307,10 +308,14 @@ def _several(found: Iterator[tuple[str, str]]) -> list[str]:
 
 def alike(one: Any, other: Any, *, shipped: bool = False, later: bool = False) -> bool:
     """Whether two elements may show the same order in the same state: they agree in each field of section 2 that both
-    have, since none is required. The `shipDate` of a `shipped` order is actual, and the same moment however it is
-    written; that of a pending one is expected, and may move whatever becomes of others (section 2). What else an
-    element holds, an age or a signed link, may change at any time. So much `later` that a shipped order may have been
-    fulfilled meanwhile, so may `complete`: what that has to do with the status is not shown (section 3)."""
+    of them have.
+
+    No field is required, so one that only one of them has tells nothing; nor do fields beside those of section 2, an
+    age or a signed link, which may change at any time. The `shipDate` of a pending order is expected, and may move;
+    that of a `shipped` one is actual, and has to be the same moment, however that is written (section 2). The
+    `complete` of a shipped order may change where one element is so much `later` than the other that it may have been
+    fulfilled: what that has to do with the status is not shown (section 3).
+    """
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return bool(one == other)
     return not _differing(one, other, shipped, later)

@@ -17,7 +17,7 @@ from conformance.ending import undisturbed
 from conformance.states.provider import CannotDo, Provider, ProviderError, empty, setup, teardown
 from conformance.transport.guard import Guard
 
-#: So many pending orders every provider can place; of more it may say that it cannot.
+#: Every provider has to place so many pending orders; of more it may say that it cannot.
 FEW = 100
 #: The suffix of a ledger's name; and what comes before it in that of orders that outlast their check.
 LEDGER, KEPT = ".held", ".kept"
@@ -48,20 +48,21 @@ class Leases:
 
     @property
     def source(self) -> str:
-        """Where an order comes from, to be said after its id."""
+        """Where an order comes from, in words that follow its id."""
         if self.by_hand:
             return "of the static lists, whose ids serve one run each,"
         return "handed out by the state provider,"
 
     @property
     def has_shipped(self) -> str:
-        """Why a shipped order is to be refused; and who says so, where that is a list written by hand."""
+        """Why a shipped order is to be refused; where a list written by hand has it as shipped, that, too."""
         by_hand = ", by the list in the configuration (is it right?)" if self.by_hand else ""
         return f"the order has already shipped{by_hand}"
 
     def take(self, state: State, count: int) -> list[int]:
-        """`count` orders in `state`. Raises ProviderError, and CannotDo where the provider has no shipped ones, or not
-        so many; what cannot hand out a few pending orders is no provider."""
+        """`count` orders in `state`. Raises CannotDo where the provider says that it has no shipped ones, or not so
+        many; and ProviderError where it fails, also where it says so of a few pending ones, which every provider
+        has."""
         if count == 0:
             return []
         if self._provider is None:

@@ -35,7 +35,7 @@ from conformance.transport.evidence import handed_out
 TIMEOUT = 60.0
 #: A provider that takes longer than that for so many messages in a row is not asked again.
 GIVE_UP_AFTER = 2
-#: Nor is one that has failed so many times in a row, for at least so many seconds: longer than most take to restart.
+#: Nor is one that has failed so many times in a row, over at least so many seconds, in which most would have restarted.
 FAILURES, FAILING_FOR = 10, 10.0
 #: Bytes that a command may print.
 OUTPUT = 32_000_000
@@ -86,8 +86,8 @@ def connect(states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_defau
 
 
 class Patience:
-    """Gives a provider up once it was late several times in a row, or failed again and again: every check would ask it
-    in vain. Orders are returned all the same where it only failed."""
+    """Gives a provider up that was late several times in a row, or failed again and again: every check would ask it in
+    vain. One that failed is still sent the orders that are to be returned."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -271,9 +271,8 @@ def given(messages: Iterable[dict[str, Any]]) -> set[str]:
 
 
 def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
-    """The checks that held an order while another check was given one with the same id, and those others, as the
-    `messages` on record have it. That takes a store which gives the ids of cancelled orders to new ones; what one of
-    the checks does to its order is done to the other's."""
+    """The checks that held orders with the same id at the same time, by the `messages` on record: what one of them does
+    to its order is done to the other's. It happens in a store that gives the ids of cancelled orders to new ones."""
     spans: dict[str, dict[str, list[float]]] = {}  # for each order and check, from when to when it was held
     for message in messages:
         check = message["check"]

@@ -26,7 +26,7 @@ _ALIKE = ("url", "order_id", "request_body")
 
 
 class Unsupported(BaseException):
-    """The check does what the record does not show: it cannot go on. No Exception, so that no check takes it for an
+    """A check does what is not on record, and cannot go on. It is no Exception, so that no check takes it for an
     outcome of its own."""
 
 
@@ -35,7 +35,8 @@ class CutShort(Unsupported):
 
 
 def alike(recorded: str, now: str) -> bool:
-    """Whether a text on record is this one, but for what was taken out of it: the key may coincide with other text."""
+    """Whether a text on record may be this one, with labels in the place of what was taken out as secret: a key may
+    coincide with other text."""
     if recorded == now:
         return True
     parts = LABEL.split(recorded)
@@ -70,7 +71,8 @@ class Record:
         return replace(left.popleft(), findings={}, undecided={}, proven=[])
 
     def names(self, check: str, order: str) -> bool:
-        """Whether what is left of a check sends this path segment for an order, or has one placed with this id."""
+        """Whether the part of a check that is still to come sends this path segment for an order, or has one placed
+        with this id."""
         messages = self._messages.get(check, ())
         placed = (number for message in messages for number in message.get("params", {}).get("ids", ()))
         paths = (unquote(urlsplit(exchange.url).path) for exchange in self._exchanges.get(check, ()))

@@ -45,8 +45,8 @@ _GROWN = 12
 
 
 def stand_in(wrong_keys: tuple[str, ...], *, short: bool) -> str | None:
-    """A key whose invalid keys and queries are of the kinds `wrong_keys`, and which is as `short` as runs give warning
-    of; None where no form of key has these."""
+    """A key whose invalid keys and queries are of the kinds `wrong_keys`, and which is `short` if a run with it would
+    give warning of that. None where no form of key has these kinds."""
     for key, kinds in _of_form(wrong_keys):
         if (len(key) < SECRET_PART) is short:
             for grown in _grown(key, wrong_keys[len(kinds) :]):
@@ -66,7 +66,7 @@ def _of_form(wrong_keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]
 
 
 def _grown(key: str, queries: tuple[str, ...]) -> Iterator[str]:
-    """`key` with so many more characters in its middle that its queries are of these kinds."""
+    """`key` with more characters in its middle: as many as it takes for its queries to be of these kinds."""
     characters = cycle([character for character in key if character.isalnum()] or "a")
     half = len(key) // 2
     more = (length - len(quote(key, safe="")) for length in _lengths(queries))
@@ -110,9 +110,9 @@ def _candidates() -> Iterator[str]:
 
 
 def _forms() -> Iterator[str]:
-    """Each candidate, and variants of it: with a hyphen at the beginning, in the middle or at the end, each of these
-    with a dot, and each of all these as what is no token (RFC 6750): beside such a key no other counts as malformed.
-    Each form once."""
+    """Each candidate, and variants of it, each form once: with a hyphen at the beginning, in the middle or at the end;
+    each of these with a dot; and each of all these with a bar, which makes it no token (RFC 6750): beside such a key no
+    other one counts as malformed."""
     given: set[str] = set()
     for key in filter(None, _candidates()):
         parted = (key.replace(key[0], "-"), key.replace(key[len(key) // 2], "-"), f"-{key[1:]}", f"{key[:-1]}-")

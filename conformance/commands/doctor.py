@@ -203,8 +203,8 @@ def _mend(session: Session, detail: str) -> str:
 
 
 def _certificate(session: Session) -> dict[str, Any]:
-    """The certificate of the service, as `getpeercert` has it, whatever its dates and names; empty where it cannot be
-    had: what signed it has to be trusted all the same."""
+    """The certificate of the service, as `getpeercert` has it, whatever its dates and names are. Empty where it cannot
+    be had, as where its authority is not trusted."""
     if session.target.proxy is not None:
         return {}
     context = tls_settings(session.target)
@@ -290,8 +290,8 @@ def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterat
 
 
 def _in_another_state(session: Session, state: State, order: int) -> str | None:
-    """Whether a cancel of an order is answered as if it were in another state than that in which it was placed; None
-    where it is not, or the mode forbids to try."""
+    """What to say where the cancel of an order is answered as if it were in another state than it was placed in. None
+    where it is not, or where the mode forbids to try."""
     if session.target.mode is not Mode.FULL:
         return None
     status, requirement = (204, "CANCEL-1") if state is State.PENDING else (409, "CANCEL-3")

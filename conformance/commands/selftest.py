@@ -201,8 +201,8 @@ def _work(case: Case, seed: int, budget: str) -> Judged:
 
 
 def spread(chosen: list[Case]) -> list[Case]:
-    """`chosen`, the variants among the faults and before the last of these: some take their time and no processor, and
-    whoever comes last has everyone wait."""
+    """`chosen`, with the variants spread among the faults, and none among the last of these: some variants take long,
+    and what takes long must not come last, since everyone would wait for it."""
     variants = [case for case in chosen if case.requirement is None]
     faults = [case for case in chosen if case.requirement is not None]
     places = {case: number / len(kind) for kind in (variants, faults) for number, case in enumerate(kind)}

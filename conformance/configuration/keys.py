@@ -1,5 +1,5 @@
-"""Keys and tokens: from environment variables and files, never from the configuration itself. No error repeats one, nor
-what may be one where two values were mistaken for each other."""
+"""Keys and tokens: from environment variables and files, never from the configuration itself. No error repeats one; nor
+any value that may be one, where somebody has put a key in the place of the name of its variable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from conformance.target import DEFAULT_KEY_VARIABLE, ConfigError, Secret
 #: Advice that fits where a secret stands in the place of the name of its variable, or of the path of its file.
 KEY_ITSELF = "If it is the key itself, export it as a variable and give that variable's name"
 KEY_ITSELF_NO_FILE = "If it is the key itself, put it into a file and give the path of that"
-#: So many characters between underscores are more likely a key, such as one in base32, than part of a variable's name.
+#: A word of so many characters between underscores is more likely a key, in base32 perhaps, than part of the name of a
+#: variable.
 LONG_WORD = 16
 
 
@@ -55,9 +56,9 @@ def token_of(value: str, source: str) -> Secret:
 
 
 def from_environment(where: str, variable: str, environment: Mapping[str, str]) -> str:
-    """What the variable holds. Raises ConfigError where that is nothing; it does not repeat what is no usual name of a
-    variable, such as one with a word too long to be one: whoever puts a key where the name of its variable belongs has
-    it in a log otherwise."""
+    """What the variable holds. Raises ConfigError where that is nothing. The message repeats no name that is unusual
+    for a variable, as in small letters or with a very long word: it may be a key that was put in the place of a
+    name."""
     value = environment.get(variable, "").strip()
     usual = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable) and max(map(len, variable.split("_"))) < LONG_WORD
     if not value and not usual:

@@ -54,8 +54,8 @@ class Table:
         return ConfigError(f"{self.where(key)}: {problem}")
 
     def missing(self, key: str, mend: str) -> ConfigError:
-        """What to raise where there is no `key`: a word like it may have been meant for it, else `mend` says what to
-        do."""
+        """What to raise where there is no `key`: it names a key that may have been meant for it, or else says
+        `mend`."""
         close = difflib.get_close_matches(key, self.left, 1)
         return self.error(key, f"is missing; is {close[0]!r} meant for it?" if close else f"is missing; {mend}")
 

@@ -44,9 +44,10 @@ from conformance.urls import address, base_url_of, http_url
 def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) -> list[Target | None]:
     """The targets called `names`, in order; None stands for the reference, which the suite starts itself.
 
-    Without a name: the unnamed target if `options` has a base URL, else the reference; but where they describe a
-    service in other ways its URL was forgotten, and the reference's verdict would be taken for its own. Who is only
-    `looking` need not confirm mode full for a protected target, which is then in mode guarded. Raises ConfigError.
+    Without a name it is the unnamed target if `options` has a base URL, else the reference. Options that describe a
+    service without a base URL are an error: the URL was forgotten, and the reference's verdict would be taken for that
+    of the service. A command that is only `looking` need not confirm mode full for a protected target, which is then in
+    mode guarded. Raises ConfigError.
     """
     unnamed = not names
     if unnamed:
@@ -114,8 +115,8 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
 def _target(
     name: str, table: dict[str, Any], reader: Table, addresses: Mapping[object, str], options: Options, looking: bool
 ) -> Target:
-    """The target that `table` describes, through its `reader`; protected, where it does not say, if it is at one of the
-    `addresses`."""
+    """The target that `table` describes, which is read by `reader`. Where it does not say whether it is protected, it
+    is if it has one of the `addresses` of protected targets."""
     base_url = _base_url(reader, options)
     key, key_for_shell, key_file = api_key(reader, options)
     mode = given(reader, options, "mode")
@@ -193,7 +194,8 @@ def _is_production(name: str) -> bool:
 
 
 def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping[str, str]) -> dict[object, str]:
-    """The names of the protected targets by address: under another name, or none, it is protected all the same."""
+    """The names of the protected targets by their addresses: a target with the same address, under another name or
+    none, is protected as well."""
     found: dict[object, str] = {}
     for name, table in tables.items():
         url = table.get("base_url") or environment.get(str(table.get("base_url_env")))
@@ -203,7 +205,7 @@ def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping
 
 
 def _since(target: Target) -> str:
-    """Why a target is protected that does not say so itself, to be said after that it is."""
+    """Why a target is protected, in words that follow "is protected", where it does not say so itself."""
     return f", since {target.protected_as!r} has the same address" if target.protected_as else ""
 
 

@@ -10,8 +10,8 @@ from typing import IO
 
 
 def open_closed() -> None:
-    """Put the null device in the place of standard streams that are closed: nobody reads what is said there, and the
-    command does its work all the same. Neither does a file or connection get one of their numbers."""
+    """Put the null device in the place of standard streams that are closed, so that the command does its work although
+    nobody reads what it says, and no file or connection gets the number of one of them."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is not None:
             continue

@@ -31,9 +31,9 @@ TEXT = 300
 _COUNTED = {"compression", "HTTP version", "rate limiting"}
 #: Topics whose values are measures, of which two are hardly ever the same.
 _MEASURED = {"orders in one listing", "response times"}
-#: Topics that say for each status what had it: where one run has no such status, nothing had it there.
+#: Topics whose value says for each status what got it: where a run has no entry for a status, nothing got it there.
 _BY_STATUS = {"unknown query parameters"}
-#: What stands for all requests that generated checks have made up, with every status that any of them had.
+#: The entry for the requests that generated checks have made up, with every status that any of them got.
 _MADE_UP = "made up"
 
 

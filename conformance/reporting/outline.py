@@ -183,11 +183,11 @@ class Evidence:
 
 
 def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
-    """What the checks of `result` have against the service, the failed ones first, and of those what cancelled an
-    order, which tells most, then what all exchanges of the run say together, which has how often; what takes time to
-    repeat comes last of its like.
+    """What the checks of `result` have against the service, what tells most first.
 
-    An inconclusive check has evidence where it failed for a cause that is another requirement's.
+    Failed checks come before others; then those whose exchange cancelled an order; then what all exchanges of the run
+    say together, which has how often it was; and what can be repeated without waiting comes before what cannot. An
+    inconclusive check has evidence where it failed for a cause that is another requirement's.
     """
     requirement_of = _requirement_of(run)
 
@@ -240,8 +240,9 @@ def also(found: Iterable[Evidence]) -> str:
 
 
 def orders(run: Run, sender: str, lines: str) -> str:
-    """What the state provider had placed for the check that sent what these `curl` lines repeat: `1 pending (71001), 1
-    shipped (71002)`. Empty where that is nothing, or none of the orders that the lines cancel."""
+    """The orders that the state provider had placed for the check `sender`, whose requests these `curl` lines repeat,
+    and any others that the lines cancel: `1 pending (71001), 1 shipped (71002)`. Empty where there are none, or where
+    the lines cancel only orders that it did not place."""
     named = set(_CANCELLED.findall(lines))
     emptied = False
     placed: dict[str, dict[str, None]] = {}
@@ -288,8 +289,8 @@ ALONE = (
 
 
 def before_pasting(run: Run, pasted: Iterable[Evidence]) -> list[str]:
-    """What to know before pasting the `curl` lines of this evidence, a paragraph each. Orders of a list in the
-    configuration are asked for in no message: where they matter, one is cancelled."""
+    """What to know before pasting the `curl` lines of this evidence, a paragraph each. No message to a provider tells
+    of orders that a list in the configuration has: with such a list they matter where a line cancels one."""
     by_hand = run.mode == "full" and not any(message.get("action") == "setup" for message in run.messages)
     shown = [each for each in pasted if each.curl]
     orders_matter = any(each.orders or (by_hand and " -X DELETE " in each.curl) for each in shown)

@@ -5,6 +5,7 @@ Every report takes its text through `visible` before it applies the escapes of i
 
 from __future__ import annotations
 
+import json
 import re
 
 #: What acts instead of being seen: C0 and C1 controls (terminals), invisible and bidirectional format
@@ -39,6 +40,11 @@ def _escape(character: str) -> str:
 def beginning(text: str, limit: int) -> str:
     """`text`, or where it is longer than `limit` characters its beginning and an ELLIPSIS."""
     return text if len(text) <= limit else text[:limit] + ELLIPSIS
+
+
+def brief(data: object) -> str:
+    """Plain data as JSON, or the beginning of that."""
+    return beginning(json.dumps(data), 200)
 
 
 def cut(text: str, limit: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from conformance.reporting.run import Run
-from conformance.text import beginning
+from conformance.text import brief
 from conformance.transport.evidence import Exchange
 
 #: What the evidence has in the place of a secret.
@@ -94,7 +94,7 @@ class Record:
 
     def unasked(self, check: str, asked: dict[str, Any]) -> Unsupported:
         """What to raise where a message to the state provider is not the next one on record."""
-        return self._off(check, f"the state provider was not asked on record for {_brief(asked)}, as the check does")
+        return self._off(check, f"the state provider was not asked on record for {brief(asked)}, as the check does")
 
     def _off(self, check: str, problem: str) -> Unsupported:
         if check in self.unfinished:
@@ -114,11 +114,7 @@ class Record:
                 )
         for check, messages in self._messages.items():
             if messages:
-                self.problems.append((check, f"the check does not ask the state provider for {_brief(messages[0])}"))
-
-
-def _brief(message: dict[str, Any]) -> str:
-    return beginning(json.dumps(message), 200)
+                self.problems.append((check, f"the check does not ask the state provider for {brief(messages[0])}"))
 
 
 def _same(recorded: Exchange, now: Exchange) -> bool:

@@ -117,8 +117,9 @@ def read(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[
     if error is not None:
         place = "/".join(map(str, error.absolute_path)) or "the document"
         raise ResultsError(f"{place}: {error.message[:300]}")
-    for names in ([row["id"] for row in data["requirements"]], *(_checks(row) for row in data["requirements"])):
-        for name, count in Counter(names).items():
+    rows = data["requirements"]
+    for named in (rows, *(row["checks"] for row in rows)):
+        for name, count in Counter(each["id"] for each in named).items():
             if count > 1:
                 raise ResultsError(f"requirements: {name} stands there {count} times")
     suite, run, target = data["suite"], data["run"], data["target"]
@@ -130,7 +131,7 @@ def read(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[
         base_url=target["base_url"],
         mode=target["mode"],
         verdict=Verdict(data["verdict"]),
-        requirements=tuple(_read_requirement(row) for row in data["requirements"]),
+        requirements=tuple(map(_read_requirement, rows)),
         suite_version=suite["version"],
         catalogue=suite["catalogue"],
         started=run["started"],
@@ -151,10 +152,6 @@ def read(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[
         messages=tuple(messages),
         exchanges=tuple(sorted(exchanges, key=lambda exchange: exchange.number)),
     )
-
-
-def _checks(row: dict[str, Any]) -> list[str]:
-    return [check["id"] for check in row["checks"]]
 
 
 def _circumstances(made: Circumstances | None) -> dict[str, Any] | None:

@@ -185,7 +185,7 @@ class Pool:
         for unit in self._units:
             kept = [(item, *self._kept_back.pop(item.nodeid)) for item in unit if item.nodeid in self._kept_back]
             doubtful = any(report.unfavourable for _, report, _ in kept)
-            in_common = shared[target_of(unit[0])].intersection(map(_id_of, unit))
+            in_common = not shared[target_of(unit[0])].isdisjoint(check.id for check in map(check_of, unit) if check)
             failed = any(report.status is Status.FAILED for _, report, _ in kept)
             limited = any(too_many(exchange) for _, report, _ in kept for exchange in report.exchanges)
             if doubtful and (in_common or (limited and not failed)):
@@ -265,11 +265,6 @@ class Pool:
             yield left
         while number := os.read(self._queue, 2):
             yield self._units[int.from_bytes(number, "big")]
-
-
-def _id_of(item: pytest.Item) -> str:
-    check = check_of(item)
-    return check.id if check else ""
 
 
 @dataclass

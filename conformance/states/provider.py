@@ -27,7 +27,7 @@ from typing import Any, Protocol
 from conformance.contract.jsontext import INT64
 from conformance.contract.transitions import State
 from conformance.target import Secret, States
-from conformance.text import beginning
+from conformance.text import beginning, brief
 from conformance.transport.client import JsonCaller
 from conformance.transport.evidence import handed_out
 
@@ -130,18 +130,18 @@ class HttpProvider:
             status, body = self._caller.post(message)
         except TimeoutError as error:
             raise ProviderLate(
-                f"the state provider at {self._shown} did not carry out {_brief(message)} within {TIMEOUT:g} s: {error}"
+                f"the state provider at {self._shown} did not carry out {brief(message)} within {TIMEOUT:g} s: {error}"
             ) from None
         except OSError as error:
             said = str(error).rstrip(".")
             raise ProviderAbsent(
-                f"the state provider at {self._shown} gave no answer to {_brief(message)}: {said}; is it running?"
+                f"the state provider at {self._shown} gave no answer to {brief(message)}: {said}; is it running?"
             ) from None
         if status == CANNOT_STATUS:
-            raise CannotDo(f"the state provider says that it cannot do this (501): {_brief(message)}")
+            raise CannotDo(f"the state provider says that it cannot do this (501): {brief(message)}")
         if not 200 <= status < 300:
             hint = _HINTS.get(status, "")
-            raise ProviderError(f"the state provider answered {status} to {_brief(message)}: {_quote(body)}{hint}")
+            raise ProviderError(f"the state provider answered {status} to {brief(message)}: {_quote(body)}{hint}")
         return _object(body, message)
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class CommandProvider:
                 status = process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 raise ProviderLate(
-                    f"the state provider {name} took longer than {TIMEOUT:g} s for {_brief(message)}"
+                    f"the state provider {name} took longer than {TIMEOUT:g} s for {brief(message)}"
                 ) from None
             finally:
                 if process.poll() is None:
@@ -177,12 +177,12 @@ class CommandProvider:
                     process.wait()
             printed, complained = (os.pread(file.fileno(), OUTPUT + 1, 0) for file in (out, err))
         if len(printed) > OUTPUT:
-            raise ProviderError(f"the state provider {name} printed more than {OUTPUT:,} bytes at {_brief(message)}")
+            raise ProviderError(f"the state provider {name} printed more than {OUTPUT:,} bytes at {brief(message)}")
         if status == CANNOT_EXIT:
-            raise CannotDo(f"the state provider says that it cannot do this (exit status 3): {_brief(message)}")
+            raise CannotDo(f"the state provider says that it cannot do this (exit status 3): {brief(message)}")
         if status:
             quoted = _quote(complained or printed)
-            raise ProviderError(f"the state provider {name} exited with {status} at {_brief(message)}: {quoted}")
+            raise ProviderError(f"the state provider {name} exited with {status} at {brief(message)}: {quoted}")
         return _object(printed, message)
 
     def close(self) -> None:
@@ -232,20 +232,20 @@ def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]
     answer = provider.call(message)
     ids = answer.get("orderIds")
     if not isinstance(ids, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
-        said = f"{_brief(message)} without a list of numbers in orderIds: {_brief(answer)}"
+        said = f"{brief(message)} without a list of numbers in orderIds: {brief(answer)}"
         raise ProviderError(f"the state provider answered {said}")
     placed = tuple(dict.fromkeys(number for number in ids if number in INT64))
     wanted = params.get("ids")
     problem = None
     if len(set(ids)) != len(ids):
-        problem = f"handed out the same order twice: {_brief(answer)}"
+        problem = f"handed out the same order twice: {brief(answer)}"
     elif len(placed) != len(ids):
-        problem = f"handed out an id outside int64: {_brief(answer)}"
+        problem = f"handed out an id outside int64: {brief(answer)}"
     elif wanted is not None and sorted(ids) != sorted(wanted):
-        problem = f"was asked for the ids {wanted} and handed out {_brief(ids)}"
+        problem = f"was asked for the ids {wanted} and handed out {brief(ids)}"
     elif wanted is None and len(ids) != params["count"]:
         asked = "1 order" if params["count"] == 1 else f"{params['count']} orders"
-        problem = f"was asked for {asked} and handed out {len(ids)}: {_brief(answer)}"
+        problem = f"was asked for {asked} and handed out {len(ids)}: {brief(answer)}"
     if problem:
         raise ProviderError(f"the state provider {problem}", placed)
     return ids if wanted is None else list(wanted)
@@ -296,14 +296,10 @@ def _object(body: bytes, message: dict[str, Any]) -> dict[str, Any]:
     try:
         answer = json.loads(body) if body.strip() or message["action"] == "setup" else {}
     except (ValueError, RecursionError):
-        raise ProviderError(f"the state provider answered {_brief(message)} with no JSON: {_quote(body)}") from None
+        raise ProviderError(f"the state provider answered {brief(message)} with no JSON: {_quote(body)}") from None
     if not isinstance(answer, dict):
-        raise ProviderError(f"the state provider answered {_brief(message)} with no JSON object: {_quote(body)}")
+        raise ProviderError(f"the state provider answered {brief(message)} with no JSON object: {_quote(body)}")
     return answer
-
-
-def _brief(value: object) -> str:
-    return beginning(json.dumps(value), 200)
 
 
 def _quote(body: bytes) -> str:

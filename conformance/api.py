@@ -99,8 +99,9 @@ class Api:
         return [self._once_more(answer) if too_many(answer.exchange) else answer for answer in answers]
 
     def _once_more(self, answer: Answer) -> Answer:
-        """The answer to the same cancel, sent again, if it tells the same whether or not the first one took effect: if
-        it is the one due in the state of the order, or if the order had been cancelled before. Else `answer`."""
+        """The answer to the same cancel, sent again, where it tells the same whether or not the first one took effect.
+        That is so where it is the one due in the state that the order had, and where the order had been cancelled
+        before. Else `answer`."""
         due = CANCELLING[answer.before] if answer.before else None
         again_anyway = answer.touched and not answer.before and answer.request.allowed is Allowed.ANY_4XX
         if due is None and not again_anyway:

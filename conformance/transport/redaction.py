@@ -22,16 +22,16 @@ from conformance.text import ELLIPSIS
 
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
-#: So many characters of base64, at the least, depend on nothing but a part of the key of that length.
+#: A part of the key of that length alone determines so many characters of base64 at least.
 BASE64_PART = 9
-#: Characters that are looked for before a whole secret is: no more than the shortest has.
+#: So many characters of a secret are looked for first, before the whole of it: no more than the shortest one has.
 ANCHOR = 4
 KEY_LABEL, PART_LABEL = "<key>", "<part of the key>"
 #: So many letters and digits in a row are in most forms of a secret, and in few texts: an id has no more than 19.
 WORD = 20
 #: Characters of a key in groups, as some are shown.
 GROUP = 4
-#: What a short key leaves in the middle of a longer text in base64.
+#: Fewer characters of base64 are not looked for: a short key leaves so many in the middle of a longer text.
 SHORTEST_BASE64 = 6
 #: Texts of at most so many characters are cleaned once: the same few header fields and bodies come again and again.
 REMEMBERED = 4096
@@ -73,8 +73,8 @@ _WORD = _Run(string.ascii_letters + string.digits, WORD)
 
 @dataclass(frozen=True)
 class _Spelling:
-    """A way to write characters otherwise: what every escape holds, how it looks, what it stands for, and whether any
-    of it is meant in a text."""
+    """A way to escape characters: a `mark` that every escape contains, how an `escape` looks, what it is `meant` as,
+    and, where the mark tells too little, whether there are any in a text."""
 
     mark: str
     escape: re.Pattern[str]
@@ -219,8 +219,8 @@ class Redactor:
         return any(any(map(reading.__contains__, self._whole)) for reading in _readings(text))
 
     def _secrets_in(self, text: str, depth: int = DEEPEST) -> list[Span]:
-        """The stretches of `text` that are secret, none of which overlap. Escapes are undone first, since a secret that
-        is partly escaped is longer than its plain part; only secrets that themselves hold an escape come before."""
+        """The stretches of `text` that are secret, none of which overlap. Escapes are undone first, since only then the
+        whole of a secret shows that is partly escaped; but before that come secrets that hold an escape themselves."""
         found = self._beginnings_in(text) if ELLIPSIS in text else []
         left = _blotted(text, found)
         if depth and (used := [spelling for spelling in _SPELLINGS if spelling.used(left)]):
@@ -243,7 +243,7 @@ class Redactor:
         return [(place(start), place(end), label) for start, end, label in self._secrets_in(undone, depth - 1)]
 
     def _known_in(self, text: str, values: list[str]) -> list[Span]:
-        """Where known `values` are, which come in the order in which to look for them."""
+        """Where known `values` are in `text`; they are looked for in their order."""
         found: list[Span] = []
         anchors = self._anchors if _WORD.within(text) else self._anchors_without_words
         if present := _present(anchors, text):
@@ -255,7 +255,7 @@ class Redactor:
         return found
 
     def _beginnings_in(self, text: str) -> list[Span]:
-        """Where something is left of a known value since a quotation was cut, which is marked by an ellipsis."""
+        """Where a known value begins whose end is missing, since a quotation was cut there, as an ELLIPSIS tells."""
         forms = [pair for pair in self._labels.items() if pair[0][:SECRET_PART] in text]
         found: list[Span] = []
         place = 0
@@ -288,7 +288,7 @@ def _blotted(text: str, spans: list[Span]) -> str:
 
 
 def _undone(spelling: _Spelling, text: str) -> tuple[str, Callable[[int], int]]:
-    """`text` with what its escapes stand for, and what tells where in `text` a place in that is."""
+    """`text` with what its escapes stand for; and a function from a place in that to the place in `text`."""
     pieces: list[str] = []
     here, there = [0], [0]  # after each escape, the place in `text` and in what is made of it
     for escape in spelling.escape.finditer(text) if spelling.used(text) else ():

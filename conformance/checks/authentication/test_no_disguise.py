@@ -50,10 +50,10 @@ ENDINGS = (".json", ".css", "%20", ".")
 
 @requirement("AUTH-2")
 def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, target: Target) -> None:
-    """Asks for the listing without an Authorization header under other spellings of its path and of the base URL, with
-    OPTIONS, as somebody who is vouched for by further header fields or parameters or looks harmless, and with a query
-    that was just answered with the key; and for one of its orders, while orders of the suite are among these, if it can
-    have some placed: whatever is answered is no order of the listing."""
+    """Asks for the listing, and for one of its orders, without an Authorization header and in disguise: under other
+    spellings of the path and of the base URL; with OPTIONS; with header fields or parameters by which somebody is
+    vouched for or looks harmless; and with a query that was just answered with the key. Orders of the suite are in the
+    listing, if it can have some placed. No answer shows an order of the listing."""
     orders.add(pending=2)
     known = api.listing().ids
     if not known:
@@ -134,9 +134,9 @@ def shown_ids(answer: Answer) -> frozenset[int]:
 
 @requirement("AUTH-2", mode=Mode.GUARDED)
 def test_no_disguise_cancels_without_key(api: Api, target: Target) -> None:
-    """Cancels an order that does not exist without an Authorization header, as somebody who is vouched for by further
-    header fields or parameters or looks harmless: nothing that only a cancel with the key is answered, such as 404.
-    What is answered to any parameter, which cancelling has none of, or at any path is no such thing."""
+    """Cancels an order that does not exist without an Authorization header, with header fields or parameters by which
+    somebody is vouched for or looks harmless: the answer is none that only a cancel with the key gets, such as 404. An
+    answer that comes to any parameter, which cancelling has none of, or at any path does not count."""
     plain = api.ask_cancel(api.absent()[0], NOBODY, allowed=Allowed.OPEN)
     asked = [replace(plain, headers=headers) for headers in (VOUCHING_FIELDS, HARMLESS_FIELDS, own_page(target))]
     goes_wrong = partial(let_in, api)

@@ -246,8 +246,7 @@ def _states(reader: Table, options: Options) -> States | None:
     shipped = inner.take_ids("shipped")
     token_env = inner.take("token_env", str, mend=f". {KEY_ITSELF}", secret=True)
     inner.finish()
-    given = [name for name, value in (("url", url), ("command", command), ("lists", pending or shipped)) if value]
-    if len(given) != 1:
+    if [bool(url), bool(command), bool(pending or shipped)].count(True) != 1:
         said = "needs exactly one of: url, command, or the lists pending and shipped with at least one id"
         raise reader.error("states", said)
     if url:

@@ -50,13 +50,19 @@ def listed(reference: ReferenceServer) -> set[int]:
     return {order["id"] for order in answered.json()}
 
 
+def at(reference: ReferenceServer) -> tuple[str, ...]:
+    """The options by which a run finds the reference server."""
+    address = reference.address
+    return ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
+
+
 def begin(folder: Path, reference: ReferenceServer, *words: str, stdout: str = "stdout", **how: Any) -> Process:
     """A run that has begun; what it prints goes to files, and its temporary files are in the same folder."""
-    address = reference.address
-    where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", address.states_url)
-    environment = {**inherited(), "KEY": address.key, "TMPDIR": str(folder), **how.pop("environment", {})}
+    environment = {**inherited(), "KEY": reference.address.key, "TMPDIR": str(folder), **how.pop("environment", {})}
     with (folder / stdout).open("wb") as out, (folder / "stderr").open("wb") as err:
-        return subprocess.Popen((*COMMAND, *where, *words), cwd=folder, env=environment, stdout=out, stderr=err, **how)
+        return subprocess.Popen(
+            (*COMMAND, *at(reference), *words), cwd=folder, env=environment, stdout=out, stderr=err, **how
+        )
 
 
 def holds_orders(process: Process, workers: int, reference: ReferenceServer, before: set[int]) -> None:
@@ -180,10 +186,10 @@ sys.exit(cli.main(["run", "--only", "LIST-1"]))
     assert done.stderr == "interrupted before the first request\n"
 
 
-def ran_with(tmp_path: Path, key: str, change: str, *words: str) -> subprocess.CompletedProcess[str]:
+def ran_with(tmp_path: Path, reference: ReferenceServer, change: str, *words: str) -> subprocess.CompletedProcess[str]:
     """A run of a suite that was changed so, to its end."""
     line = f"sys.exit(cli.main({['run', '--report-dir', 'reports', *words]!r}))"
-    return ran(tmp_path, f"import os, sys\nfrom conformance import cli\n{change}\n{line}\n", KEY=key)
+    return ran(tmp_path, f"import os, sys\nfrom conformance import cli\n{change}\n{line}\n", KEY=reference.address.key)
 
 
 @pytest.mark.parametrize(
@@ -194,8 +200,6 @@ def test_interrupted_when_all_checks_have_ended(
     tmp_path: Path, reference: ReferenceServer, package: str, moment: str
 ) -> None:
     """The results are written first: they are whole, and what is printed is about them."""
-    address = reference.address
-    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
     module, _, name = moment.partition(".")
     change = (
         f"import signal\nfrom conformance.{package} import {module}\n"
@@ -206,7 +210,7 @@ def test_interrupted_when_all_checks_have_ended(
         f"{module}.{name} = interrupted"
     )
     before = listed(reference)
-    done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3")
+    done = ran_with(tmp_path, reference, change, *at(reference), "--only", "CANCEL-3")
     assert done.returncode == 130, (done.stdout, done.stderr)
     assert done.stderr.endswith("interrupted after the last check: the results are complete\n")
     assert "Traceback" not in done.stderr
@@ -229,7 +233,7 @@ def test_interrupted_in_the_second_of_two_targets(tmp_path: Path, reference: Ref
         "    if target == 'second': os.kill(os.getpid(), signal.SIGTERM)\n"
         "Process.start = start"
     )
-    done = ran_with(tmp_path, address.key, change, "first", "second", "--only", "LIST-1")
+    done = ran_with(tmp_path, reference, change, "first", "second", "--only", "LIST-1")
     assert done.returncode == 130, (done.stdout, done.stderr)
     results = {
         name: json.loads((tmp_path / "reports" / name / "results.json").read_text(encoding="utf-8"))
@@ -250,9 +254,7 @@ def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> Non
         "Leases.give_back = give_back"
     )
     server = ReferenceServer(("--fault", "finds-no-shipped-order"))
-    address = server.address
-    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
-    done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3")
+    done = ran_with(tmp_path, server, change, *at(server), "--only", "CANCEL-3")
     server.stop()
     assert done.returncode == 1, done.stderr
     (row,) = (row for row in written(tmp_path)["requirements"] if row["id"] == "CANCEL-3")
@@ -262,8 +264,6 @@ def test_what_goes_wrong_after_a_check_betters_no_failure(tmp_path: Path) -> Non
 
 
 def test_what_interrupted_workers_cannot_return_is_said(tmp_path: Path, reference: ReferenceServer) -> None:
-    address = reference.address
-    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
     change = (
         "import signal, time\n"
         "from conformance.states import leases\n"
@@ -279,7 +279,7 @@ def test_what_interrupted_workers_cannot_return_is_said(tmp_path: Path, referenc
         "    return taken\n"
         "leases.Leases.take = interrupting"
     )
-    done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3", "-n", "2")
+    done = ran_with(tmp_path, reference, change, *at(reference), "--only", "CANCEL-3", "-n", "2")
     assert done.returncode == 130, done.stderr
     assert any("orders left behind (shipped orders)" in warning for warning in written(tmp_path)["warnings"])
 
@@ -287,10 +287,8 @@ def test_what_interrupted_workers_cannot_return_is_said(tmp_path: Path, referenc
 def test_processes_that_die_before_they_begin_are_not_replaced_for_ever(
     tmp_path: Path, reference: ReferenceServer
 ) -> None:
-    address = reference.address
-    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
     change = "from conformance.runner.side_by_side import Pool\nPool._work = lambda *_: os._exit(1)"
-    done = ran_with(tmp_path, address.key, change, *where, "--only", "CANCEL-3", "-n", "2")
+    done = ran_with(tmp_path, reference, change, *at(reference), "--only", "CANCEL-3", "-n", "2")
     assert done.returncode == 3, done.stderr
     assert written(tmp_path)["run"]["process_lost"] is True
 
@@ -371,9 +369,7 @@ sys.exit(pytest.main(words.split()))
 def test_a_worker_that_dies(tmp_path: Path, reference: ReferenceServer) -> None:
     """Its check is undecided, so the run is incomplete; the others go on, and what it held is returned."""
     before = listed(reference)
-    address = reference.address
-    where = ("--base-url", address.base_url, "--states-url", address.states_url, "--api-key-env", "KEY")
-    done = ran_with(tmp_path, address.key, DIES, *where, *SLOWLY, "-n", "2")
+    done = ran_with(tmp_path, reference, DIES, *at(reference), *SLOWLY, "-n", "2")
     assert done.returncode == 3, done.stderr
     result = written(tmp_path)
     assert result["run"]["complete"] is False

@@ -24,17 +24,22 @@ from conformance.verdict import Status
 from conformance.verify import Failed, Inconclusive
 
 
-def shown(session: Session, check: Callable[[], object]) -> tuple[str, list[str]]:
-    """What a check that fails says, and its requests in turn, as its `curl` lines have them."""
+def explained(session: Session, check: Callable[[], object]) -> tuple[str, list[str]]:
+    """What a check that fails says, and its `curl` lines."""
     with pytest.raises(Failed) as raised:
         check()
     report = CheckReport("a check", session.target.name, Status.PASSED)
     report.ended_with(raised.value, session.target.shell, session.recorder.redactor.clean)
     assert report.failure is not None
     assert report.failure.curl is not None
-    lines = report.failure.curl.splitlines()
+    return report.message, report.failure.curl.splitlines()
+
+
+def shown(session: Session, check: Callable[[], object]) -> tuple[str, list[str]]:
+    """What a check that fails says, and its requests in turn, as its `curl` lines have them."""
+    message, lines = explained(session, check)
     methods = [line.replace(" -I ", " -X HEAD ").partition(" -X ")[2].partition(" ")[0] or "GET" for line in lines]
-    return report.message, methods
+    return message, methods
 
 
 def test_the_last_request_is_shown_however_many_lead_to_it() -> None:
@@ -55,13 +60,7 @@ def test_what_shows_only_later_is_waited_for() -> None:
         failed.waited = True
         raise failed
 
-    with pytest.raises(Failed) as raised:
-        check()
-    report = CheckReport("a check", session.target.name, Status.PASSED)
-    report.ended_with(raised.value, session.target.shell, session.recorder.redactor.clean)
-    assert report.failure is not None
-    assert report.failure.curl is not None
-    first, wait, last = report.failure.curl.splitlines()
+    _, (first, wait, last) = explained(session, check)
     assert (" -X DELETE " in first, wait, " -X " in last) == (True, WAIT, False)
 
 

@@ -62,6 +62,16 @@ def refuses_the_key_for_shipped_orders(service: Service) -> None:
 
 
 @fault("AUTH-1")
+def refuses_the_key_for_pending_orders(service: Service) -> None:
+    """Answers 401 to the valid key when the order to cancel is pending."""
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        return INVALID if amend.pending(amend.order_to_cancel(service, request)) else found
+
+    amend.credentials(service, judge)
+
+
+@fault("AUTH-1")
 def goes_by_cookies_first(service: Service) -> None:
     """Answers 401 to the valid key where a cookie of a session that it does not know comes with it."""
     amend.credentials(

@@ -26,7 +26,7 @@ def _reads_the_base(service: Service, read: Callable[[str], str]) -> None:
 
     def read_path(path: str) -> str:
         base, orders, rest = path.partition(ORDERS)
-        return f"{read(base)}{orders}{rest}"
+        return f"{read(base)}{orders}{rest}" if orders else path
 
     _lists_at(service, read_path)
 

@@ -298,8 +298,8 @@ def leaves_the_message_of_401_empty(service: Service) -> None:
 
 @fault("ERR-3")
 def leaves_the_message_of_404_empty(service: Service) -> None:
-    """Writes an empty message into 404."""
-    _with(service, 404, message="")
+    """Writes a message into 404 that is a blank."""
+    _with(service, 404, message=" ")
 
 
 @fault("ERR-3")
@@ -363,8 +363,8 @@ def shows_frames_without_line_numbers(service: Service) -> None:
 
 @fault("ERR-4")
 def shows_where_it_panicked(service: Service) -> None:
-    """Writes the line of a source file into the message of 404, as Rust words it."""
-    _with(service, 404, message="panicked at src/orders.rs:42:9: called `Option::unwrap()` on a `None` value")
+    """Writes the line of a source file into the message of 400, as Rust words it."""
+    _with(service, 400, message="panicked at src/orders.rs:42:9: called `Result::unwrap()` on an `Err` value")
 
 
 @fault("ERR-4")

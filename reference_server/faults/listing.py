@@ -305,11 +305,11 @@ def counts_readings_in_the_quantity(service: Service) -> None:
 
 @fault("LIST-9")
 def completes_what_was_listed(service: Service) -> None:
-    """Marks every order as complete once it was listed."""
+    """Marks a pending order as complete once it was listed."""
 
     def change(orders: list[Order]) -> None:
         for order in orders:
-            if not order.complete:
+            if amend.pending(order) and not order.complete:
                 service.store.change(order.id, complete=True)
 
     _after_listing(service, change)

@@ -368,6 +368,18 @@ def filters_by_a_quantity_that_may_be(service: Service) -> None:
 
 
 @fault("LIST-6")
+def filters_by_what_some_order_has(service: Service) -> None:
+    """Filters by a field of the orders where a query names it alone, and some order has that value."""
+
+    def answer(request: Request) -> Response | None:
+        name, _, asked = request.query.partition("=")
+        found = [fields for fields in map(service.order_fields, service.store.all()) if str(fields.get(name)) == asked]
+        return service.json(200, found) if request.method == "GET" and found else None
+
+    amend.instead(service, answer)
+
+
+@fault("LIST-6")
 def obeys_a_range_of_items(service: Service) -> None:
     """Lists the orders that the header Range names, as in items=0-9, with 200."""
 

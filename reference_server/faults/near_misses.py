@@ -237,6 +237,17 @@ def takes_off_a_dot_behind_the_key(service: Service) -> None:
     amend.accept_keys(service, lambda given, key: given.rstrip(b".") == key)
 
 
+@fault("AUTH-3")
+def looks_at_the_status_before_it_compares_the_key(service: Service) -> None:
+    """Answers 409 to a cancel with a wrong key when the order has shipped."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        shipped = _has_token(service, request) and amend.shipped(amend.order_to_cancel(service, request))
+        return service.error(409, "Shipped.") if shipped else None
+
+    amend.refusals(service, change)
+
+
 # --- AUTH-4: the key in another place ---
 
 
@@ -449,3 +460,15 @@ def takes_the_sha512_for_the_key(service: Service) -> None:
 def reads_the_key_up_to_a_slash(service: Service) -> None:
     """Takes what follows a slash for something else than the key."""
     amend.accept_keys(service, lambda given, key: given.partition(b"/")[0] == key)
+
+
+@fault("AUTH-4")
+def looks_at_the_status_before_the_scheme(service: Service) -> None:
+    """Answers 409 to a cancel with another scheme than bearer when the order has shipped."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        other = not amend.no_header(request) and service.bearer_token(request) is None
+        shipped = other and amend.shipped(amend.order_to_cancel(service, request))
+        return service.error(409, "Shipped.") if shipped else None
+
+    amend.refusals(service, change)

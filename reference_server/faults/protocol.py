@@ -518,6 +518,6 @@ def sets_the_sun_with_an_iso_date(service: Service) -> None:
 
 
 @fault("PET-2")
-def sets_the_sun_in_words(service: Service) -> None:
-    """Sends a Sunset that is no date."""
-    _pets(service, {"Sunset": "end of next year"})
+def sets_the_sun_with_an_offset(service: Service) -> None:
+    """Sends Sunset as a date of mails, with an offset."""
+    _pets(service, {"Sunset": "Fri, 31 Dec 2027 23:59:59 +0000"})

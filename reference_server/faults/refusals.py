@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,13 @@ from ..orders import FAR_ID, Order, Status
 from ..registry import fault
 
 VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.INVALID
+_IS_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+
+
+def _stranger(request: Request) -> bool:
+    """Whether the request carries nothing that could be meant as a key."""
+    named = any("key" in name or "auth" in name or "token" in name or name == "cookie" for name in request.headers)
+    return not named and not request.query
 
 
 # --- AUTH-5: what is refused is not done ---
@@ -21,15 +29,23 @@ VALID, MISSING, INVALID = Credentials.VALID, Credentials.MISSING, Credentials.IN
 
 def _acts_when(service: Service, act: Callable[[int], object], *refused: Credentials) -> None:
     """Refuses a cancel with these credentials, but acts on the order nevertheless; the act is given its id."""
-    inner = service.refuse
+    _acts_for(service, act, lambda request: service.authenticate(request) in refused)
 
-    def refuse(request: Request, found: Credentials) -> Response:
+
+def _acts_for(service: Service, act: Callable[[int], object], whom: Callable[[Request], bool]) -> None:
+    """Refuses a cancel of which this is true, but acts on the order nevertheless."""
+
+    def change(request: Request, response: Response) -> None:
         order = amend.order_to_cancel(service, request)
-        if amend.pending(order) and found in refused:
+        if amend.pending(order) and whom(request):
             act(order.id)
-        return inner(request, found)
 
-    service.refuse = refuse
+    amend.refusals(service, change)
+
+
+def _token(service: Service, request: Request) -> str:
+    """The bearer token of a request, or nothing."""
+    return (service.bearer_token(request) or b"").decode("latin-1")
 
 
 @fault("AUTH-5")
@@ -41,13 +57,31 @@ def cancels_although_it_answers_401(service: Service) -> None:
 @fault("AUTH-5")
 def cancels_with_a_wrong_key_although_it_answers_401(service: Service) -> None:
     """Answers 401 to a cancel with a wrong key, and cancels the order anyway."""
-    _acts_when(service, service.store.cancel, INVALID)
+    _acts_for(service, service.store.cancel, lambda request: _IS_TOKEN.fullmatch(_token(service, request)) is not None)
+
+
+@fault("AUTH-5")
+def cancels_with_a_malformed_key_although_it_answers_401(service: Service) -> None:
+    """Answers 401 to a cancel with what is no bearer token, and cancels the order anyway."""
+
+    def malformed(request: Request) -> bool:
+        token = _token(service, request)
+        return bool(token) and not _IS_TOKEN.fullmatch(token)
+
+    _acts_for(service, service.store.cancel, malformed)
+
+
+@fault("AUTH-5")
+def cancels_under_another_scheme_although_it_answers_401(service: Service) -> None:
+    """Answers 401 to a cancel whose Authorization has another scheme than bearer, and cancels the order anyway."""
+    other = re.compile(r"(?!bearer\b)\w+ .", re.IGNORECASE)
+    _acts_for(service, service.store.cancel, lambda request: other.match(amend.authorization(request)) is not None)
 
 
 @fault("AUTH-5")
 def cancels_without_a_key_although_it_answers_401(service: Service) -> None:
     """Answers 401 to a cancel without a key, and cancels the order anyway."""
-    _acts_when(service, service.store.cancel, MISSING)
+    _acts_for(service, service.store.cancel, _stranger)
 
 
 @fault("AUTH-5")
@@ -181,6 +215,12 @@ def trusts_the_connection_when_the_header_is_absent(service: Service) -> None:
 
 
 @fault("AUTH-6")
+def compares_the_key_once_on_a_connection(service: Service) -> None:
+    """Serves any bearer token on a connection that carried the valid key before."""
+    _trusts(service, lambda request: service.bearer_token(request) is not None)
+
+
+@fault("AUTH-6")
 def distrusts_the_connection(service: Service) -> None:
     """Refuses the valid key on a connection on which it refused a request before."""
     distrusted: set[int] = set()
@@ -218,6 +258,33 @@ def locks_the_key_out_after_ten_refusals(service: Service) -> None:
 def locks_the_key_out_after_twenty_refusals(service: Service) -> None:
     """Answers 401 to the next request with the valid key after twenty refusals in a row."""
     _after_refusals(service, 20, INVALID)
+
+
+@fault("AUTH-6")
+def locks_the_key_out_after_nine_requests_without_one(service: Service) -> None:
+    """Answers 401 to the next request with the valid key after nine in a row that had none at all."""
+    strangers = 0
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        nonlocal strangers
+        locked = found is VALID and strangers > 8
+        strangers = strangers + 1 if amend.no_header(request) else 0
+        return INVALID if locked else found
+
+    amend.credentials(service, judge)
+
+
+@fault("AUTH-6")
+def locks_the_key_out_for_good(service: Service) -> None:
+    """Answers 401 to every request with the valid key from the fortieth refusal on."""
+    refused = 0
+
+    def judge(request: Request, found: Credentials) -> Credentials:
+        nonlocal refused
+        refused += found is not VALID
+        return INVALID if refused >= 40 else found
+
+    amend.credentials(service, judge)
 
 
 @fault("AUTH-6")
@@ -333,8 +400,9 @@ def sends_no_challenge(service: Service) -> None:
 
 @fault("AUTH-7")
 def challenges_for_basic(service: Service) -> None:
-    """Names the scheme Basic in WWW-Authenticate."""
-    amend.refusals(service, lambda _, response: response.headers.update({"WWW-Authenticate": 'Basic realm="x"'}))
+    """Names the scheme Basic in WWW-Authenticate, and Bearer in its realm alone."""
+    challenge = 'Basic realm="store-orders, Bearer keys"'
+    amend.refusals(service, lambda _, response: response.headers.update({"WWW-Authenticate": challenge}))
 
 
 @fault("AUTH-7")
@@ -349,6 +417,17 @@ def sends_no_challenge_to_a_wrong_key(service: Service) -> None:
         return response
 
     service.refuse = refuse
+
+
+@fault("AUTH-7")
+def sends_no_challenge_to_strangers(service: Service) -> None:
+    """Sends 401 without WWW-Authenticate when there was no Authorization header."""
+
+    def change(request: Request, response: Response) -> None:
+        if amend.no_header(request):
+            del response.headers["WWW-Authenticate"]
+
+    amend.refusals(service, change)
 
 
 @fault("AUTH-7")
@@ -369,10 +448,9 @@ def wants_the_scheme_spelled_bearer(service: Service) -> None:
 
 @fault("AUTH-8")
 def knows_no_capital_scheme(service: Service) -> None:
-    """Takes the scheme as "Bearer" and "bearer" only."""
+    """Takes the scheme as "BEARER" for another one."""
     amend.credentials(
-        service,
-        lambda request, found: found if amend.authorization(request).startswith(("Bearer ", "bearer ")) else MISSING,
+        service, lambda request, found: MISSING if amend.authorization(request).startswith("BEARER ") else found
     )
 
 
@@ -398,3 +476,18 @@ def tells_strangers_that_the_order_exists(service: Service) -> None:
 def tells_strangers_that_the_order_has_shipped(service: Service) -> None:
     """Gives 401 another code when the order to cancel has shipped."""
     _hints(service, amend.shipped, code="ORDER_shipped")
+
+
+@fault("AUTH-9")
+def tells_a_wrong_key_that_the_order_is_pending(service: Service) -> None:
+    """Words the message of 401 to a wrong key differently when the order to cancel is pending."""
+    inner = service.refuse
+
+    def refuse(request: Request, found: Credentials) -> Response:
+        response = inner(request, found)
+        if found is INVALID and amend.pending(amend.order_to_cancel(service, request)):
+            fields = service.error_fields(401, "This key may not cancel the order.")
+            response.body = service.encode(fields)
+        return response
+
+    service.refuse = refuse

@@ -395,6 +395,10 @@ def malformed_ids(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, None, if_modified_since="Sat, 01 Jan 2028 00:00:00 GMT")
     yield talk.say("GET", LIST, "Bearer Schl\u00fcssel")
     yield talk.say("GET", LIST, None, accept="application/json, application/problem+json")
+    for credentials in (f"Token {KEY}", f"Bearer {KEY},"):
+        (order_id,) = talk.store.place(1, Status.PENDING)
+        yield from [talk.cancel(one, credentials) for one in (71, order_id)]
+        yield talk.cancel(order_id)
 
 
 def stores_of_all_sizes(talk: Talk) -> Iterator[Said]:

@@ -309,6 +309,19 @@ def numbers_the_codes_of_404(service: Service) -> None:
     amend.errors(service, lambda fields: {**fields, "code": f"E-{next(numbers)}"}, 404)
 
 
+@fault("ERR-3")
+def codes_401_by_the_operation(service: Service) -> None:
+    """Writes another code into the 401 of each operation."""
+
+    def change(request: Request, response: Response) -> None:
+        code = "MAY_NOT_LIST" if request.method == "GET" else "MAY_NOT_CANCEL"
+        response.body = service.encode(
+            {**service.error_fields(401, "The API key is missing or invalid."), "code": code}
+        )
+
+    amend.refusals(service, change)
+
+
 # --- ERR-4: nothing secret (recommended) ---
 
 

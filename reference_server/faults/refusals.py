@@ -74,8 +74,8 @@ def cancels_with_a_malformed_key_although_it_answers_401(service: Service) -> No
 @fault("AUTH-5")
 def cancels_under_another_scheme_although_it_answers_401(service: Service) -> None:
     """Answers 401 to a cancel whose Authorization has another scheme than bearer, and cancels the order anyway."""
-    other = re.compile(r"(?!bearer\b)\w+ .", re.IGNORECASE)
-    _acts_for(service, service.store.cancel, lambda request: other.match(amend.authorization(request)) is not None)
+    other = re.compile(r"(?!bearer\b)\w+ [^ ]+", re.IGNORECASE)
+    _acts_for(service, service.store.cancel, lambda request: other.fullmatch(amend.authorization(request)) is not None)
 
 
 @fault("AUTH-5")
@@ -455,10 +455,10 @@ def knows_no_capital_scheme(service: Service) -> None:
 
 
 def _hints(service: Service, which: Callable[[Order], bool], **hint: str) -> None:
-    """Writes a hint into a field of the 401 to a cancel, if there is the order and this is true of it."""
+    """Writes a hint into a field of the 401 to a cancel without a key, if there is the order and this is true of it."""
 
     def change(request: Request, response: Response) -> None:
-        order = amend.order_to_cancel(service, request)
+        order = amend.order_to_cancel(service, request) if amend.no_header(request) else None
         if order and which(order):
             fields = service.error_fields(401, "The API key is missing or invalid.")
             response.body = service.encode({**fields, **hint})

@@ -94,6 +94,36 @@ def test_a_refusal_that_was_due_is_missed_with_what_the_request_had() -> None:
         verify.refused([right, wrong, wrong], since="the key is missing")
 
 
+WRONG, ODD_KEY, LONG_KEY = (
+    Credential("a wrong key", (("Authorization", "Bearer wrong"),)),
+    Credential("two words", (("Authorization", "Bearer a b"),), malformed=True),
+    Credential("a long key", (("Authorization", f"Bearer {'x' * 5000}"),)),
+)
+ELSEWHERE = Credential("the key in the query", query="key=1")
+
+
+@pytest.mark.parametrize(
+    ("who", "status", "refused"),
+    [
+        (NOBODY, 401, True),
+        (NOBODY, 400, False),
+        (NOBODY, 403, False),
+        (WRONG, 400, False),
+        (WRONG, 414, False),
+        (ODD_KEY, 400, True),
+        (ODD_KEY, 403, False),
+        (LONG_KEY, 431, True),
+        (ELSEWHERE, 403, True),
+        (ELSEWHERE, 404, False),  # which a cancel lists: that is told to who has the key
+        (ELSEWHERE, 302, False),
+        (ELSEWHERE, 500, False),
+        (ELSEWHERE, 204, False),
+    ],
+)
+def test_what_is_a_refusal(who: Credential, status: int, refused: bool) -> None:
+    assert verify.refusal(answered(cancel(7, who), status, b"{}")) is refused
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

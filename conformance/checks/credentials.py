@@ -7,6 +7,7 @@ import base64
 import binascii
 import re
 from contextlib import suppress
+from dataclasses import replace
 from urllib.parse import quote
 
 from conformance.contract.jsontext import NotJson, parse
@@ -261,7 +262,8 @@ def beyond_ascii(key: str) -> list[Credential]:
 def schemes(key: str) -> list[Credential]:
     """The valid key under other spellings of the scheme's name (AUTH-8)."""
     names = ("bearer", "BEARER", "bEaReR")
-    return [with_key(key, f"the key under the scheme {name}", f"{name} {{key}}") for name in names]
+    keyed = [with_key(key, f"the key under the scheme {name}", f"{name} {{key}}") for name in names]
+    return [replace(each, respelled=True) for each in keyed]
 
 
 def header_names(key: str) -> list[Credential]:

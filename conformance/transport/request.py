@@ -50,6 +50,7 @@ class Credential:
     form: str = ""  # the body of the request, which is a cancel
     valid: bool = False
     malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
+    respelled: bool = False  # the key, under a spelling of the scheme that is recommended to be taken (AUTH-8)
     bulky: bool = False  # makes the request long: limits of size are not shown (section 8)
     shell: str | None = None
     shell_user: str = ""
@@ -71,7 +72,7 @@ class Credential:
         it than that it is no key, which a service may object to first."""
         if self.undefined or self.malformed:
             return Allowed.OPEN
-        return Allowed.ANY_4XX if self.long else Allowed.LISTED
+        return Allowed.ANY_4XX if self.long or self.respelled else Allowed.LISTED
 
     def shown(self, name: str, value: str) -> str | None:
         """What goes on record of a header field of a request: its label, if it belongs to the credential, else None."""

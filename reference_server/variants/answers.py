@@ -198,6 +198,18 @@ def answers_400_to_malformed_credentials(service: Service) -> None:
     amend.refusals(service, change)
 
 
+@variant("AUTH-8")
+def answers_400_to_unusual_spellings_of_the_scheme(service: Service) -> None:
+    """Takes the scheme as Bearer and bearer, and answers 400 to other spellings of it."""
+
+    def answer(request: Request) -> Response | None:
+        scheme = amend.authorization(request).partition(" ")[0]
+        odd = scheme.lower() == "bearer" and scheme not in ("Bearer", "bearer")
+        return _error(service, 400, "INVALID_REQUEST", "Unknown scheme.") if odd else None
+
+    amend.before(service, answer)
+
+
 #: A scheme, and a token or parameters (RFC 9110, section 11.4).
 _PARAMETER = r'[\w-]+=("[^"]*"|[\w-]+)'
 _CREDENTIALS = re.compile(rf"[!#$%&'*+.^_`|~\w-]+( +([\w.~+/-]+=*|{_PARAMETER}(, *{_PARAMETER})*))?", re.ASCII)

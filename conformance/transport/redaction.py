@@ -42,6 +42,8 @@ DEEPEST = 3
 FOUND = "\0"
 #: What ASCII has between its characters in UTF-16, and quotations of that; it means nothing by itself.
 ZERO = "\0"
+#: From so many blocks, and parts, on it takes less time to look up each place of a long text than to look for them.
+MANY_BLOCKS, MANY_PARTS = 2000, 500
 #: A stretch of a text, from one place to another, and the label that it gets.
 Span = tuple[int, int, str]
 #: A date, as a few keys hold one ("ci-2026-11-28-Zx81"). Any listing may hold the same: to take it out of there would
@@ -152,15 +154,18 @@ class _Parts:
         return [(*run.span(), PART_LABEL) for run in re.finditer(b"\1+", covered)]
 
     def _starts_in(self, text: str) -> Iterator[int]:
-        """Where they begin in `text`. The parts of a long key outnumber the places of most texts."""
-        if len(text) < len(self._blocks):
+        """Where they begin in `text`: looked for one by one where they are few, else looked up at each place. First
+        their blocks are looked for, unless these are more than the places, or so many that it saves no time."""
+        if len(self._blocks) < min(len(text), MANY_BLOCKS) and not _present(self._blocks, text):
+            return
+        if len(self._parts) >= MANY_PARTS:
             yield from (i for i in range(len(text) - self._length + 1) if text[i : i + self._length] in self._parts)
-        elif _present(self._blocks, text):
-            for part in self._parts:
-                start = text.find(part)
-                while start >= 0:
-                    yield start
-                    start = text.find(part, start + 1)
+            return
+        for part in self._parts:
+            start = text.find(part)
+            while start >= 0:
+                yield start
+                start = text.find(part, start + 1)
 
 
 class Redactor:

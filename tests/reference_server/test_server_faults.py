@@ -53,7 +53,12 @@ def test_names_and_descriptions_are_for_people(catalogue: dict[str, object]) -> 
 
 
 def test_variants_leave_recommended_requirements_only() -> None:
-    assert {name for variant in VARIANTS.values() for name in variant.leaves} <= {"AUTH-8", "CANCEL-11", "ERR-5", "LIST-10"}
+    assert {name for variant in VARIANTS.values() for name in variant.leaves} <= {
+        "AUTH-8",
+        "CANCEL-11",
+        "ERR-5",
+        "LIST-10",
+    }
 
 
 def test_the_conversation_is_the_same_each_time() -> None:

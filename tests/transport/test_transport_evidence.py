@@ -6,6 +6,7 @@ import base64
 import gzip
 import html
 import html.entities
+import itertools
 import json
 import pickle
 import random
@@ -283,6 +284,17 @@ def test_labels_say_what_was_there() -> None:
     assert clean("Bearer sk-Abcdefgh-12345") == "Bearer <key>"
     assert clean("Bearer sk-Abcdefgh-1234") == "Bearer <the key without its last character>"
     assert clean("saw ABCDEFGH-123!") == "saw <part of the key>!"
+
+
+@given(st.text("abAB-", min_size=8, max_size=20), st.text("abAB-", max_size=60))
+def test_parts_of_the_key_are_found_however_they_are_looked_for(key: str, text: str) -> None:
+    cleaned = set()
+    for blocks, parts in itertools.product((0, 10**9), repeat=2):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(redaction, "MANY_BLOCKS", blocks)
+            patch.setattr(redaction, "MANY_PARTS", parts)
+            cleaned.add(recorder(key).redactor.clean(text))
+    assert len(cleaned) == 1
 
 
 def test_a_date_in_the_key_is_no_secret() -> None:

@@ -194,8 +194,10 @@ def with_pets(pets: dict[int, int]) -> tuple[list[int], Listing, Answer]:
 
 def test_a_pet_with_a_number_near_that_of_the_order_is_another_pet() -> None:
     """Unless all orders that a double holds have their own ids as pets."""
-    with pytest.raises(Failed, match="petId"):
-        test_exact_ids.exact_pets(*with_pets({7: 1, 2**32: 2**32, 2**53 + 1: 2**53}))
+    for lost in ({2**53 + 1: 2**53}, {2**60 + 1001: 2**60 + 1024}, {2**60 + 1001: 1152921504606848000}):
+        with pytest.raises(Failed, match="petId"):
+            test_exact_ids.exact_pets(*with_pets({7: 1, 2**32: 2**32, **lost}))
+    test_exact_ids.exact_pets(*with_pets({7: 1, 2**32: 2**32, 2**60 + 1001: 2**60 + 1002}))
     for others in ({}, {2**32: 2**32 + 1}, {2**32: 2**32, 2**60 + 1: 2**60 + 1}):
         test_exact_ids.exact_pets(*with_pets({7: 1, 2**53 + 1: 2**53, **others}))
 

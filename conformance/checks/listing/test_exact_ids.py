@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
@@ -87,8 +89,8 @@ def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
 
 def exact_pets(placed: list[int], found: Listing, answer: Answer) -> None:
     """Demand that no petId of the orders `placed` has lost digits. Some providers give an order with a large id a petId
-    equal to that. Where all ids from 2^31 to 2^53 show that this one does, and no id beyond is there as petId, one that
-    equals it as a double has lost digits; elsewhere it may be the number of some other pet."""
+    equal to that. Where all ids from 2^31 to 2^53 show that this one does, and no id beyond is there as petId, the
+    nearest double in its place has lost digits; elsewhere it may be the number of some other pet."""
     numbers = {order: integer(found.by_id[order].get("petId")) for order in placed if order in found.by_id}
     pets = {order: pet for order, pet in numbers.items() if pet is not None and abs(order) > 2**31}
     held = [order for order in pets if abs(order) <= 2**53]
@@ -96,7 +98,7 @@ def exact_pets(placed: list[int], found: Listing, answer: Answer) -> None:
     if not held or copied != held:
         return
     for order, pet in pets.items():
-        if pet != order and _same_double(pet, order):
+        if pet != order and pet in _rounded(order):
             raise verify.Failed(
                 f"petId {order} to the digit, as the id of this order, since order {held[0]} has its id as petId, too",
                 f"{pet} in its place",
@@ -119,6 +121,11 @@ def stand_in(order: int, others: frozenset[int]) -> int | None:
     }
     near = (other for other in others if other in candidates or _same_double(other, order))
     return next(near, None)
+
+
+def _rounded(order: int) -> set[int]:
+    """What becomes of `order` on the way through a double: that number, and what its shortest notation comes to."""
+    return {int(float(order)), int(Decimal(repr(float(order))))}
 
 
 def _same_double(number: int, order: int) -> bool:

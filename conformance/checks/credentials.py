@@ -160,6 +160,10 @@ RARE_PARAMETERS = (
 #: no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1600
 _SEVERAL = "the key in query parameters of several names"
+#: From this length on a key makes some requests so long that a service may refuse them for that; which of them, hangs
+#: on its exact length.
+_LONG_KEY = 3050
+LONG_KEY = f"those of a key of {_LONG_KEY:,} characters or more"
 
 
 def in_query(key: str, *, fitting: bool = False) -> list[Credential]:
@@ -186,12 +190,13 @@ def in_query(key: str, *, fitting: bool = False) -> list[Credential]:
 
 def query_kinds(key: str) -> tuple[str, ...]:
     """The labels of the queries that can be made from `key`, each with whether it is too long for some services: how
-    many parameters go into one depends on the length of the key."""
-    return tuple(
+    many parameters go into one depends on the length of the key. Of a very long one, also LONG_KEY."""
+    labels = (
         f"{each.label}{'' if len(each.query) <= LONGEST_QUERY else ' (long)'}"
         for each in in_query(key)
         if each.label.startswith(_SEVERAL) or len(each.query) > LONGEST_QUERY
     )
+    return (*labels, *([LONG_KEY] if len(key) >= _LONG_KEY else []))
 
 
 def in_form(key: str) -> list[Credential]:

@@ -16,6 +16,7 @@ from conformance import __version__
 from conformance.audit import comparison
 from conformance.audit.record import LABEL, alike, veiled
 from conformance.check import all_checks
+from conformance.checks import credentials
 from conformance.commands.saved import Saved
 from conformance.console.streams import tell
 from conformance.contract import catalogue, dates
@@ -77,6 +78,11 @@ def _auditable(saved: Saved) -> Circumstances:
         raise ConfigError(
             f"{saved.file}: the run made its requests up with {' and '.join(others)}, another version of "
             f"which makes up others: pip install {shlex.join(others)}, and audit it again"
+        )
+    if credentials.LONG_KEY in stated.circumstances.wrong_keys:
+        raise ConfigError(
+            f"{saved.file}: the queries of the run are {credentials.LONG_KEY}, which is not on record and for which "
+            "no other can stand in: make the run with a shorter key"
         )
     if not _ADDRESS.fullmatch(stated.base_url):
         raise ConfigError(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from audited import Tampering, Written, with_body
 
+from conformance.checks import credentials
 from conformance.cli import main
 from conformance.runner.reference import ReferenceServer
 
@@ -438,3 +439,14 @@ def test_a_result_without_circumstances_cannot_be_audited(written: Written, caps
     written.write()
     assert main(["audit", str(written.folder)]) == 2
     assert "circumstances" in capsys.readouterr().err
+
+
+def test_a_run_with_a_very_long_key_cannot_be_audited(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which of its requests were too long for the service hangs on the length of the key to the character."""
+    assert credentials.query_kinds("x" * 3049)[-1] != credentials.LONG_KEY
+    kinds = credentials.query_kinds("x" * 3050)
+    assert kinds[-1] == credentials.LONG_KEY
+    written.results["circumstances"]["wrong_keys"] += kinds
+    written.write_sealed()
+    assert main(["audit", str(written.folder)]) == 2
+    assert "with a shorter key" in capsys.readouterr().err

@@ -99,8 +99,9 @@ class Client:
             else:
                 sent = self._threads.map(partial(self._attempts, crowded=True), rest[: self.concurrency.at_most])
                 together = list(sent)  # all of them, before any is sent again alone
-                self.concurrency.one_by_one |= any(map(_one_too_many, together))  # from now on
                 settled = [self._again(tries) for tries in together]
+                met_limit = map(_met_limit, together, settled)
+                self.concurrency.one_by_one |= any(met_limit)  # from now on
                 self.concurrency.narrow(answer.exchange for tries in settled for answer in tries)
                 attempts += settled
         return attempts
@@ -276,6 +277,11 @@ class Client:
 def _one_too_many(tries: Sequence[Answer]) -> bool:
     """Whether the last of these answers says that the request was one too many at once."""
     return bool(tries) and too_many(tries[-1].exchange)
+
+
+def _met_limit(tries: Sequence[Answer], settled: Sequence[Answer]) -> bool:
+    """Whether a request among others was one too many: not one that the service hangs up on when it is alone, too."""
+    return _one_too_many(tries) and (len(settled) == len(tries) or settled[-1].exchange.trouble != Trouble.BROKEN)
 
 
 def _read(response: httpx.Response, limit: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from built import LIST, broken, cancel, session
@@ -56,6 +57,19 @@ def test_a_limit_of_requests_at_once_is_kept_to(too_many: bytes | None) -> None:
         assert all(exchange.crowded for exchange in exchanges if exchange.status != 200)
         assert {name for exchange in exchanges for name in broken(exchange)} == set()
         assert not any(exchange.undecided for exchange in exchanges)
+
+
+def test_a_request_that_is_never_answered_is_not_one_too_many() -> None:
+    def prudish(talk: Conversation) -> None:
+        if b"?" not in talk.request:
+            talk.send(OK)
+        talk.hang_up()
+
+    asked = [LIST, replace(LIST, query="page=1"), LIST]
+    with serving(prudish) as service, session(service.base_url) as opened:
+        opened.client.concurrency.near = False
+        assert [found.status for found in opened.client.send_all(asked)] == [200, None, 200]
+        assert not opened.client.concurrency.one_by_one
 
 
 def test_one_that_is_too_many_beside_those_of_other_processes_is_sent_again() -> None:

@@ -84,7 +84,7 @@ def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str]
         yield Doubt("CANCEL-1", f"{reason} {ROWS['CANCEL-1']}", proven=True)
     there = [order for order in missed if _shows(answer, order)]
     if there:
-        reason = f"order {there[0]} is there, and was not in a listing before, although {ROWS['LIST-3']}"
+        reason = f"order {there[0]} was left out of a listing, and is there later, although {ROWS['LIST-3']}"
         yield Doubt("LIST-3", reason, proven=True)
     elif answer.lacking:
         reason = f"order {answer.lacking[0]} is not in the listing, although {ROWS['LIST-3']}"

@@ -52,13 +52,16 @@ def _undecided(requirement: str, undecided: list[Exchange]) -> CheckResult:
     message = first.undecided[requirement]
     shown = undecided[:10] if proof else [first]
     due = f"{PROVABLE[requirement]}, since {ROWS[requirement]}" if proof else ""
+    # A listing that lacks an order is shown to do so by an answer that is right.
+    lacking = [each for each in undecided if each.check == first.check and each.number < first.number]
+    wrong = lacking[-1] if requirement == "LIST-3" and lacking else first
     return CheckResult(
         EVERY_EXCHANGE,
         requirement,
         Status.INCONCLUSIVE,
         message,
         exchanges=tuple(exchange.number for exchange in shown),
-        failure=Failure(due, message, first.number) if proof else None,
+        failure=Failure(due, message, wrong.number) if proof else None,
         owners=CAUSES.get(requirement, ()),
     )
 

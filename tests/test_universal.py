@@ -460,6 +460,10 @@ def test_how_often_a_requirement_is_broken() -> None:
     assert told(wrong, other, met).startswith(
         "in 1 of the 3 exchanges that this is about, not every time: the same request"
     )
+    wrong.exchange.crowded = True
+    assert told(wrong, met).endswith("was also answered as it should be when no other was under way)")
+    met.exchange.crowded = True
+    assert told(wrong, met).endswith("as it should be)")
     # What a cancel did, what the request may be answered, and what is in the store make another answer right.
     assert (
         told(answered(cancel(1), 400), answered(cancel(1, allowed=Allowed.ANY_4XX), 400))

@@ -68,17 +68,22 @@ def _undecided(requirement: str, undecided: list[Exchange]) -> CheckResult:
 
 def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) -> str:
     """In how many of the exchanges `judged` a requirement was broken, and whether the same request was also answered as
-    it should be."""
+    it should be; perhaps only when it was sent alone."""
     if len(wrong) == len(judged):
         return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
     # Not so where the state of the store may have made the difference: at a listed status, or with a condition.
-    right = {_request(exchange) for exchange in _met(requirement, judged) if not _has_cancelled(exchange)}
-    now_and_then = any(
-        _request(exchange) in right
+    asked = {
+        _request(exchange)
         for exchange in wrong
         if not (_is_listed(exchange) or _has_cancelled(exchange) or any(map(_is_condition, exchange.request_headers)))
-    )
-    others = "not every time: the same request was also answered as it should be" if now_and_then else "not in others"
+    }
+    right = [exchange for exchange in _met(requirement, judged) if not _has_cancelled(exchange)]
+    others = "not in others"
+    if not asked.isdisjoint(map(_request, right)):
+        others = "not every time: the same request was also answered as it should be"
+        alone = (_request(exchange) for exchange in right if not exchange.crowded)
+        if all(exchange.crowded for exchange in wrong) and not asked.isdisjoint(alone):
+            others += " when no other was under way"
     return f"in {len(wrong)} of the {len(judged)} exchanges that this is about, {others}"
 
 

@@ -269,6 +269,12 @@ def fails_on_malformed_ids(service: Service) -> None:
 
 
 @fault("CANCEL-11")
+def redirects_malformed_ids(service: Service) -> None:
+    """Answers 303 to an id that is no integer."""
+    _malformed(service, r".*", lambda: Response(303, headers={"Location": "/docs"}))
+
+
+@fault("CANCEL-11")
 def fails_on_letters_in_an_id(service: Service) -> None:
     """Answers 500 to an id of letters only."""
     _fails_on(service, r"[A-Za-z]+")

@@ -458,10 +458,23 @@ def keeps_a_pet_for_the_next_one(service: Service) -> None:
 
 @fault("PET-1")
 def answers_the_pet_lookup_with_null(service: Service) -> None:
-    """Answers the pet lookup with 200 and null without asking for a key."""
+    """Answers the pet lookup with 200 and null where there is no Authorization header."""
     amend.refusals(
         service,
-        lambda request, _: service.json(200, None) if _is_pet_lookup(service, request) else None,
+        lambda request, _: (
+            service.json(200, None) if _is_pet_lookup(service, request) and amend.no_header(request) else None
+        ),
+    )
+
+
+@fault("PET-1")
+def shows_pets_to_any_key(service: Service) -> None:
+    """Answers the pet lookup with 200 to whatever bearer token there is."""
+    amend.refusals(
+        service,
+        lambda request, _: (
+            service.json(200, PET) if _is_pet_lookup(service, request) and service.bearer_token(request) else None
+        ),
     )
 
 

@@ -351,6 +351,7 @@ def small_differences(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, None, cookie="cart=4712")
     yield from [talk.say("GET", LIST, credentials, accept="application/xml") for credentials in (VALID, None)]
     yield talk.say("GET", "/v1/pets/1", None, query=f"api_key={KEY}")
+    yield talk.say("GET", "/v1/pets/1", "Bearer wrong")
     yield from [talk.say("GET", LIST, f"Bearer {word}") for word in ("".join(sorted(KEY)), "constructor", "API_KEY")]
     yield talk.cancel("constructor")
     talk.store.place_ids([61, -61], Status.PENDING)

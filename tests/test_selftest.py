@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built import VALID, recorder
 from commands import command
 from patience import PATIENCE
 
@@ -23,6 +24,8 @@ from conformance.contract import catalogue
 from conformance.reporting import detection
 from conformance.reporting.detection import Case, Judged, Matrix
 from conformance.runner.process import Process
+from conformance.transport.evidence import Exchange
+from conformance.transport.request import NOBODY, Credential, Request
 from reference_server.faults import FAULTS
 
 FAULT = Case("cancels-anything", "CANCEL-3", "Cancels shipped orders <too>.")
@@ -124,6 +127,42 @@ def test_proofs_on_record_are_of_checks_and_faults_that_exist() -> None:
     assert all(faults and set(faults) <= set(FAULTS) for faults in on_record.values())
 
 
+def test_a_check_that_sends_less_than_before_is_told_of() -> None:
+    """Although it still fails on every fault that is to prove it."""
+    due = {"one": [3, 7], "two": [2, 5], "gone": [1, 4]}
+    proof = Matrix([], 1.0, complete=False, sent={"one": [2, 7], "two": [3, 5], "new": [1, 1]}, due=due)
+    assert proof.less == [
+        "one sends 2 requests to the correct server, where 3 are on record",
+        "gone sends 0 requests to the correct server, where 1 are on record",
+        "gone sends 0 different things to the correct server, where 4 are on record",
+    ]
+    assert not proof.good
+    assert "LESS one sends 2 requests" in detection.text(proof)
+
+
+def sent(check: str, path: str, credential: Credential = VALID) -> Exchange:
+    url = f"http://127.0.0.1:40123/v1/{path}"
+    fields = (*credential.headers, ("Host", "127.0.0.1:40123"))
+    exchange = recorder().begin(Request("DELETE", path.partition("?")[0], credential), url, fields, "client")
+    exchange.check = check
+    return exchange
+
+
+def test_what_is_sent_is_counted_by_check() -> None:
+    exchanges = [sent("one", "71"), sent("one", "70123"), sent("one", "70124", NOBODY), sent("two", "7?a=1&b=2")]
+    # One: two paths, as numbers of four digits and more are drawn; no query; Host, Authorization; two credentials; no
+    # body. Two: a path; two parameters; both fields; a credential; no body.
+    assert detection.sent_by(exchanges) == {"one": [3, 8], "two": [1, 7]}
+    assert json.loads(detection.sent_of({"b": [1, 2], "a": [3, 4]})) == {"a": [3, 4], "b": [1, 2]}
+
+
+def test_what_is_on_record_as_sent_is_of_checks_that_exist() -> None:
+    on_record = selftest.due()
+    assert set(on_record) <= set(selftest.every_check()) | set(detection.NO_FAULT)
+    assert len(on_record) > 130
+    assert all(requests > 0 and things > 1 for requests, things in on_record.values())
+
+
 def test_every_requirement_has_faults() -> None:
     counted = {row: sum(fault.requirement == row for fault in FAULTS.values()) for row in catalogue.load().requirements}
     assert {row for row, count in counted.items() if count < detection.LEAST_FAULTS} == set(detection.NO_FAULT)
@@ -143,7 +182,8 @@ def test_a_real_fault_and_a_real_variant(monkeypatch: pytest.MonkeyPatch) -> Non
     wanted = {"cancels-refused-orders", "answers-409-without-body"}
     chosen = [case for case in selftest.cases() if case.name in wanted]
     judged: dict[str, Judged] = {}
-    selftest.judge_all(chosen, 1, "quick", workers=2, done=lambda found: judged.update({found.case.name: found}))
+    sent = selftest.judge_all(chosen, 1, "quick", workers=2, done=lambda found: judged.update({found.case.name: found}))
+    assert Matrix([], 1.0, complete=False, sent=sent, due=selftest.due()).less == []
     assert judged["cancels-refused-orders"].failed == ("CANCEL-4",)
     assert judged["answers-409-without-body"].good
 

@@ -125,17 +125,25 @@ def run_on(session: pytest.Session, chosen: Settings, target: Target, service: S
     return run, own.exit
 
 
-def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged:
-    """Run the whole suite, as `session` has collected it, against `case` in this process."""
-    started = time.monotonic()
-    letters = random.Random(f"{seed}:{case.name}").choices(string.ascii_letters + string.digits + "-_", k=28)
+def _run_on_new(session: pytest.Session, case: Case | None, seed: int, budget: str) -> tuple[Run, Exit]:
+    """A run of the whole suite, as `session` has collected it, in this process against a new service: `case`, or the
+    correct one."""
+    name = case.name if case else "correct"
+    letters = random.Random(f"{seed}:{name}").choices(string.ascii_letters + string.digits + "-_", k=28)
     key = f"sk_{''.join(letters[:14])}.{''.join(letters[14:])}"  # a prefix and a dot: there are near misses for both
-    faults, variants = ([case.name], []) if case.requirement else ([], [case.name])
+    faults = [name] if case and case.requirement else []
+    variants = [name] if case and not case.requirement else []
     service = build(key.encode(), faults=faults, variants=variants)
     with Running(service) as server:
         chosen = settings.read((UNNAMED,), {"seed": seed, "budget": budget})
         target = Target(UNNAMED, server.base_url, Secret(key), Mode.FULL, states=States(url=server.base_url))
-        run, status = run_on(session, chosen, target, service)
+        return run_on(session, chosen, target, service)
+
+
+def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged:
+    """Run the whole suite, as `session` has collected it, against `case` in this process."""
+    started = time.monotonic()
+    run, status = _run_on_new(session, case, seed, budget)
     ended = by_status(run)
     own = [row for row in run.requirements if row.requirement.id == case.requirement]
     failed = [check for row in own for check in row.checks if check.status is Status.FAILED]
@@ -149,6 +157,13 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
         messages={row.requirement.id: row.reason for row in run.requirements if row.reason},
         checks=tuple(_named(check.id, check.requirement) for check in failed),
     )
+
+
+def sent_to_correct(session: pytest.Session, seed: int, budget: str) -> dict[str, list[int]]:
+    """What each check, as `session` has collected them, sends to the correct server."""
+    run, _ = _run_on_new(session, None, seed, budget)
+    checks = {check.id for check in all_checks()}
+    return detection.sent_by(exchange for exchange in run.exchanges if exchange.check in checks)
 
 
 def by_status(run: Run) -> dict[Status, tuple[str, ...]]:
@@ -170,6 +185,11 @@ def every_check() -> tuple[str, ...]:
 def proofs() -> detection.Proofs:
     """The proofs on record: those that every seed gives. Written from the `proofs.json` of several selftests."""
     return cast(detection.Proofs, json.loads((files("conformance") / "proofs.json").read_text(encoding="utf-8")))
+
+
+def due() -> detection.Sent:
+    """What each check is known to send to the correct server. Written from the `sent.json` of several selftests."""
+    return cast(detection.Sent, json.loads((files("conformance") / "sent.json").read_text(encoding="utf-8")))
 
 
 _collected: pytest.Session  # in a worker: what its parent has collected
@@ -200,6 +220,10 @@ def _work(case: Case, seed: int, budget: str) -> Judged:
     return judge(_collected, case, seed, budget)
 
 
+def _send(seed: int, budget: str) -> dict[str, list[int]]:
+    return sent_to_correct(_collected, seed, budget)
+
+
 def spread(chosen: list[Case]) -> list[Case]:
     """`chosen`, with the variants spread among the faults, and none among the last of these: some variants take long,
     and what takes long must not come last, since everyone would wait for it."""
@@ -209,19 +233,24 @@ def spread(chosen: list[Case]) -> list[Case]:
     return sorted(chosen, key=lambda case: places[case] * (1.0 if case.requirement else EARLIER))
 
 
-def judge_all(chosen: list[Case], seed: int, budget: str, workers: int, done: Callable[[Judged], None]) -> None:
-    """Judge `chosen` in parallel, and tell `done` of each. The workers are forked when everything is imported and the
-    checks are collected."""
+def judge_all(
+    chosen: list[Case], seed: int, budget: str, workers: int, done: Callable[[Judged], None]
+) -> dict[str, list[int]]:
+    """Judge `chosen` in parallel, and tell `done` of each; gives what the checks send to the correct server. The
+    workers are forked when everything is imported and the checks are collected."""
     ordered = spread(chosen)
+    sent: dict[str, list[int]] = {}
 
     def share(session: pytest.Session) -> None:
         fork = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(workers, mp_context=fork, initializer=_begin_work, initargs=(session,)) as pool:
             try:
                 with held_back():
-                    due = [pool.submit(_work, case, seed, budget) for case in ordered]
-                for judged in as_completed(due):
+                    sending = pool.submit(_send, seed, budget)
+                    judging = [pool.submit(_work, case, seed, budget) for case in ordered]
+                for judged in as_completed(judging):
                     done(judged.result())
+                sent.update(sending.result())
             except BaseException:
                 for worker in multiprocessing.active_children():  # nobody waits for the cases under way
                     worker.kill()
@@ -230,6 +259,7 @@ def judge_all(chosen: list[Case], seed: int, budget: str, workers: int, done: Ca
                 pool.shutdown(cancel_futures=True)
 
     collected(share)
+    return sent
 
 
 def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Path) -> int:
@@ -258,10 +288,12 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
             if not judged.good:
                 progress.line(detection.complaint(judged))
 
-        judge_all(chosen, seed, budget, workers, note)
+        sent = judge_all(chosen, seed, budget, workers, note)
     ordered = [found[case] for case in chosen]
     seconds = round(time.monotonic() - started, 1)
-    whole = detection.Matrix(ordered, seconds, complete=not names, proofs=proofs(), checks=every_check())
+    whole = detection.Matrix(
+        ordered, seconds, complete=not names, proofs=proofs(), checks=every_check(), sent=sent, due=due()
+    )
     console.print(detection.text(whole), markup=False, soft_wrap=True)
     for name, render in detection.WRITERS.items():
         replace(folder / name, render(whole).encode())

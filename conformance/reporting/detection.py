@@ -1,20 +1,23 @@
 """The detection matrix: fault, the requirement that it breaks, the requirements that failed. Pure.
 
 `Proofs` say on top which checks have to fail on which faults, since a requirement mostly has several checks: were one
-of them deleted or weakened, another would still catch the fault, and nobody would notice.
+of them deleted or weakened, another would still catch the fault, and nobody would notice. `Sent` says how much each
+check sends: one that tries less than before may still fail on every fault.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from conformance import __version__
 from conformance.contract import catalogue
 from conformance.reporting.pages import page
+from conformance.transport.evidence import Exchange
 
 #: Requirements that no server can break, so that no fault of one can show their checks, with what shows them instead.
 NO_FAULT = {"BASE-2": "the scheme is the deployment's; the tests of the suite break it"}
@@ -23,6 +26,11 @@ LEAST_FAULTS = 2
 
 #: Check -> the faults of its requirement that it has to fail on, whatever the seed.
 Proofs = Mapping[str, Sequence[str]]
+#: Check -> what it sends to the correct server at the least, whatever the seed: how many requests, and how many
+#: different things in them (paths, parameters, header fields, credentials, bodies).
+Sent = Mapping[str, Sequence[int]]
+#: Ids, dates and ports are drawn, and differ by the seed.
+_DRAWN = re.compile(r"[0-9]{4,}")
 
 
 @dataclass(frozen=True)
@@ -71,13 +79,16 @@ class Judged:
 
 @dataclass(frozen=True)
 class Matrix:
-    """What a selftest found; `complete` if it judged every case there is, `checks` are all that there are."""
+    """What a selftest found; `complete` if it judged every case there is, `checks` are all that there are. `sent` is
+    what they sent to the correct server, `due` what they are known to send."""
 
     judged: list[Judged]
     seconds: float
     complete: bool = True
     proofs: Proofs = field(default_factory=dict)
     checks: tuple[str, ...] = ()
+    sent: Sent = field(default_factory=dict)
+    due: Sent = field(default_factory=dict)
 
     @cached_property
     def faults(self) -> list[Judged]:
@@ -128,6 +139,17 @@ class Matrix:
         return [check for check in self.checks if self.complete and check not in shown]
 
     @property
+    def less(self) -> list[str]:
+        """Checks that send less than on record, in sentences."""
+        what = ("requests", "different things")
+        return [
+            f"{check} sends {sent} {each} to the correct server, where {due} are on record"
+            for check, dues in self.due.items()
+            for each, sent, due in zip(what, self.sent.get(check, (0, 0)), dues, strict=True)
+            if sent < due
+        ]
+
+    @property
     def further_per_fault(self) -> float:
         """Required requirements that failed beside the one that a fault breaks, on average."""
         return sum(len(judged.further) for judged in self.faults) / len(self.faults) if self.faults else 0.0
@@ -135,7 +157,7 @@ class Matrix:
     @property
     def good(self) -> bool:
         """Whether everything is as it should be."""
-        return not (self.missed or self.uncovered or self.lost or self.unproven)
+        return not (self.missed or self.uncovered or self.lost or self.unproven or self.less)
 
 
 def complaint(judged: Judged) -> str:
@@ -165,6 +187,7 @@ def text(matrix: Matrix) -> str:
     lines += [f"UNCOVERED {id_}: fewer than {LEAST_FAULTS} faults" for id_ in matrix.uncovered]
     lines += [f"LOST {sentence}" for sentence in matrix.lost]
     lines += [f"UNPROVEN {check}: no fault is on record that it fails on" for check in matrix.unproven]
+    lines += [f"LESS {sentence}" for sentence in matrix.less]
     return "\n".join(lines)
 
 
@@ -179,6 +202,7 @@ def as_json(matrix: Matrix) -> str:
         "uncovered": matrix.uncovered,
         "lost": matrix.lost,
         "unproven": matrix.unproven,
+        "less": matrix.less,
         "further_per_fault": round(matrix.further_per_fault, 3),
         "cases": [
             {
@@ -236,9 +260,35 @@ def proofs_of(judged: Iterable[Judged]) -> str:
     return json.dumps({check: sorted(found[check]) for check in sorted(found)}, indent=1) + "\n"
 
 
+def sent_by(exchanges: Iterable[Exchange]) -> dict[str, list[int]]:
+    """What each check sent in these exchanges, as `Sent` has it."""
+    requests: Counter[str] = Counter()
+    things: dict[str, set[str]] = {}
+    for exchange in exchanges:
+        requests[exchange.check] += 1
+        things.setdefault(exchange.check, set()).update(_DRAWN.sub("0", thing) for thing in _things(exchange))
+    return {check: [requests[check], len(things[check])] for check in sorted(requests)}
+
+
+def sent_of(sent: Sent) -> str:
+    """`sent` as JSON, with a line for each check."""
+    lines = ",\n".join(f" {json.dumps(check)}: {json.dumps(counts)}" for check, counts in sorted(sent.items()))
+    return f"{{\n{lines}\n}}\n"
+
+
+def _things(exchange: Exchange) -> Iterator[str]:
+    path, _, query = exchange.url.partition("?")
+    yield f"{exchange.method} {path}"
+    yield from query.split("&")
+    yield from (f"{name}: {value}" for name, value in exchange.request_headers)
+    yield exchange.credential
+    yield f"body {exchange.request_body}"
+
+
 WRITERS: dict[str, Callable[[Matrix], str]] = {
     "matrix.json": as_json,
     "matrix.md": markdown,
     "matrix.html": as_html,
     "proofs.json": lambda matrix: proofs_of(matrix.judged),
+    "sent.json": lambda matrix: sent_of(matrix.sent),
 }

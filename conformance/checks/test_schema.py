@@ -21,7 +21,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.budgets import Budget
 from conformance.check import Check, requirement
 from conformance.checks import generation
-from conformance.checks.cancelling.steps import is_client_error
+from conformance.checks.cancelling.steps import gets_client_error
 from conformance.checks.generated_requests import FAR, SOON, GeneratedRequest, topic_of
 from conformance.checks.listing.steps import all_shown, listed_throughout, outcome
 from conformance.contract.listing import Listing
@@ -150,7 +150,7 @@ def test_generated_malformed_ids_are_client_errors(
     if not malformed:
         raise verify.Excluded("the listing leaves no room for malformed ids that no order could be mistaken for")
     for answer in malformed:
-        is_client_error(answer)
+        gets_client_error(answer)
 
 
 @requirement("HTTP-1", mode=Mode.GUARDED)

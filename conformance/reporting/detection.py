@@ -143,7 +143,7 @@ class Matrix:
         """Checks that send less than on record, in sentences."""
         what = ("requests", "different things")
         return [
-            f"{check} sends {sent} {each} to the correct server, where {due} are on record"
+            f"{check} sends {sent} {each} to the correct server; on record: {due}"
             for check, dues in self.due.items()
             for each, sent, due in zip(what, self.sent.get(check, (0, 0)), dues, strict=True)
             if sent < due

@@ -47,8 +47,8 @@ MANY_BLOCKS, MANY_PARTS = 2000, 500
 #: A stretch of a text, from one place to another, and the label that it gets.
 Span = tuple[int, int, str]
 #: A date, as a few keys hold one ("ci-2026-11-28-Zx81"). Any listing may hold the same: to take it out of there would
-#: protect nothing, and break the record.
-_DATE = re.compile(r"(?:19|20)\d\d-?(?:0[1-9]|1[0-2])-?[0-3]\d(?:t\d\d(?::?\d\d)*)?")
+#: protect nothing, and break the record. Not among further digits: they may be a number that nobody can guess.
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d-?(?:0[1-9]|1[0-2])-?[0-3]\d(?:t\d\d(?::?\d\d)*)?(?!\d)")
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 

@@ -432,13 +432,15 @@ def _is_pet_lookup(service: Service, request: Request) -> bool:
     return request.method == "GET" and request.path.startswith(service.base + "/pets/")
 
 
+def _lets_in(service: Service, whom: Callable[[Request], object], answer: Callable[[], Response]) -> None:
+    """Answers the pet lookup of those without the key of whom this is true."""
+    amend.refusals(service, lambda request, _: answer() if _is_pet_lookup(service, request) and whom(request) else None)
+
+
 @fault("PET-1")
 def shows_pets_to_anyone(service: Service) -> None:
     """Answers the pet lookup with 200 without asking for a key."""
-    amend.refusals(
-        service,
-        lambda request, _: service.json(200, PET) if _is_pet_lookup(service, request) else None,
-    )
+    _lets_in(service, lambda request: True, lambda: service.json(200, PET))
 
 
 @fault("PET-1")
@@ -459,44 +461,26 @@ def keeps_a_pet_for_the_next_one(service: Service) -> None:
 @fault("PET-1")
 def answers_the_pet_lookup_with_null(service: Service) -> None:
     """Answers the pet lookup with 200 and null where there is no Authorization header."""
-    amend.refusals(
-        service,
-        lambda request, _: (
-            service.json(200, None) if _is_pet_lookup(service, request) and amend.no_header(request) else None
-        ),
-    )
+    _lets_in(service, amend.no_header, lambda: service.json(200, None))
 
 
 @fault("PET-1")
 def shows_pets_to_any_key(service: Service) -> None:
     """Answers the pet lookup with 200 to whatever bearer token there is."""
-    amend.refusals(
-        service,
-        lambda request, _: (
-            service.json(200, PET) if _is_pet_lookup(service, request) and service.bearer_token(request) else None
-        ),
-    )
+    _lets_in(service, service.bearer_token, lambda: service.json(200, PET))
 
 
 @fault("PET-1")
 def shows_pets_to_a_key_in_the_query(service: Service) -> None:
     """Answers the pet lookup with 200 where the key is in the query, as it once was."""
     key = service.key.decode()
-    amend.refusals(
-        service,
-        lambda request, _: (
-            service.json(200, PET) if _is_pet_lookup(service, request) and key in unquote(request.query) else None
-        ),
-    )
+    _lets_in(service, lambda request: key in unquote(request.query), lambda: service.json(200, PET))
 
 
 @fault("PET-1")
 def answers_the_pet_lookup_with_204(service: Service) -> None:
     """Answers the pet lookup with 204 when the Authorization header is absent."""
-    amend.refusals(
-        service,
-        lambda request, _: Response(204) if _is_pet_lookup(service, request) and amend.no_header(request) else None,
-    )
+    _lets_in(service, amend.no_header, lambda: Response(204))
 
 
 def _pets(service: Service, headers: Mapping[str, str]) -> None:

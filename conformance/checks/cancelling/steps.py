@@ -73,7 +73,7 @@ def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
     orders.take_listed(pending=1)  # raises Inconclusive unless the listing shows it
 
 
-def is_client_error(answer: Answer, kind: str = "") -> None:
+def gets_client_error(answer: Answer, kind: str = "") -> None:
     """Demand a client error, by whatever status, for a malformed id, of this `kind` if that is told."""
     if not verify.settled(answer).client_error:
         verify.not_sporadic(answer, *range(400, 500))

@@ -15,7 +15,7 @@ from conformance.checks import ids
 from conformance.checks.cancelling.steps import (
     NO_ORDER_ZERO,
     cancel_aliases,
-    is_client_error,
+    gets_client_error,
     nothing_is_like_zero,
     spelled,
 )
@@ -224,4 +224,4 @@ def client_errors(observe: Observations, answers: dict[str, Answer]) -> None:
     seen(observe, "malformed ids", answers)
     # What got no answer, from a firewall perhaps, proves neither way, and comes last.
     for kind, answer in sorted(answers.items(), key=lambda item: item[1].status is None):
-        is_client_error(answer, kind)
+        gets_client_error(answer, kind)

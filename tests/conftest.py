@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -31,7 +32,9 @@ settings.load_profile("harness")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Announce the markers of the suite's checks, which are imported here without its plugin."""
+    """Announce the markers of the suite's checks, which are imported here without its plugin. And under nohup, heed the
+    end of the terminal all the same: tests send that signal to programs they start, which would ignore it like us."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.addinivalue_line("markers", "alone: runs while no other check does")
     config.addinivalue_line("markers", "first: runs before the others")
     config.addinivalue_line("markers", "last: runs after the others")

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -113,8 +112,7 @@ def test_interrupted_again_and_again(tmp_path: Path, reference: ReferenceServer,
 def test_interrupted(tmp_path: Path, reference: ReferenceServer, workers: str, signals: tuple[signal.Signals]) -> None:
     """Twice, too, as pipelines do it: to the whole group, as a terminal does it."""
     before = listed(reference)
-    heeded = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)  # also where these tests run under nohup
-    process = begin(tmp_path, reference, *SLOWLY, "-n", workers, start_new_session=True, preexec_fn=heeded)
+    process = begin(tmp_path, reference, *SLOWLY, "-n", workers, start_new_session=True)
     holds_orders(process, int(workers), reference, before)
     for number in signals:
         os.killpg(process.pid, number)

@@ -165,6 +165,7 @@ def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: O
 
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=MIXED * CANCELS)
+@pytest.mark.lengthy
 def test_orders_cancelled_among_other_requests_stay_cancelled(api: Api, orders: Orders, key: Secret) -> None:
     """Over several rounds, cancels orders while the listing is asked for, with the key and without, and while cancels
     of an order that does not exist are refused: none of them can be cancelled again, as it could if one of those had

@@ -175,6 +175,7 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, tar
 
 
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
+@pytest.mark.lengthy
 def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> None:
     """Cancels a pending order with each of the battery, a shipped one and the cancelled one with the most telling of
     it: 401, neither 204 nor 409 nor 404."""

@@ -37,6 +37,7 @@ def test_pending_order_is_cancelled(api: Api, orders: Orders) -> None:
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=6)
+@pytest.mark.lengthy
 def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orders) -> None:
     """Cancels pending orders of different kinds, each placed just before: 204 every time."""
     for _ in range(6):
@@ -45,6 +46,7 @@ def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orde
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=5)
+@pytest.mark.lengthy
 def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders, target: Target) -> None:
     """Cancels a pending order as a client that accepts application/json, others as a browser and its scripts, one as a
     client that accepts application/* and sends the `Content-Length: 0` that many do, and one with the `Origin` that a

@@ -177,6 +177,7 @@ def test_refused_order_stays_however_its_id_is_written(api: Api, orders: Orders)
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, chosen_ids=True)
+@pytest.mark.lengthy
 def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders) -> None:
     """Cancels half of some shipped orders with ids above 2^31, above 2^53 and below zero: they are listed as before,
     and refused again. Where one is not, others are cancelled one by one, as orders of many kinds are."""

@@ -141,6 +141,7 @@ def test_only_order_is_listed(api: Api, orders: Orders, target: Target, already_
 
 
 @requirement("LIST-9", mode=Mode.FULL, pending=2, shipped=2)
+@pytest.mark.lengthy
 def test_reading_changes_nothing(api: Api, orders: Orders, crowded: bool) -> None:
     """Lists many times, and asks for the pending order by its own address with GET, HEAD and OPTIONS, whatever that
     answers. The orders of the suite stay as they are: the shipped one is still refused, and the pending one can still

@@ -20,7 +20,7 @@ from conformance.budgets import BUDGETS
 from conformance.commands.help import EPILOGS, SUMMARIES
 from conformance.configuration.settings import OPTIONS, name_of
 from conformance.console.streams import complain, escape_unencodable, give_up_unwritable, open_closed
-from conformance.ending import ENDING, ignore_ending_signals
+from conformance.signals import ENDING, ignore_ending_signals
 from conformance.target import ConfigError
 from conformance.text import visible
 from conformance.verdict import Exit

@@ -24,12 +24,12 @@ from conformance import verify
 from conformance.check import all_checks, of_function
 from conformance.configuration import settings, waivers
 from conformance.configuration.targets import adjusted, resolve
-from conformance.ending import ignore_ending_signals, undisturbed
 from conformance.reporting import outline
 from conformance.runner.items import PROCESS, check_of, process_in, report_of, target_of
 from conformance.runner.process import Process, Shared
 from conformance.runner.reference import Address
 from conformance.runner.reported import CheckReport
+from conformance.signals import ignore_ending_signals, undisturbed
 from conformance.target import REFERENCE, ConfigError
 from conformance.text import visible
 from conformance.transport.endpoint import ServiceGone

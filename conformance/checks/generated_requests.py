@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from conformance.budgets import Budget
 from conformance.checks.ids import UNUSED
-from conformance.checks.secluded import isolated, profile
+from conformance.checks.isolated_hypothesis import isolated, profile
 from conformance.contract import catalogue
 from conformance.contract.jsontext import INT64
 from conformance.transport.request import Headers

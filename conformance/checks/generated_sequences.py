@@ -8,8 +8,8 @@ from typing import Any
 
 from conformance.budgets import Budget
 from conformance.checks import model
+from conformance.checks.isolated_hypothesis import isolated, profile
 from conformance.checks.model import Kind, Step
-from conformance.checks.secluded import isolated, profile
 
 
 def generate(budget: Budget, seed: int) -> Sequence[Sequence[Step]]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 from conformance.budgets import Budget
-from conformance.checks import generated_requests, generated_sequences, secluded
+from conformance.checks import generated_requests, generated_sequences, isolated_hypothesis
 from conformance.checks.generated_requests import GeneratedRequest
 from conformance.checks.model import Step
 
@@ -46,7 +46,7 @@ def generate(call: Call) -> Any:
             _generated[call] = _ahead[call]
         except KeyError:
             name, arguments = call
-            secluded.load()
+            isolated_hypothesis.load()
             _generated[call] = _GENERATORS[name](*arguments)
     return _generated[call]
 

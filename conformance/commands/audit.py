@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
-from conformance.audit import comparison
+from conformance.audit import disagreements
 from conformance.audit.record import LABEL, alike, veiled
 from conformance.check import all_checks
 from conformance.checks import credentials
@@ -165,8 +165,8 @@ def _rerun(data: dict[str, Any], stated: Run, made: Circumstances) -> Iterator[s
         yield f"{check}: {problem}"
     again = json.loads(results.render(derived.run, {}))
     hidden = frozenset(exchange.number for exchange in stated.exchanges if veiled(exchange))
-    yield from comparison.disagreements(data, again, hidden)
-    yield from comparison.exchanges(stated.exchanges, derived.run.exchanges, hidden)
+    yield from disagreements.in_result(data, again, hidden)
+    yield from disagreements.in_exchanges(stated.exchanges, derived.run.exchanges, hidden)
 
 
 def _say(stated: Run, problems: list[str]) -> None:

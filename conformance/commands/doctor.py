@@ -27,8 +27,8 @@ from conformance.target import Mode, Target
 from conformance.text import cut, plural, visible
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone, tls_settings
+from conformance.transport.error_messages import NO_CERTIFICATE
 from conformance.transport.evidence import Trouble
-from conformance.transport.plain_words import NO_CERTIFICATE
 from conformance.transport.request import NOBODY, Allowed
 from conformance.urls import port_of
 from conformance.verdict import Exit

@@ -24,13 +24,13 @@ from conformance.configuration.targets import resolve
 from conformance.console.streams import complain, give_up_unwritable
 from conformance.console.terminal import Console
 from conformance.contract import catalogue
-from conformance.ending import ENDING
 from conformance.reporting import console as printed
 from conformance.reporting.files import make_folder, validate_folder
 from conformance.reporting.run import Run
 from conformance.runner import ahead, embedding, preflight
 from conformance.runner.items import process_in, report_of
 from conformance.runner.side_by_side import SideBySide
+from conformance.signals import ENDING
 from conformance.target import REFERENCE, Target
 from conformance.text import plural
 from conformance.verdict import Exit, Status

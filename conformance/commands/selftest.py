@@ -32,7 +32,6 @@ from conformance.configuration.settings import Settings
 from conformance.console import progress
 from conformance.console.terminal import Console
 from conformance.contract import catalogue
-from conformance.ending import ENDING, held_back, ignore_ending_signals
 from conformance.judging import judges
 from conformance.reporting import detection
 from conformance.reporting.detection import Case, Judged
@@ -42,6 +41,7 @@ from conformance.runner import embedding
 from conformance.runner.direct import DirectSession
 from conformance.runner.process import Process, Shared
 from conformance.runner.session import Session
+from conformance.signals import ENDING, held_back, ignore_ending_signals
 from conformance.target import UNNAMED, ConfigError, Mode, Secret, States, Target
 from conformance.verdict import EVERY_EXCHANGE, Exit, Status
 from reference_server.api import Service

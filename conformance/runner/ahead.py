@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance.budgets import Budget
-from conformance.ending import ENDING, held_back
+from conformance.signals import ENDING, held_back
 
 if TYPE_CHECKING:
     from conformance.check import Check
@@ -105,9 +105,9 @@ def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     with suppress(Exception):  # the run has ended; or it meets the same error as it generates this, and reports it
         gc.disable()  # to look for garbage among what is loaded for good takes a sixth of the time
-        from conformance.checks import generation, secluded
+        from conformance.checks import generation, isolated_hypothesis
 
-        secluded.load()
+        isolated_hypothesis.load()
         if budget.schemathesis:
             import_module("schemathesis.openapi")
         gc.freeze()

@@ -20,10 +20,10 @@ from conformance.transport.body import Unreadable
 from conformance.transport.client import Client
 from conformance.transport.concurrency import Concurrency
 from conformance.transport.endpoint import Endpoint
+from conformance.transport.error_messages import in_plain_words
 from conformance.transport.evidence import Exchange, Recorder, Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.http11 import BROKEN, Incoming, outgoing
-from conformance.transport.plain_words import in_plain_words
 from conformance.transport.request import Request
 from reference_server.api import Service
 from reference_server.control import Control, UnsupportedError

@@ -28,10 +28,10 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.ending import ENDING, held_back, undisturbed
 from conformance.runner.items import check_of, process_in, report_of, target_of
 from conformance.runner.process import Process
 from conformance.runner.reported import CheckReport
+from conformance.signals import ENDING, held_back, undisturbed
 from conformance.states.provider import given_meanwhile
 from conformance.transport.retries import too_many
 from conformance.verdict import Status

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contract.transitions import State
-from conformance.ending import undisturbed
+from conformance.signals import undisturbed
 from conformance.states.provider import CannotDo, Provider, ProviderError, empty, setup, teardown
 from conformance.transport.guard import Guard
 

@@ -27,9 +27,9 @@ from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.concurrency import TOGETHER, Concurrency
 from conformance.transport.deadline import DeadlineBackend
 from conformance.transport.endpoint import USER_AGENT, Endpoint, ServiceGone
+from conformance.transport.error_messages import UNHEARD, in_plain_words
 from conformance.transport.evidence import Exchange, Recorder, Trouble
 from conformance.transport.guard import Guard
-from conformance.transport.plain_words import UNHEARD, in_plain_words
 from conformance.transport.request import Allowed, Operation, Request
 from conformance.transport.retries import WAIT_UNTOLD, pause, too_many
 

@@ -1,5 +1,5 @@
-"""A time limit on all that happens on a connection: httpx has them for single reads only. And since it is here that
-bytes arrive, goodbyes are taken out of HTTP/2 here."""
+"""A time limit on everything that happens on a connection; httpx limits single reads only. Bytes arrive here, so GOAWAY
+frames are filtered here, too."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterable
 
 import httpcore
 
-from conformance.transport.goodbyes import Goodbyes
+from conformance.transport.goaway import GoAwayFilter
 
 
 class DeadlineBackend(httpcore.NetworkBackend):
-    """Connections that end `limit` seconds after they began, whatever trickles in. To connect may take as long for each
-    address that a name has."""
+    """Connections that end `limit` seconds after they began, whatever trickles in. Connecting may take as long again
+    for each address of the host."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -38,7 +38,7 @@ class _DeadlineStream(httpcore.NetworkStream):
         self._inner = inner
         self._deadline = deadline
         secure = inner.get_extra_info("ssl_object")
-        self._goodbyes = Goodbyes() if secure is not None and secure.selected_alpn_protocol() == "h2" else None
+        self._filter = GoAwayFilter() if secure is not None and secure.selected_alpn_protocol() == "h2" else None
 
     def _left(self, late: type[Exception]) -> float:
         left = self._deadline - time.monotonic()
@@ -49,8 +49,8 @@ class _DeadlineStream(httpcore.NetworkStream):
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         while True:
             came = self._inner.read(max_bytes, self._left(httpcore.ReadTimeout))
-            read = self._goodbyes.taken_out(came) if self._goodbyes else came
-            if read or not came:  # nothing means the end
+            read = self._filter.filtered(came) if self._filter else came
+            if read or not came:  # no bytes: the connection has ended
                 return read
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:

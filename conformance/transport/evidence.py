@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.contract.jsontext import INT64
 from conformance.transport.body import BARE_DEFLATE
-from conformance.transport.plain_words import LONG_HEAD, NO_CERTIFICATE
+from conformance.transport.error_messages import LONG_HEAD, NO_CERTIFICATE
 from conformance.transport.redaction import Redactor
 from conformance.transport.request import Headers, Request
 

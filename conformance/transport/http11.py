@@ -9,7 +9,7 @@ import h11
 from conformance.transport.answer import fields
 from conformance.transport.body import Body, Miscoded
 from conformance.transport.endpoint import Endpoint
-from conformance.transport.plain_words import LONGEST_HEAD
+from conformance.transport.error_messages import LONGEST_HEAD
 from conformance.transport.request import Headers, Request
 
 #: Bytes that are kept of what came first, and of what came unasked before an answer.

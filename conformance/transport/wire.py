@@ -22,9 +22,9 @@ from conformance.transport.answer import Answer
 from conformance.transport.body import Miscoded, Unreadable
 from conformance.transport.client import Client
 from conformance.transport.endpoint import host_and_port
+from conformance.transport.error_messages import in_plain_words
 from conformance.transport.evidence import Trouble
 from conformance.transport.http11 import BROKEN, MOST_BEFORE, Incoming, outgoing
-from conformance.transport.plain_words import in_plain_words
 from conformance.transport.request import Headers, Request
 from conformance.transport.retries import pause
 from conformance.urls import port_of

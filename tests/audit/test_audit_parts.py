@@ -14,7 +14,7 @@ from built import answered, cancel
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.audit import comparison
+from conformance.audit import disagreements
 from conformance.audit.record import Record, alike
 from conformance.audit.standin import stand_in
 from conformance.checks import credentials, invalid_keys
@@ -146,7 +146,7 @@ def said(path: str, value: object) -> list[str]:
     for part in way:
         inner = inner[int(part)] if isinstance(inner, list) else inner[part]  # type: ignore[index]
     inner[int(last) if isinstance(inner, list) else last] = value  # type: ignore[index]
-    return list(comparison.disagreements(stated, copy.deepcopy(RESULT), frozenset()))
+    return list(disagreements.in_result(stated, copy.deepcopy(RESULT), frozenset()))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_each_difference_is_said_in_its_place(path: str, value: object, words: s
 def test_what_is_the_same_is_not_mentioned() -> None:
     assert said("/warnings", ["a", "b"]) == []
     assert said("/files", {}) == []
-    assert list(comparison.disagreements(RESULT, json.loads(json.dumps(RESULT)), frozenset())) == []
+    assert list(disagreements.in_result(RESULT, json.loads(json.dumps(RESULT)), frozenset())) == []
 
 
 @pytest.mark.parametrize(

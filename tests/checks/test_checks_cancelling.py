@@ -21,7 +21,7 @@ from conformance.checks.cancelling import test_a_moment_later, test_identifiers
 from conformance.checks.cancelling.steps import place_far
 from conformance.checks.cancelling.test_a_moment_later import CERTAIN, COURSES, MOMENT, PATIENCE, UnderWay, follow
 from conformance.checks.cancelling.test_others import kin
-from conformance.checks.many import inner
+from conformance.checks.many_orders import inner
 from conformance.contract.listing import Listing
 from conformance.verify import Excluded, Failed, Inconclusive
 from reference_server import amend

@@ -11,7 +11,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
-from conformance.checks import ids, many
+from conformance.checks import ids, many_orders
 from conformance.checks.cancelling.steps import (
     NO_ORDER_ZERO,
     cancel_aliases,
@@ -174,7 +174,7 @@ def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, targe
     if already_met:
         return
     placed = orders.take(pending=target.bulk_orders).pending
-    last, *chosen = many.at_borders(api.listing(), placed)
+    last, *chosen = many_orders.at_borders(api.listing(), placed)
     cancelled = {last: cancels(api, orders, last)}
     for order in chosen:
         cancelled[order] = answer = api.cancel(order, allowed=Allowed.ANY_4XX)

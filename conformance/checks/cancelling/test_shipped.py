@@ -14,7 +14,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
-from conformance.checks import ids, many
+from conformance.checks import ids, many_orders
 from conformance.checks.cancelling.steps import body_kind, cancel_aliases, not_made_up, place_far, refuses
 from conformance.checks.clients import BROWSER, NAMES_JSON, SENDS_JSON
 from conformance.contract.listing import Listing
@@ -122,7 +122,7 @@ def test_shipped_orders_are_refused_among_many(api: Api, orders: Orders, target:
     first = orders.take(shipped=1).shipped
     orders.take(pending=target.bulk_orders)
     after = orders.take(shipped=target.bulk_shipped).shipped
-    refuses_all(api, orders, [*first, *many.few(after)])
+    refuses_all(api, orders, [*first, *many_orders.few(after)])
 
 
 def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:

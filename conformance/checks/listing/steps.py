@@ -9,7 +9,7 @@ from itertools import filterfalse
 
 from conformance import verify
 from conformance.api import Api
-from conformance.checks.many import with_listings
+from conformance.checks.many_orders import with_listings
 from conformance.contract.listing import Listing
 from conformance.contract.transitions import State
 from conformance.contract.validators import shown

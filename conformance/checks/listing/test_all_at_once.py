@@ -13,7 +13,7 @@ import pytest
 from conformance import verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
-from conformance.checks import many
+from conformance.checks import many_orders
 from conformance.checks.clients import BROWSER, NAMES_JSON, PLAIN, SCRIPT
 from conformance.checks.credentials import LONGEST_QUERY
 from conformance.checks.listing.steps import (
@@ -119,12 +119,12 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str])
     a page, and in several at once.
     Lists with queries for pages, and where orders may be cancelled, cancels some: the checks about that place so many
     again only if something was wrong."""
-    first = many.shipped(orders, 1)
+    first = many_orders.shipped(orders, 1)
     further = target.bulk_shipped if first else 0
     over = (len(api.listing().elements) + target.bulk_orders + further) % PAGE
     over = over if target.bulk_orders - over > LARGEST else 0
     pending = orders.take(pending=target.bulk_orders - over).pending
-    after = many.shipped(orders, further)
+    after = many_orders.shipped(orders, further)
     placed = [*pending, *after]
     headers = ((), (*PLAIN, *BROWSER), NAMES_JSON, SCRIPT)
     answers = api.send_all(api.ask_list(headers=each) for each in headers)
@@ -135,7 +135,9 @@ def test_no_hidden_page(api: Api, orders: Orders, target: Target, met: set[str])
     if not any(found.left_out(placed) for _, found in paged(api)):
         met.add("listing.query_parameters_do_not_shrink_among_many")
     if target.mode is Mode.FULL:
-        met.update(many.met(api, answers[0].listing, pending, [*first, *many.few(after)] if after else []))
+        met.update(
+            many_orders.met(api, answers[0].listing, pending, [*first, *many_orders.few(after)] if after else [])
+        )
 
 
 def paged(api: Api) -> list[tuple[Answer, Listing]]:
@@ -186,7 +188,7 @@ def test_no_order_is_hidden_while_others_are_cancelled(
     placed = orders.take(pending=target.bulk_orders).pending
     if api.listing().left_out(placed):
         raise verify.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
-    chosen = many.inner(placed)
+    chosen = many_orders.inner(placed)
     listed_meanwhile(api, chosen, [order for order in placed if order not in chosen], paged=True)
 
 

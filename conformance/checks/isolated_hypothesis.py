@@ -1,4 +1,4 @@
-"""Hypothesis kept apart from its plugins, files and caches, so that what it generates depends on the seed alone."""
+"""Hypothesis without its plugins, files and caches, so that what it generates depends on the seed alone."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def load() -> None:
-    """Import Hypothesis without the plugins of whatever other libraries are installed: these take time to load, and
-    could change what is generated."""
-    from unittest import mock  # takes its time to load, and most processes never come here
+    """Import Hypothesis without the plugins of other installed libraries, which take time to load and could change what
+    is generated."""
+    from unittest import mock  # slow to load, and most processes never come here
 
     with mock.patch.dict(os.environ, HYPOTHESIS_NO_PLUGINS="1"):
         import_module("hypothesis.stateful")
 
 
 def profile(examples: int, **more: Any) -> settings:
-    """Settings by which Hypothesis generates `examples` and does nothing else; `more` are further ones."""
+    """Settings with which Hypothesis generates `examples` and does nothing else; `more` are further settings."""
     from hypothesis import HealthCheck, Phase, Verbosity, settings
 
     return settings(
@@ -40,8 +40,8 @@ def profile(examples: int, **more: Any) -> settings:
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """Has Hypothesis write no files, print no warnings of its own (on Python 3.14 it has one about random numbers), and
-    draw no constants from whatever modules happen to be loaded."""
+    """Keep Hypothesis from writing files, from printing warnings of its own (on Python 3.14 it has one about random
+    numbers), and from drawing constants from whatever modules happen to be loaded."""
     import warnings
     from unittest import mock
 

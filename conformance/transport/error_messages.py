@@ -1,18 +1,18 @@
-"""What is wrong with an answer, without the terms of the libraries that say so."""
+"""What went wrong on a connection, in plain words instead of the terms of h11, httpcore, h2 and OpenSSL."""
 
 from __future__ import annotations
 
 import re
 
-#: Bytes of a head that httpcore takes in, and what is said of a longer one.
+#: The most bytes of a head that httpcore accepts, and the message for a longer one.
 LONGEST_HEAD = 100 * 1024
 LONG_HEAD = f"the head of the answer, or of a chunk of it, is longer than {LONGEST_HEAD} bytes"
-#: What httpcore says of a connection that ended before an answer.
+#: What httpcore says where a connection ended before an answer.
 UNHEARD = "Server disconnected without sending a response"
-#: That there is no connection without a certificate of the client. In TLS 1.3 a service says so after the handshake, in
-#: the place of its first answer (RFC 8446 sections 4.4.2.4 and 6.2).
+#: The service demands a client certificate. In TLS 1.3 it says so after the handshake, in place of its first answer
+#: (RFC 8446 sections 4.4.2.4 and 6.2).
 NO_CERTIFICATE = "the service asks for a certificate of the client, or for another one than it was shown (client_cert)"
-#: What h11, httpcore and sockets say of answers that are none, and the same without their terms.
+#: Patterns of what the libraries say, and the same in plain words.
 _PLAIN_WORDS = tuple(
     (re.compile(pattern), plain)
     for pattern, plain in (
@@ -42,7 +42,7 @@ _PLAIN_WORDS = tuple(
         ("illegal header line: (.*)", r"a header line is malformed: \1"),
         ("continuation line at start of headers", "the first header line begins with a blank"),
         ("Illegal header (name|value) (.*)", r"the \1 of a header field is malformed: \2"),
-        # h11 reads no longer ones, and does not say which it was: leading zeros are legal, however many.
+        # h11 takes up to 20 digits, and does not say what was wrong: any number of leading zeros is legal.
         ("bad Content-Length", "Content-Length is no number of up to 20 digits"),
         ("conflicting Content-Length headers", "there are several fields Content-Length, which differ"),
         ("multiple Transfer-Encoding headers", "there are several fields Transfer-Encoding"),
@@ -53,8 +53,7 @@ _PLAIN_WORDS = tuple(
 
 
 def in_plain_words(error: BaseException) -> str:
-    """What is wrong with an answer, without the terms of the library that says so; as it says it, where that is
-    seldom."""
+    """What `error` says, in plain words; in its own words where it is not one of the usual errors."""
     for pattern, plain in _PLAIN_WORDS:
         if found := pattern.fullmatch(str(error)):
             return re.sub(r"""(?:bytearray\()?\bb('.*'|".*")\)?""", r"\1", found.expand(plain))

@@ -1,7 +1,8 @@
-"""What a run states against what its evidence amounts to. Pure: two contents of a `results.json` in, sentences out.
+"""Where a stated result and the result derived from its evidence disagree. Pure: two contents of a `results.json` in,
+sentences out.
 
-Where secrets were taken out of an answer, what quotes and counts it cannot be worded anew, and of answers that differed
-in them another one may be shown: that is not compared, and everything else is.
+Everything is compared, with one exception: where secrets were removed from an answer, messages that quote it may be
+worded differently, and may show another answer that differed only in its secrets.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from conformance.audit.record import alike
 from conformance.text import beginning
 from conformance.transport.evidence import Exchange
 
-#: What is compared apart from the rest; and digests, of which the ones derived are of other texts.
+#: Compared separately, or not at all: the derived digests are those of other texts.
 _APART = {"verdict", "requirements", "warnings", "files", "digest"}
 _TEXT = 300
 
 
-def disagreements(stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int]) -> Iterator[str]:
+def in_result(stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int]) -> Iterator[str]:
     """Where the result as `stated` is not the one `derived` from the evidence, what matters most first.
 
-    `veiled` are the exchanges of whose answers secrets were taken out.
+    `veiled` are the numbers of the exchanges whose answers had secrets removed.
     """
     if stated["verdict"] != derived["verdict"]:
         yield f"the verdict is stated as {stated['verdict']}; the evidence amounts to {derived['verdict']}"
@@ -74,8 +75,8 @@ def _unworded(check: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in worded.items() if value is not None}
 
 
-def exchanges(stated: Iterable[Exchange], derived: Iterable[Exchange], veiled: frozenset[int]) -> Iterator[str]:
-    """Where what is noted of an exchange is not what the judges find in it."""
+def in_exchanges(stated: Iterable[Exchange], derived: Iterable[Exchange], veiled: frozenset[int]) -> Iterator[str]:
+    """Where the record of an exchange is not what the judges find in it now."""
     for old, new in zip(stated, derived, strict=False):
         for name, value in vars(new).items():
             noted = getattr(old, name)

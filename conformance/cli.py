@@ -1,4 +1,4 @@
-"""The command `store-orders-conformance`: its words, its help, and which function does what."""
+"""The command line of `store-orders-conformance`: its commands, their options, and the function that runs each."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,7 +27,7 @@ from conformance.text import visible
 from conformance.verdict import Exit
 
 PROGRAM = "store-orders-conformance"
-#: The options of a run that a look at its target takes, too.
+#: The options of `run` that `doctor` takes, too.
 OPTIONS_OF_DOCTOR = (
     "--config", "--base-url", "--api-key-env", "--states-url", "--mode", "--confirm-cancel", "--timeout", "--max-body",
     "--ca-bundle", "--client-cert", "--proxy",
@@ -34,7 +35,7 @@ OPTIONS_OF_DOCTOR = (
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong and where help is, on two lines instead of a page."""
+    """Reports a mistake in two lines: what is wrong, and how to get help."""
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2."""
@@ -54,18 +55,7 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, work: Callable[[argparse.Namespace], int]) -> Parser:
-        summary = SUMMARIES[name]
-        added: Parser = commands.add_parser(
-            name,
-            help=summary,
-            description=summary[0].upper() + summary[1:] + ".",
-            epilog=EPILOGS[name],
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        added.set_defaults(work=work, parser=added)
-        return added
+    command = partial(_add_command, commands)
 
     _add_options_of_run(command("run", _run))
 
@@ -108,6 +98,23 @@ def parser() -> Parser:
     return top
 
 
+def _add_command(
+    commands: argparse._SubParsersAction[Parser], name: str, work: Callable[[argparse.Namespace], int]
+) -> Parser:
+    """Add a command that does `work`; returns its parser, which has no options yet."""
+    summary = SUMMARIES[name]
+    added = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=EPILOGS[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    added.set_defaults(work=work, parser=added)
+    return added
+
+
 def _add_options_of_run(run: Parser) -> None:
     run.add_argument("targets", nargs="*", metavar="TARGET", help="a configured target, or reference (the default)")
     run.add_argument("--plan", action="store_true", help="say what would run and what not, and why; sends nothing")
@@ -132,11 +139,15 @@ def _add_options_of_selftest(selftest: Parser) -> None:
     selftest.add_argument("--report-dir", metavar="DIR", type=Path, default="reports/selftest", help=where)
 
 
+class Early(KeyboardInterrupt):
+    """A signal that ends a run which has sent nothing so far."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     open_closed()
     escape_unencodable()
-    # Python ends by looking through all that is left for garbage, which takes 0.2 s after a run: there is none to find.
+    # Python's last garbage collection takes 0.2 s after a run, and would find nothing.
     atexit.register(gc.freeze)
     failed = Exit.USAGE
     early = True
@@ -144,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options, left = parser().parse_known_args(arguments)
         if options.work is _run and not any(word.startswith("-") for word in left):
-            options.targets += left  # argparse takes those before the first option only
+            options.targets += left  # argparse takes only those before the first option
         elif left:
             options.parser.error(f"unrecognized arguments: {' '.join(left)}{_meant(left[0], options.parser)}")
         early = False
@@ -154,31 +165,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         complain(f"{PROGRAM}: {visible(str(error))}")
         return Exit.USAGE
-    except BrokenPipeError:  # the reader of our output has left: `… requirements | head`
+    except BrokenPipeError:  # the reader of the output has gone: `… requirements | head`
         give_up_unwritable()
     except OSError as error:
         complain(f"{PROGRAM}: {visible(str(error))}")
         give_up_unwritable()
         return failed
     except KeyboardInterrupt as interruption:
-        if early or options.work is not _run or isinstance(interruption, Early):  # else the run has said so itself
+        if early or options.work is not _run or isinstance(interruption, Early):  # else the run says so itself
             requests = early or options.work is _run
             complain(f"interrupted{' before the first request' if requests else ''}")
         return Exit.INTERRUPTED
     except ModuleNotFoundError as error:
         complain(f"{PROGRAM}: {error.name} is not installed: install the package with its dependencies")
         return Exit.USAGE
-    except Exception as error:  # Python would end with 1, which is a verdict
-        if isinstance(error.__cause__, KeyboardInterrupt):  # it came while a class was made: Python 3.11 wraps it
+    except Exception as error:  # left to Python, the status would be 1, which is a verdict
+        if isinstance(error.__cause__, KeyboardInterrupt):  # raised while a class was made, which Python 3.11 wraps
             return Exit.INTERRUPTED
-        where = "".join(traceback.format_tb(error.__traceback__))  # and no words of it, which may hold anything
+        where = "".join(traceback.format_tb(error.__traceback__))  # without the message, which may hold anything
         complain(f"the suite itself failed; please report this:\n{where}{type(error).__name__}")
         return failed
     return status
 
 
-class Early(KeyboardInterrupt):
-    """A signal that ends a run which has sent nothing so far."""
+def _meant(word: str, parser: Parser) -> str:
+    """A question whether an option of `parser` was meant by `word`; empty if none is similar."""
+    close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()), 1, 0.7)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _heed() -> None:
+    """Let the first ending signal end the command with the status for that, and ignore all further ones."""
+    for number in ENDING:
+        signal.signal(number, _interrupt)
+    # On exit, Python restores the default handlers, which would end the process with another status.
+    atexit.register(ignore_ending_signals)
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
@@ -186,30 +207,16 @@ def _interrupt(number: int, frame: object) -> NoReturn:
     raise Early(f"signal {number}")
 
 
-# Each command imports what it needs, so that `--help` does not wait for pytest.
-
-
-def _meant(word: str, parser: Parser) -> str:
-    """The option of `parser` that `word` may have been meant for, as a question; nothing where there is none."""
-    close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()), 1, 0.7)
-    return f"; did you mean {close[0]}?" if close else ""
-
-
 def _values(options: argparse.Namespace) -> dict[str, Any]:
     names = [name_of(flag) for flag in OPTIONS]
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
-def _heed() -> None:
-    """Have the first signal that ends a command end it, with its own status, and heed no further one."""
-    for number in ENDING:
-        signal.signal(number, _interrupt)
-    # As it ends, Python gives signals back their own effect, which is to end the process with another status.
-    atexit.register(ignore_ending_signals)
+# Each command imports what it needs, so that `--help` does not wait for pytest.
 
 
 def _run(options: argparse.Namespace) -> int:
-    _heed()  # from the first moment on: what is imported now takes longer than some pipelines wait
+    _heed()  # before anything is imported, which takes longer than some pipelines wait
     if options.plan:
         from conformance.commands import planning
 
@@ -217,7 +224,7 @@ def _run(options: argparse.Namespace) -> int:
     from conformance.runner import ahead
 
     with ahead.begun(BUDGETS[options.budget]) as generator:
-        gc.disable()  # to look for garbage among what is loaded for good takes a fifth of a second
+        gc.disable()  # collections while modules are loaded take a fifth of a second, and find nothing
         from conformance.commands import running
 
         gc.freeze()

@@ -2,8 +2,8 @@
 
     checks of a requirement ──worst──▶ its status ──causes, waivers──▶ its status ──▶ verdict ──▶ exit status
 
-A status is the worst that any of its checks found, in the order of `Status`; a check that was excluded takes nothing
-away from those that ran. Only required rows decide the verdict, and recommended ones with `strict`.
+The status of a requirement is the worst that any of its checks found, in the order of `Status`; an excluded check does
+not count if another one ran. Only required rows decide the verdict; with `strict`, recommended rows do as well.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from conformance.contract.catalogue import Level, Requirement
 class Status(StrEnum):
     """How a requirement (or one check of it) ended, worst first."""
 
-    FAILED = "failed"  # decided, with evidence
-    WAIVED = "waived"  # failed, and a waiver that has not expired names it
-    INCONCLUSIVE = "inconclusive"  # it should have been decided and could not be
-    PASSED = "passed"  # decided, with evidence
-    EXCLUDED = "excluded"  # it was never going to be decided here
+    FAILED = "failed"  # decided: the requirement is broken
+    WAIVED = "waived"  # failed, and covered by a waiver that has not expired
+    INCONCLUSIVE = "inconclusive"  # it should have been decided, and could not be
+    PASSED = "passed"  # decided: the requirement is met
+    EXCLUDED = "excluded"  # it cannot be decided here
 
 
-#: The id that stands for a check where a requirement has none.
+#: The id that stands in for a check where a requirement has none.
 NO_CHECK = "none"
-#: The id of the check that stands for the judges of every exchange.
+#: The id of the check that the judges of every exchange make up.
 EVERY_EXCHANGE = "every_exchange"
-#: The id that stands for what these would have been judged on, had all requirements been selected.
+#: The id that stands for the exchanges that these judges would also have seen, had all requirements been selected.
 OTHER_EXCHANGES = "other_exchanges"
 #: The statuses that say something about the service.
 EXERCISED = frozenset({Status.PASSED, Status.FAILED, Status.WAIVED})
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 
 class Exit(IntEnum):
-    """The exit statuses of the command: 0, 1 and 3 as `run` uses them; 2 and 130 mean the same for each."""
+    """The exit statuses of the command. 0, 1 and 3 are those of `run`; 2 and 130 mean the same for every command."""
 
     CONFORMANT = 0
     NON_CONFORMANT = 1
@@ -57,7 +57,7 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a check failed: what the contract has the service do, and what it did."""
+    """Why a check failed: what the contract demands, and what the service did."""
 
     expected: str
     received: str
@@ -76,8 +76,8 @@ class CheckResult:
     seconds: float = 0.0
     exchanges: tuple[int, ...] = ()
     failure: Failure | None = None
-    owners: tuple[str, ...] = ()  # of an inconclusive one: the requirements that own, or may own, what went wrong
-    certain: bool = False  # of a failed one: it cannot be the consequence of another failure
+    owners: tuple[str, ...] = ()  # if inconclusive: the requirements that own, or may own, what went wrong
+    certain: bool = False  # if failed: this cannot be the consequence of another failure
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Waiver:
 
 @dataclass(frozen=True)
 class RequirementResult:
-    """A requirement, the checks that bear on it, and the status they fold to."""
+    """A requirement, the checks of it, and the status that these amount to."""
 
     requirement: Requirement
     status: Status
@@ -101,9 +101,8 @@ class RequirementResult:
 
     @property
     def reason(self) -> str:
-        """Why it ended so: the message of the first check that has its status, or FAILED where that is waived. Messages
-        that point back to this requirement say least, and come last. Of an excluded requirement, the message that most
-        of its checks have."""
+        """Why it ended so: the message of the first check with its status (FAILED if it is waived). Messages that only
+        point back to this requirement come last. If it is excluded: the message that most of its checks have."""
         status = Status.FAILED if self.status is Status.WAIVED else self.status
         telling = [check for check in self.checks if check.status is status and check.message]
         said = Counter(check.message for check in telling)
@@ -125,7 +124,7 @@ class Coverage:
 
 
 def worst(statuses: Iterable[Status]) -> Status:
-    """The worst of `statuses`; of none, EXCLUDED."""
+    """The worst of `statuses`; EXCLUDED if there are none."""
     found = set(statuses)
     return next((status for status in Status if status in found), Status.EXCLUDED)
 
@@ -135,12 +134,12 @@ def fold(
     checks: Iterable[CheckResult],
     waivers: Mapping[str, Waiver] | None = None,
 ) -> list[RequirementResult]:
-    """Every requirement with its checks, in the order in which they come, and their worst status; none disappears.
+    """The result of every requirement, in the given order: its checks, and their worst status.
 
-    A requirement without any check result is EXCLUDED as not selected. Where nothing required failed, what the
-    exchanges prove against one FAILS it, since no other failure can be its cause. A failure that `waivers` (by
-    requirement id) covers is WAIVED; one whose cause is another failure is INCONCLUSIVE, also where that is waived:
-    whether it is only a consequence is for whoever waived that to say.
+    A requirement without any check result is EXCLUDED as not selected. If nothing required failed, a breach that the
+    exchanges prove makes its requirement FAILED, since no other failure can be the cause. A failure that `waivers` (by
+    requirement id) cover is WAIVED. A failure that another failure may have caused is INCONCLUSIVE, even if that one is
+    waived: whoever waived it has to say whether this is only a consequence.
     """
     by_requirement: dict[str, list[CheckResult]] = {}
     requirements, checks = list(requirements), list(checks)
@@ -163,25 +162,25 @@ def fold(
 
 
 def _unexplained(check: CheckResult) -> bool:
-    """Whether this is what the exchanges have against a requirement, left open since its cause may lie elsewhere."""
+    """Whether this is a breach that the exchanges prove, left undecided because its cause may lie elsewhere."""
     return check.id == EVERY_EXCHANGE and check.status is Status.INCONCLUSIVE and check.failure is not None
 
 
 def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
-    """The results with what is known of causes. A requirement that failed becomes INCONCLUSIVE where one that it rests
-    on failed, too, unless a check of it is `certain`: that one is the cause. And a check that could not be decided
-    names those of its owners that failed, or that its owners lead to."""
+    """The results with their causes. A requirement that failed becomes INCONCLUSIVE if one that it rests on failed,
+    too, unless a check of it is `certain`: then it is a cause itself. An undecided check names those of its owners that
+    failed, or the failures that its owners are put down to."""
     by_id = {row.requirement.id: row for row in results}
     failed = {id_: row for id_, row in by_id.items() if row.status in (Status.FAILED, Status.WAIVED)}
 
     def causes(row: RequirementResult) -> list[str]:
-        """The failed requirements that a failure of `row` is put down to; none where it stands on its own."""
+        """The failed requirements that a failure of `row` is put down to; none if it stands on its own."""
         if row.status is not Status.FAILED or any(check.certain for check in row.checks):
             return []
         return list(dict.fromkeys(root for id_ in row.requirement.rests_on if id_ in failed for root in roots(id_)))
 
     def roots(id_: str) -> list[str]:
-        """What a failed requirement is put down to in turn, or else itself."""
+        """The failures that a failed requirement is put down to in the end: those behind it, or else itself."""
         return causes(failed[id_]) or [id_]
 
     own = {id_ for id_, row in failed.items() if not causes(row)}
@@ -201,12 +200,12 @@ def _attributed(results: list[RequirementResult]) -> list[RequirementResult]:
 
 
 def _owners(row: RequirementResult) -> list[str]:
-    """The requirements that may own what went wrong in the checks of `row` that were not decided."""
+    """The requirements that own, or may own, what went wrong in the undecided checks of `row`."""
     return [owner for check in row.checks if check.status is Status.INCONCLUSIVE for owner in check.owners]
 
 
 def _failed_causes(owners: Iterable[str], failed: Collection[str], leads: Mapping[str, Iterable[str]]) -> list[str]:
-    """Those of `owners` that failed; where none did, of those that they lead to, and so on."""
+    """Those of `owners` that are in `failed`; if none is, those that the owners lead to, and so on."""
     seen: set[str] = set()
     nearest = list(dict.fromkeys(owners))
     while nearest:
@@ -218,8 +217,9 @@ def _failed_causes(owners: Iterable[str], failed: Collection[str], leads: Mappin
 
 
 def _pointing(check: CheckResult, failed: list[str]) -> CheckResult:
-    """A check that was not decided, with the requirements to look at in its message: those that `failed`, or else its
-    owners. A doubt names no owner that has not failed, since that is only one of the causes it may have."""
+    """An undecided check, with the requirements to look at added to its message: those that `failed`, or else its
+    owners. The judges of every exchange name no owner that has not failed, since that is only one of several possible
+    causes."""
     if check.status is not Status.INCONCLUSIVE or not check.owners:
         return check
     if failed:
@@ -232,9 +232,10 @@ def _pointing(check: CheckResult, failed: list[str]) -> CheckResult:
 
 
 def _spared(results: list[RequirementResult], failed: Collection[str]) -> list[RequirementResult]:
-    """The results with what a waiver spares: where a waived failure is all that kept a requirement from being decided,
-    that one is EXCLUDED, and so is what could not be decided because of it. Whoever waived the cause has accepted that
-    its consequences stay open. Requirements that `failed` before causes were looked at are not spared."""
+    """The results with the effect of waivers on other requirements: if a waived failure is the only reason why a
+    requirement is undecided, that one is EXCLUDED, and so is whatever is undecided because of it. Whoever waived the
+    cause has accepted that its consequences stay open. Requirements that `failed` before causes were attributed are not
+    spared."""
     accepted = {row.requirement.id for row in results if row.status is Status.WAIVED}
     while True:
         spared = [row if row.requirement.id in failed else _without_consequences(row, accepted) for row in results]
@@ -245,9 +246,9 @@ def _spared(results: list[RequirementResult], failed: Collection[str]) -> list[R
 
 
 def _without_consequences(row: RequirementResult, accepted: set[str]) -> RequirementResult:
-    """`row`, EXCLUDED where each of its undecided checks has an owner among the requirements `accepted` as open."""
+    """`row`; EXCLUDED if each of its undecided checks has an owner among the `accepted` requirements."""
     own = row.requirement.id
-    # One that points back to its own requirement leaves it to the other checks to tell.
+    # A check that points back to its own requirement says nothing of the cause.
     telling = [check for check in row.checks if check.status is Status.INCONCLUSIVE and check.owners != (own,)]
     if row.status is not Status.INCONCLUSIVE or not telling or not all(accepted & {*check.owners} for check in telling):
         return row
@@ -257,14 +258,14 @@ def _without_consequences(row: RequirementResult, accepted: set[str]) -> Require
 
 
 def _noted(checks: Iterable[CheckResult], which: Status, note: str, **other: Any) -> tuple[CheckResult, ...]:
-    """`checks`, those that ended as `which` with `other` values and a note before their message."""
+    """`checks`; those with the status `which` get `note` before their message, and the `other` values."""
     return tuple(
         replace(check, message=note + check.message, **other) if check.status is which else check for check in checks
     )
 
 
 def unneeded_waivers(results: Iterable[RequirementResult], waivers: Mapping[str, Waiver]) -> list[str]:
-    """The ids whose waiver covers no failure: the requirement was exercised and did not fail."""
+    """The ids whose waiver is not needed: the requirement passed."""
     return [
         result.requirement.id
         for result in results
@@ -273,11 +274,11 @@ def unneeded_waivers(results: Iterable[RequirementResult], waivers: Mapping[str,
 
 
 def verdict(results: Iterable[RequirementResult], *, strict: bool = False, complete: bool = True) -> Verdict:
-    """NON_CONFORMANT if a gating requirement failed, else INCOMPLETE if one is inconclusive, no requirement at all was
-    exercised or the run was cut short, else CONFORMANT. Required rows gate, and with `strict` the recommended ones
-    too."""
+    """NON_CONFORMANT if a gating requirement failed; else INCOMPLETE if one is inconclusive, if nothing at all was
+    exercised, or if the run was not `complete`; else CONFORMANT. Required rows gate; with `strict`, recommended rows do
+    as well."""
     rows = list(results)
-    gating = {r.status for r in rows if strict or r.requirement.level is Level.REQUIRED}
+    gating = {row.status for row in rows if strict or row.requirement.level is Level.REQUIRED}
     if Status.FAILED in gating:
         return Verdict.NON_CONFORMANT
     if Status.INCONCLUSIVE in gating or not complete or not any(row.status in EXERCISED for row in rows):
@@ -294,12 +295,12 @@ def counts(results: Iterable[RequirementResult]) -> dict[Level, Counter[Status]]
 
 
 def coverage(results: Iterable[RequirementResult], level: Level = Level.REQUIRED) -> Coverage:
-    """How many requirements of `level` were exercised: decided either way."""
+    """How many requirements of `level` were exercised: passed, failed or waived."""
     own = [result for result in results if result.requirement.level is level]
     return Coverage(sum(result.status in EXERCISED for result in own), len(own))
 
 
-#: Of several targets the worst outcome counts: non-conformant before incomplete before conformant.
+#: The worst verdict of several targets counts: they stand in this order.
 _EXITS = {
     Verdict.NON_CONFORMANT: Exit.NON_CONFORMANT,
     Verdict.INCOMPLETE: Exit.INCOMPLETE,
@@ -308,8 +309,8 @@ _EXITS = {
 
 
 def exit_status(verdicts: Collection[Verdict], *, interrupted: bool) -> Exit:
-    """The exit status of a run with these verdicts, one for each target, which somebody may have `interrupted`; without
-    any it is a usage error, never a success."""
+    """The exit status of a run with these verdicts, one for each target, if it was not `interrupted`. Without any
+    verdict it is a usage error, never a success."""
     if interrupted:
         return Exit.INTERRUPTED
     return next((status for verdict, status in _EXITS.items() if verdict in verdicts), Exit.USAGE)

@@ -1,13 +1,13 @@
-"""The vocabulary of the checks: what they demand of an answer, and how they say that it was not met.
+"""The vocabulary of the checks: what they demand of an answer, and how they report what was not met.
 
-Three things can come of a check besides passing:
+A check passes, or ends with one of three exceptions:
 
-- `Failed`: what the check is about went wrong. Says what was expected, what came, and shows the exchange.
-- `Inconclusive`: a step that the check only uses went wrong, or nothing came at all. Names the requirement that owns
-  the step, so that a reader can tell the cause from its consequences.
-- `Excluded`: it was never going to be decided here.
+- `Failed`: what the check is about went wrong. It says what was expected and received, and shows the exchange.
+- `Inconclusive`: a step that the check only uses went wrong, or no answer came. It names the requirement that owns
+  the step, so that readers can tell the cause from its consequences.
+- `Excluded`: this cannot be decided here.
 
-So a check uses `status`, `meets` and the like for its own subject, and `step` for what it stands on.
+So a check uses `status`, `meets` and the like for its own subject, and `step` for everything it relies on.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from conformance.transport.evidence import Trouble
 from conformance.transport.request import STATUSES, Allowed, Operation
 from conformance.transport.retries import retry_after
 
-#: Statuses with which something in front of a service says that it could not reach it: they prove neither way. Those
-#: above 511 are Cloudflare's own.
+#: Statuses by which something in front of a service says that it cannot reach it; they prove nothing about the service.
+#: Those above 511 are Cloudflare's own.
 GATEWAY = frozenset({502, 503, 504, *range(520, 527), 530})
-#: What to do where a service has limits, which are not shown (section 8).
+#: Advice where a service has limits; the specification does not show any (section 8).
 FEWER = "--rate-limit and -n 1 keep a run below a limit"
-#: Characters of a header field that a message shows.
+#: The most characters of a header field that a message shows.
 FIELD = 80
 #: Content Too Large, URI Too Long, Request Header Fields Too Large.
 TOO_LONG = frozenset({413, 414, 431})
 
 
 class Failed(AssertionError):
-    """The service breaks the requirement: what was expected, what came, and the answers that show it.
+    """The service breaks the requirement: what was expected, what was received, and the answers that show it.
 
-    A `certain` failure cannot be the consequence of something else that is broken. The first of the answers shows it;
-    or the `last`, where they are the answers to steps that have to be taken one after the other. `kept` says that this
-    was on one connection, `waited` that some time passed before the last step.
+    A `certain` failure cannot be the consequence of another fault. The first answer shows the failure; the `last` one
+    does if the answers belong to steps that have to be taken in order. `kept` says that the steps went over one
+    connection, `waited` that some time passed before the last step.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class Failed(AssertionError):
 
 
 class Inconclusive(Skipped):
-    """It should have been decided and could not be. `owner` names the requirement, or several, that the step belongs to
-    which went wrong."""
+    """This should have been decided, and could not be. `owner` names the requirement, or several, that own the step
+    that went wrong."""
 
     def __init__(self, reason: str, owner: str | None = None) -> None:
         super().__init__(f"{reason} (see {owner})" if owner else reason)
@@ -74,12 +74,12 @@ class Inconclusive(Skipped):
 
 
 class Excluded(Skipped):
-    """It was never going to be decided here; the message says why."""
+    """This cannot be decided here; the message says why."""
 
 
 def settled(answer: Answer) -> Answer:
-    """`answer`, if it decides anything. Raises Inconclusive where there is none, or one that proves neither way, and
-    Excluded where there are no raw connections to the service."""
+    """`answer`, if it decides anything. Raises Inconclusive if there is no answer, or one that proves nothing; and
+    Excluded if raw connections to the service are impossible."""
     exchange = answer.exchange
     if exchange.trouble == Trouble.NO_RAW:
         raise Excluded(f"this takes raw connections, in HTTP/1.1, and {exchange.detail}")
@@ -103,9 +103,9 @@ def settled(answer: Answer) -> Answer:
 
 
 def served(answers: Sequence[Answer]) -> None:
-    """Check that the answers to requests for which any status is open decide something. Raises Inconclusive where a
-    rate limit (429) withheld one; and where none of them is a 200, if one proves neither way. Beside a 200, those that
-    prove nothing are left alone: a firewall may drop some requests."""
+    """Check answers to requests for which any status is allowed. Raises Inconclusive for a 429, since a rate limit
+    withheld the answer; and, if none of the answers is a 200, for one that proves nothing. Next to a 200 such an answer
+    is ignored: a firewall may drop some requests."""
     some = any(answer.status == 200 for answer in answers)
     for answer in answers:
         if answer.status == 429 or not some:
@@ -119,7 +119,7 @@ def overlapped(answers: Iterable[Answer]) -> None:
 
 
 def status(answer: Answer, *expected: int, since: str) -> None:
-    """Demand one of the `expected` statuses; `since` says why the contract has it so."""
+    """Demand one of the `expected` statuses; `since` is the reason in the contract, for the message."""
     settled(answer)
     if answer.status in expected:
         return
@@ -130,8 +130,8 @@ def status(answer: Answer, *expected: int, since: str) -> None:
 
 
 def not_sporadic(answer: Answer, *expected: int) -> None:
-    """Raise Inconclusive where the answer has an unlisted status, or is a redirect or a 5xx, and becomes an `expected`
-    one when the request is repeated: what comes only now and then is for HTTP-1 to say."""
+    """Raise Inconclusive if an unlisted status, a redirect or a 5xx becomes an `expected` status when the request is
+    repeated: what happens only now and then is a matter of HTTP-1."""
     # No operation lists a redirect or a 5xx, whatever else is open about the request.
     if not unlisted(answer) and (answer.status or 0) // 100 not in (3, 5):
         return
@@ -142,12 +142,13 @@ def not_sporadic(answer: Answer, *expected: int) -> None:
 
 
 def unlisted(answer: Answer) -> bool:
-    """Whether the status is one that the operation does not list (HTTP-1)."""
+    """Whether the operation does not list this status (HTTP-1)."""
     return answer.exchange.findings.get("HTTP-1") is not None
 
 
 def step(answer: Answer, expected: int, owner: str) -> None:
-    """Demand `expected` of a step that the check only uses; `owner` is the requirement that such an answer is about."""
+    """Demand the `expected` status of a step that the check only uses. `owner` is the requirement that any other status
+    is put down to."""
     if settled(answer).status == expected:
         return
     if answer.status == 401 and answer.request.credential.valid:
@@ -179,8 +180,8 @@ def refusal(answer: Answer) -> bool:
 
 
 def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = None) -> None:
-    """Demand a `refusal` of every request; the message counts the other answers and names the first, successes before
-    all others. `after`, if given, is the answer that came before them on the same connection."""
+    """Demand a `refusal` of every request. The message counts the other answers and names the first few, successes
+    first. `after`, if given, is the previous answer on the same connection."""
     wrong = sorted((answer for answer in answers if not refusal(answer)), key=lambda answer: not answer.succeeded)
     if wrong:
         not_sporadic(wrong[0], 401)
@@ -198,7 +199,7 @@ def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = Non
 
 
 def meets(requirement: str, *answers: Answer) -> None:
-    """Demand that each of `answers` meets a requirement that is judged on every exchange of the run."""
+    """Demand that each of `answers` meets a requirement that the judges check on every exchange of the run."""
     for answer in answers:
         settled(answer)
         findings, undecided = answer.exchange.findings, answer.exchange.undecided
@@ -212,7 +213,7 @@ def meets(requirement: str, *answers: Answer) -> None:
 
 
 def listing(answer: Answer) -> Listing:
-    """The listing in an answer that the check only uses. Raises Inconclusive where there is no readable one."""
+    """The listing in an answer that the check only uses. Raises Inconclusive if it is not readable."""
     step(answer, 200, "LIST-1")
     found = answer.listing
     if found is None:
@@ -221,8 +222,8 @@ def listing(answer: Answer) -> Listing:
 
 
 def without_ids(found: Listing, *, before: str = "", after: str = "") -> Inconclusive:
-    """The outcome where a listing has elements without a usable id, any of which may be the order in question. `before`
-    and `after` frame the sentence that counts them."""
+    """What to raise if elements of a listing have no usable id, so that any of them may be the order in question.
+    `before` and `after` are put around the sentence that counts them."""
     count = found.odd_ids or found.without_id
     have = "element of the listing has" if count == 1 else "elements of the listing have"
     what = "an id that is no integer" if found.odd_ids else "no id"
@@ -230,14 +231,14 @@ def without_ids(found: Listing, *, before: str = "", after: str = "") -> Inconcl
 
 
 def not_shown(reason: str, found: Listing) -> Inconclusive:
-    """The outcome where a check needs an order that the listing `found` does not show: `reason`, unless the listing has
-    ids that are no integers."""
+    """What to raise if the listing `found` does not show an order that the check needs: `reason`, unless the listing
+    has ids that are not integers."""
     return without_ids(found) if found.odd_ids else Inconclusive(reason, "LIST-3")
 
 
 def unknown(order: int) -> Inconclusive:
-    """The outcome where neither the listing nor cancelling knows an order that a check was given: the provider may have
-    made it up."""
+    """What to raise if neither the listing nor cancelling knows an order that the provider handed out: it may not
+    exist."""
     return Inconclusive(
         f"neither the listing nor cancelling knows order {order}, which the state provider handed out: does it place "
         "orders in the store of this service?"
@@ -245,8 +246,8 @@ def unknown(order: int) -> Inconclusive:
 
 
 def perhaps_used(order: int, answer: Answer) -> Inconclusive:
-    """The outcome where the cancel of an order of a hand-written list was answered as if there were no such order, or
-    as if it were in another state than the list says."""
+    """What to raise if the cancel of an order from a hand-written list is answered as if the order were absent, or in
+    another state than the list says."""
     return Inconclusive(
         f"cancelling order {order} of the lists in the configuration was answered {answer.exchange.received}: are the "
         "lists right, and is this their first run? Each id serves one"
@@ -265,10 +266,11 @@ def unchanged(
 ) -> None:
     """Demand that each of these orders is listed in `after` as in `before`. Raises Failed and Inconclusive.
 
-    Orders that have `shipped` must keep their date; and also their `complete`, unless it is much `later`, or they were
-    placed a while ago. No field is required, so an element without an id may be any order: one that `before` may show
-    without an id is skipped. An order that only one listing leaves out is for LIST-3. Of the answers that came in
-    between, `shown_by`, a failure shows those to cancels of the order itself, or all where there are none.
+    Orders in `shipped` must keep their date. They must also keep `complete`, unless `after` is much `later`, or the
+    orders were placed a while ago. No field is required, so an element without an id may be any order: an order that
+    `before` may show without an id is skipped. An order that only one of several listings lacks is a matter of LIST-3.
+    `shown_by` are the answers that came in between; a failure shows those to cancels of the order itself, or all if
+    there are none.
     """
     found = listing(after)
     orders = [*pending, *shipped]
@@ -296,9 +298,9 @@ def still_pending(
 ) -> None:
     """Demand that an order was still pending when it was cancelled with the key just now.
 
-    `control` is the same cancel of another pending order, to which nothing was done: if that did not succeed either,
-    cancelling itself is out of order, and this check cannot tell. It is best sent second: a service that takes one
-    order for another might otherwise cancel the order in question in its place. See `Failed` for `certain`.
+    `control` is the same cancel of another pending order, to which nothing was done. If that did not succeed either,
+    cancelling itself is broken, and the check cannot tell. Send it second: a service that mistakes one order for
+    another might otherwise cancel the order in question. `certain` is as in `Failed`.
     """
     if settled(cancelled).status == 204:
         return
@@ -321,8 +323,8 @@ def still_pending(
 def still_shipped(cancelled: Answer, control: Callable[[], Answer], *, since: str, shown_by: Sequence[Answer]) -> None:
     """Demand that an order was still shipped when it was cancelled with the key just now.
 
-    `control` sends the same cancel of another shipped order, to which nothing was done. It is only called where this
-    one was not refused: then it tells whether shipped orders are.
+    `control` cancels another shipped order, to which nothing was done. It is called only if this cancel was not
+    refused, and then tells whether shipped orders are refused at all.
     """
     if settled(cancelled).status not in (204, 404):
         step(cancelled, 409, "CANCEL-3")
@@ -337,7 +339,7 @@ def still_shipped(cancelled: Answer, control: Callable[[], Answer], *, since: st
 
 
 def describe(answer: Answer) -> str:
-    """An answer in a few words, for "received"."""
+    """An answer in a few words, for the "received" of a failure."""
     segment = answer.request.path.removeprefix("/store/orders/")  # as it was sent: decoded, it may be no text
     order = f"order {segment}" if re.fullmatch("-?[0-9]+", segment) else f"the id {segment}"
     what = {Operation.LIST: "the listing", Operation.CANCEL: order}
@@ -346,13 +348,13 @@ def describe(answer: Answer) -> str:
 
 
 def asked_with(answer: Answer) -> str:
-    """The header fields that a request had beside the usual ones, for "received": the answer may depend on them. Those
-    of its credential have a label."""
+    """The further header fields of a request, for "received", since the answer may depend on them. Those of the
+    credential are left out: its label stands for them."""
     request = answer.request
     return with_fields(() if request.credential.form else request.headers)
 
 
 def with_fields(fields: Iterable[tuple[str, str]]) -> str:
-    """What "received" says of these header fields, each cut where it is long; nothing where there are none."""
+    """These header fields for "received", long ones cut; empty if there are none."""
     written = [f"{name}: {value}" for name, value in fields]
     return f", asked with {' and '.join(beginning(each, FIELD) for each in written)}" if written else ""

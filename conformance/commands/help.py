@@ -1,16 +1,16 @@
-"""What `--help` says of each command: what it does, in a line, and below its options examples and exit statuses."""
+"""The texts of `--help`: for each command a summary in a line, and its examples and exit statuses."""
 
 from __future__ import annotations
 
-#: Name of a command -> what it does, in the list of commands and at the top of its own help.
+#: Name of a command -> its summary, for the list of commands and the top of its own help.
 SUMMARIES = {
     "run": "judge one or more targets",
     "serve": "serve the reference implementation, an executable example of the contract",
     "requirements": "list the catalogue of requirements",
     "explain": "explain one requirement: clause, reasoning, how it is checked, what it needs",
-    "doctor": "look at a target before a run: configuration, DNS, TLS, key, state provider",
+    "doctor": "examine a target before a run: configuration, DNS, TLS, key, state provider",
     "faults": "list the faults of the reference server, each with what it breaks, and its correct variants",
-    "selftest": "prove that each check can fail: every fault and variant against the suite",
+    "selftest": "prove that each check can fail: run the suite against every fault and variant",
     "compare": "compare results: what changed between two, or a matrix of more",
     "audit": "re-derive the verdict of a written run from its evidence, without the service",
     "report": "render the reports of a saved result again",
@@ -21,7 +21,7 @@ SUMMARIES = {
 EPILOGS = {
     "run": """\
 examples:
-  store-orders-conformance run                              the reference server, started for the purpose
+  store-orders-conformance run                              the reference server, which the run starts
   store-orders-conformance run staging                      a target of targets.toml in this folder
   store-orders-conformance run staging production -n 4      two targets, four checks at a time
   store-orders-conformance run --base-url http://127.0.0.1:8080/v1 --api-key-env MY_KEY \\
@@ -34,7 +34,7 @@ exit status: 0 conformant · 1 non-conformant · 2 command line, configuration o
 """,
     "serve": """\
 examples:
-  store-orders-conformance serve                            on a free port, with a new key in a file that it names
+  store-orders-conformance serve                            on a free port; prints which file holds the new key
   store-orders-conformance serve --port 8080 --states-port 9000 --api-key-env MY_KEY
   store-orders-conformance serve --orders 1000              a store of a thousand orders; a JSON file also works
   store-orders-conformance serve --fault NAME NAME --variant NAME     wrong in two ways, and odd in one
@@ -56,7 +56,7 @@ examples:
 exit status: 0 explained · 2 command line wrong, or there is no such requirement
 """,
     "doctor": """\
-It sends a few listings, and has the state provider place orders and take them back; what it cancels was placed for it.
+Sends a few listings, and has the state provider place orders and take them back; it cancels only orders placed for it.
 In mode full it also has the store of an unprotected target emptied, as a run does: what was there before is lost.
 
 examples:
@@ -64,7 +64,7 @@ examples:
   store-orders-conformance doctor --base-url http://127.0.0.1:8080/v1 --api-key-env MY_KEY \\
                                   --states-url http://127.0.0.1:9000/_states
 
-exit status: 0 ready for a run · 2 something is to be mended, or command line or configuration wrong · 130 interrupted
+exit status: 0 ready for a run · 2 something must be fixed, or command line or configuration wrong · 130 interrupted
 """,
     "faults": """\
 examples:
@@ -76,7 +76,7 @@ examples:
 exit status: 0 listed · 2 command line wrong
 """,
     "report": """\
-Nothing is sent. The evidence is taken from the evidence.har beside the result, if there is one.
+Sends nothing. The evidence comes from the evidence.har beside the result, if there is one.
 
 examples:
   store-orders-conformance report reports/staging           in place
@@ -92,10 +92,11 @@ examples:
 exit status: 0 written · 2 a file is there already, or cannot be written
 """,
     "selftest": """\
-A fault is caught only if the requirement that it breaks failed. A variant is left alone only if everything was decided
-and nothing failed but the recommended requirements that it is known not to follow. Exit status 1 means a fault that was
-missed, a variant that was not left alone, a requirement with fewer than two faults (BASE-2 aside, which no server can
-break), or a check that no fault makes fail, or that no longer fails on a fault recorded for it.
+A fault is caught only if the requirement that it breaks failed. A variant is left alone only if everything was decided,
+and nothing failed but the recommended requirements that it is known not to follow. Exit status 1 means: a fault was
+missed, a variant was not left alone, a requirement has fewer than two faults (except BASE-2, which no server can
+break), no fault is known to make a check fail, or a check no longer fails on a recorded fault, or sends less than
+recorded.
 
 examples:
   store-orders-conformance selftest                         the whole matrix
@@ -111,7 +112,7 @@ examples:
 exit status: 0 no regression · 1 a regression · 2 unreadable input
 """,
     "audit": """\
-The checks run again, with the same random choices, on the recorded answers; nothing is sent.
+Runs the checks again, with the same random choices, on the recorded answers; sends nothing.
 
 examples:
   store-orders-conformance audit reports/staging

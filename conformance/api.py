@@ -1,4 +1,4 @@
-"""The two operations as a check calls them, and what each check is given to work with."""
+"""What a check works with: the two operations, orders of its own, and observations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Ids = list[int]
 
 
 def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
-    """Which answers a request leaves open: any if it has a query, since neither operation defines one; else what its
+    """Which answers are allowed to a request: any if it has a query, since neither operation defines one; else what its
     credential allows, if that is more than the listed statuses; else what the check has `allowed`."""
     if query:
         return Allowed.OPEN
@@ -39,10 +39,10 @@ def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
 
 
 class Api:
-    """Sends the operations of the contract to the target, with the valid key unless told otherwise."""
+    """Sends the operations of the contract to the target, with the valid key by default."""
 
     def __init__(self, client: Client, key: Credential, rng: random.Random, accept: str = ANYTHING) -> None:
-        """`accept` is what its requests say in Accept, unless told otherwise."""
+        """`accept` is the Accept field of its requests, unless a request has one of its own."""
         self._client = client
         self.key = key
         self.rng = rng
@@ -56,7 +56,8 @@ class Api:
         query: str = "",
         headers: Headers = (),
     ) -> Request:
-        """`GET /store/orders` (section 4.1), not yet sent. A query is not in the contract: any status is open to it."""
+        """`GET /store/orders` (section 4.1), not yet sent. The contract has no query, so with one any status is
+        allowed."""
         credential = credential or self.key
         allowed = _open_to(credential, query, allowed)
         return Request("GET", "/store/orders", credential, query, headers, None, allowed, accept=self.accept)
@@ -71,8 +72,8 @@ class Api:
         headers: Headers = (),
         body: bytes | None = None,
     ) -> Request:
-        """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent; a string goes into the path as it is. To a
-        query, which the operation does not have, any status is open. A credential that is a form is the body."""
+        """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent. A string goes into the path unchanged. The
+        contract has no query, so with one any status is allowed. A credential that is a form becomes the body."""
         credential = credential or self.key
         if credential.form:
             headers, body = (*headers, *FORM), credential.form.encode()
@@ -89,19 +90,19 @@ class Api:
         return self.send(self.ask_cancel(order, allowed=allowed))
 
     def send(self, request: Request) -> Answer:
-        """Send any one request. Raises guard.Refused and ServiceGone, as every method here that sends."""
+        """Send any one request. Raises guard.Refused and ServiceGone, like every method here that sends."""
         return self._client.send(request)
 
     def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> Answers:
-        """Send requests that do not depend on each other, overlapping for certain if `at_once`; the answers come in the
-        order of the requests. A cancel that was one too many is sent again, alone."""
+        """Send requests that do not depend on each other, at the same time if `at_once`; the answers are in the order
+        of the requests. A cancel that was one too many at once is sent again, alone."""
         answers = self._client.send_all(requests, at_once=at_once)
         return [self._once_more(answer) if too_many(answer.exchange) else answer for answer in answers]
 
     def _once_more(self, answer: Answer) -> Answer:
-        """The answer to the same cancel, sent again, where it tells the same whether or not the first one took effect.
-        That is so where it is the one due in the state that the order had, and where the order had been cancelled
-        before. Else `answer`."""
+        """The answer to the same cancel, sent again, if that answer is conclusive whether or not the first cancel took
+        effect: if it is the one due in the state that the order had, or if the order had been cancelled before. Else
+        `answer`."""
         due = CANCELLING[answer.before] if answer.before else None
         again_anyway = answer.touched and not answer.before and answer.request.allowed is Allowed.ANY_4XX
         if due is None and not again_anyway:
@@ -110,12 +111,12 @@ class Api:
         return again if due is None or again.status in due.statuses else answer
 
     def listing(self) -> Listing:
-        """The listing as a tool: raises Inconclusive where there is no readable one."""
+        """The listing, for checks that only use it. Raises Inconclusive if it is not readable."""
         return readable(self.list())
 
     def unmistakable(self, wanted: Iterable[int]) -> Ids:
-        """Those of the ids `wanted` that no listed order could be mistaken for, after reading the listing. Raises
-        Excluded where there are none: a service that misreads ids would cancel somebody's order."""
+        """Those of the `wanted` ids that could not be mistaken for the id of a listed order, after reading the listing.
+        Raises Excluded if there are none: a service that misreads ids would cancel somebody's order."""
         self.listing()
         found = [order for order in wanted if self.permits(order)]
         if not found:
@@ -123,12 +124,12 @@ class Api:
         return found
 
     def permits(self, segment: int | str) -> bool:
-        """Whether the guard lets a cancel of this path segment out."""
+        """Whether the guard permits a cancel of this path segment."""
         return self._client.guard.permits(str(segment))
 
     def absent(self, count: int = 1, *, anew: bool = True) -> Ids:
-        """Ids of no order, which no order could be mistaken for; drawn anew at each call, after reading the listing
-        `anew`, unless the caller has just done so."""
+        """`count` ids that no order has, and that could not be mistaken for the id of one. They are drawn at each call,
+        after the listing is read `anew`, unless the caller has just read it."""
         if anew:
             self.listing()
         try:
@@ -138,23 +139,24 @@ class Api:
 
 
 class Severed(Exception):
-    """A connection carries no further request, as is the service's right (RFC 9112 section 9.5)."""
+    """A connection carries no further request, which is the service's right (RFC 9112 section 9.5)."""
 
 
 class OneConnection(Api):
-    """The two operations over one connection, one request at a time; where the service has closed it, a new one is
-    opened."""
+    """The two operations over one connection, one request at a time. A new connection is opened if the service has
+    closed it."""
 
     def __init__(self, api: Api, wire: Wire) -> None:
         super().__init__(api._client, api.key, api.rng, api.accept)
         self._connection = wire.connect()
 
     def set_off(self, request: Request) -> None:
-        """Send a request, and leave the answer for `conclude`."""
+        """Send a request; `conclude` reads the answer."""
         self._connection.set_off(request)
 
     def conclude(self) -> Answer:
-        """The answer to what was set off. Raises Severed where there is none, by no fault of the service."""
+        """The answer to the request that was set off. Raises Severed if there is none through no fault of the
+        service."""
         answer = self._connection.conclude()
         if answer.exchange.trouble in _SEVERED:
             raise Severed
@@ -170,14 +172,14 @@ class OneConnection(Api):
         self._connection.close()
 
 
-#: The connection was closed between two requests; or none could be made, as through a proxy that opens no tunnel, or to
-#: a service that speaks HTTP/2 only, which other checks report.
+#: The connection was closed between two requests; or none could be made, because a proxy opens no tunnel, or because
+#: the service speaks HTTP/2 only. Other checks report that.
 _SEVERED = (Trouble.CLOSED, Trouble.UNSENT, Trouble.UNREACHABLE, Trouble.NO_RAW)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Orders that a check was given, and the listing that showed them, where they were looked for in a readable one."""
+    """Orders given to a check, and the listing that showed them, if they were looked up in a readable one."""
 
     pending: list[int] = field(default_factory=list)
     shipped: list[int] = field(default_factory=list)
@@ -185,10 +187,10 @@ class Taken:
 
 
 class Orders:
-    """Hands out orders to one check, and makes sure that the service knows of them.
+    """Hands out orders to one check, and makes sure that the service knows them.
 
-    An order that the provider names and the listing does not show proves nothing about anything else, so a check that
-    merely works on it ends inconclusive; whether the listing or the provider is at fault is for LIST-3 to say.
+    If the listing does not show an order that the provider handed out, a check that merely works on it ends
+    inconclusive. LIST-3 decides whether the listing or the provider is at fault.
     """
 
     def __init__(self, leases: Leases, api: Api) -> None:
@@ -197,17 +199,17 @@ class Orders:
 
     @property
     def by_hand(self) -> bool:
-        """Whether they come from lists in the configuration, which may be wrong, or already used up."""
+        """Whether the orders come from lists in the configuration, which may be wrong or used up."""
         return self._leases.by_hand
 
     @property
     def has_shipped(self) -> str:
-        """Why a shipped order is to be refused, for the message where it was not."""
+        """Why a shipped order must be refused, for the message of a failure."""
         return self._leases.has_shipped
 
     def take(self, pending: int = 0, shipped: int = 0) -> Taken:
-        """That many pending and shipped orders, as the provider names them. Raises Inconclusive where the provider
-        fails, and Excluded where it cannot do this, as every method here that asks it."""
+        """So many pending and shipped orders, as the provider hands them out. Like every method here that asks the
+        provider, it raises Inconclusive if that fails, and Excluded if it cannot do this."""
         with _outcomes():
             return Taken(self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped))
 
@@ -216,15 +218,15 @@ class Orders:
         return self._looked_for(self.take(pending, shipped))
 
     def add(self, pending: int = 0, shipped: int = 0) -> Taken:
-        """Have such orders placed among those that are there, where there is a provider that can: for checks that can
-        do without. What is wrong with the provider is for those that need it to say."""
+        """Such orders if the provider can place them, else none: for checks that can do without. A faulty provider is
+        reported by the checks that need it."""
         with suppress(Inconclusive, Excluded):
             return self.take(pending, shipped)
         return Taken()
 
     def place(self, ids: list[int], *, shipped: bool = False) -> Taken:
-        """Orders with exactly these ids, pending unless `shipped`. Raises Excluded where the provider cannot choose
-        ids, and where there are none, since each could be mistaken for that of another order."""
+        """Orders with exactly these ids, pending unless `shipped`. Raises Excluded if the provider cannot choose ids,
+        and if `ids` is empty because each could be mistaken for that of another order."""
         if not ids:
             raise Excluded("each id to be chosen could be mistaken for that of an order in the listing")
         with _outcomes("the provider cannot choose ids: "):
@@ -236,7 +238,7 @@ class Orders:
         return self._looked_for(self.place(ids))
 
     def empty_store(self) -> None:
-        """Have the store emptied. Raises Excluded where the provider cannot."""
+        """Have the store emptied. Raises Excluded if the provider cannot do that."""
         with _outcomes("the provider cannot empty the store: "):
             self._leases.empty_store()
 
@@ -245,15 +247,14 @@ class Orders:
         if listing is None:
             return taken
         if missing := listing.left_out([*taken.pending, *taken.shipped]):
-            self._api.list()  # should it be there now, that shows that it was before
+            self._api.list()  # if the order is there now, this shows that the listing had left it out
             raise not_shown(f"order {missing[0]}, {self._leases.source} is not in the listing", listing)
         return replace(taken, listing=listing)
 
 
 @contextmanager
 def _outcomes(cannot: str = "") -> Iterator[None]:
-    """Turns what a provider does wrong into Inconclusive, and what it cannot do into Excluded, with `cannot` before the
-    reason."""
+    """Turns a provider's failure into Inconclusive, and its refusal into Excluded, with `cannot` before the reason."""
     try:
         yield
     except ProviderError as error:
@@ -263,14 +264,15 @@ def _outcomes(cannot: str = "") -> Iterator[None]:
 
 
 class Observations:
-    """Takes down facts about the target on topics that the specification leaves open."""
+    """Collects facts about the target on topics that the specification leaves open."""
 
     def __init__(self, topics: Iterable[str]) -> None:
         self._topics = frozenset(topics)
         self.facts: list[tuple[str, Any, list[int]]] = []
 
     def __call__(self, topic: str, value: Any, *answers: Answer) -> None:
-        """Note `value`, plain data, under a topic of the catalogue, with the answers that show it."""
+        """Note `value`, plain data, under a topic of the catalogue, with the answers that show it. Raises KeyError for
+        any other topic."""
         if topic not in self._topics:
             raise KeyError(topic)
         self.facts.append((topic, value, [answer.exchange.number for answer in answers]))

@@ -1,7 +1,7 @@
-"""What a check is: a pytest test tied to a requirement, with what it needs said beside it.
+"""What a check is: a pytest test that is tied to a requirement and declares what it needs.
 
-The decorator only notes this down. Which checks cannot run against a target follows from their needs and the target
-alone (`exclusions`), for `--plan` as for a run.
+The decorator only records this. Which checks cannot run against a target follows from their needs and the target alone
+(`exclusions`), for `--plan` as for a run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PACKAGE = "conformance.checks"
 
 @dataclass(frozen=True)
 class Needs:
-    """What a check needs: a mode, how many orders of each kind, and what only some providers can do."""
+    """What a check needs: a mode, how many orders of each kind, and abilities that only some providers have."""
 
     mode: Mode = Mode.OBSERVE
     pending: int = 0
@@ -31,7 +31,7 @@ class Needs:
     chosen_ids: bool = False
     many_orders: bool = False
     empty_store: bool = False
-    placing: bool = False  # its orders are to be placed while it runs, and not before
+    placing: bool = False  # its orders must be placed while it runs, and not before
 
     @property
     def orders(self) -> bool:
@@ -40,13 +40,13 @@ class Needs:
 
     @property
     def more_than_lists(self) -> bool:
-        """Whether it needs what static lists of orders cannot provide."""
+        """Whether it needs something that static lists of orders cannot provide."""
         return self.chosen_ids or self.many_orders or self.empty_store or self.placing
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its stable id, the requirement it bears on, its needs, and what it does in a sentence or two."""
+    """One check: its stable id, its requirement, its needs, and what it does in a sentence or two."""
 
     id: str
     requirement: str
@@ -69,9 +69,9 @@ def requirement(
     empty_store: bool = False,
     placing: bool = False,
 ) -> Callable[[Function], Function]:
-    """Tie a test function to the requirement `id` and say what it needs; its docstring says what it demands.
+    """Tie a test function to the requirement `id` and declare what it needs; its docstring says what it demands.
 
-    `mode` is the least in which it may run. Raises KeyError for an id that is not in the catalogue.
+    `mode` is the least mode in which it may run. Raises KeyError for an id that is not in the catalogue.
     """
     row = catalogue.load().requirements[id]
 
@@ -95,13 +95,13 @@ def _part(module: str) -> str:
 
 
 def of_function(function: Any) -> Check | None:
-    """The check that a test function is, or None."""
+    """The check that a test function implements, or None."""
     return getattr(inspect.unwrap(function), _NOTE, None)
 
 
 @cache
 def all_checks() -> tuple[Check, ...]:
-    """Every check of the suite, in the order of the catalogue and then of the source."""
+    """Every check of the suite, in the order of the catalogue, and within a requirement in the order of the source."""
     package = importlib.import_module(PACKAGE)
     found: list[Check] = []
     for module in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
@@ -119,12 +119,12 @@ def checks_of(requirements: Container[str]) -> list[Check]:
 
 @cache
 def places() -> dict[str, int]:
-    """The place of each check in `all_checks`, by its id."""
+    """The position of each check in `all_checks`, by its id."""
     return {check.id: place for place, check in enumerate(all_checks())}
 
 
 def exclusion(needs: Needs, target: Target) -> str | None:
-    """Why a check with these needs cannot be decided against `target`; None where it can run."""
+    """Why a check with these needs cannot run against `target`; None if it can."""
     if needs.empty_store and target.states is not None and (target.mode is not Mode.FULL or target.protected):
         return "the store is emptied in mode full only, and never that of a protected target"
     if needs.mode > target.mode:
@@ -145,7 +145,7 @@ def exclusion(needs: Needs, target: Target) -> str | None:
 
 
 def exclusions(checks: Iterable[Check], target: Target) -> dict[str, str]:
-    """By the ids of those `checks` that cannot be decided against `target`, why they cannot."""
+    """For those `checks` that cannot run against `target`: the reason, by their ids."""
     chosen = list(checks)
     reasons = {check.id: reason for check in chosen if (reason := exclusion(check.needs, target)) is not None}
     if target.states is not None and target.states.static:
@@ -166,7 +166,7 @@ Shares = dict[str, tuple[list[int], list[int]]]
 
 
 def shares(checks: Iterable[Check], target: Target) -> Shares:
-    """How the static ids of `target` are shared out among `checks`, as by `allot`; empty for other providers."""
+    """How the static ids of `target` are divided among `checks`, as by `allot`; empty for other providers."""
     states = target.states
     if states is None or not states.static:
         return {}
@@ -174,10 +174,10 @@ def shares(checks: Iterable[Check], target: Target) -> Shares:
 
 
 def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int, ...]) -> Shares:
-    """Share static ids out among checks: by check id, its pending and its shipped ids.
+    """Divide static ids among checks: by check id, its pending and its shipped ids.
 
-    The requirements take turns, the most telling first, each with the check of it that needs fewest orders: so a few
-    ids serve many requirements. The walks against the model come last. A check that cannot have all that it needs gets
+    The requirements take turns, the most telling first, each with its check that needs the fewest orders, so that a few
+    ids serve many requirements. The walks against the model come last. A check that cannot get all that it needs gets
     none, and leaves the ids to others.
     """
     takers = [check for check in checks if check.needs.orders and not check.needs.more_than_lists]
@@ -200,8 +200,8 @@ def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int,
 
 
 def scaled(needs: Needs, target: Target) -> Needs:
-    """`needs` with the orders that checks of many orders take besides from `target` (bulk_orders): shipped ones only
-    where some are needed."""
+    """`needs` with the orders that checks of many orders take in addition, which `target` configures (bulk_orders);
+    shipped ones only if the check needs any."""
     if not needs.many_orders:
         return needs
     shipped = needs.shipped + target.bulk_shipped if needs.shipped else 0

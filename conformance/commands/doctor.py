@@ -23,7 +23,7 @@ from conformance.runner.reference import ReferenceServer
 from conformance.runner.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, Provider, ProviderAbsent, ProviderError, empty
-from conformance.target import Mode, Target
+from conformance.target import Mode, States, Target
 from conformance.text import cut, plural, visible
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone, tls_settings
@@ -110,18 +110,24 @@ def findings(session: Session) -> Iterator[Finding]:
         yield OK, "key: required (401 without it)"
     else:
         yield NOTE, f"key: a listing without it answers {stranger.exchange.received}; a run will say more"
-    if endpoint.target.proxy is not None:
-        with session.wire.connect() as connection:
-            raw = connection.exchange(api.ask_list(), last=True).exchange
-        if raw.trouble == Trouble.NO_RAW:
-            what = "what takes raw connections (kept-alive ones, bytes behind a 204) is excluded"
-            yield NOTE, f"connection: {raw.detail}; {what}"
+    yield from _raw_connections(session)
     try:
         yield from _states(session)
     except ServiceGone as error:
         yield FAIL, f"connection: {endpoint.authority} stopped answering: {error}; try again later"
-    except ProviderAbsent as error:  # whatever else it is asked, it would be absent
+    except ProviderAbsent as error:  # it would be absent whatever else it is asked
         yield FAIL, f"state provider: {error}"
+
+
+def _raw_connections(session: Session) -> Iterator[Finding]:
+    """That a proxy lets no raw connections through, if so."""
+    if session.target.proxy is None:
+        return
+    with session.wire.connect() as connection:
+        raw = connection.exchange(session.api(DOCTOR).ask_list(), last=True).exchange
+    if raw.trouble == Trouble.NO_RAW:
+        what = "what takes raw connections (kept-alive ones, bytes behind a 204) is excluded"
+        yield NOTE, f"connection: {raw.detail}; {what}"
 
 
 def _key(answer: Answer) -> Finding:
@@ -221,22 +227,30 @@ def _certificate(session: Session) -> dict[str, Any]:
 
 
 def _states(session: Session) -> Iterator[Finding]:
+    """Where orders come from: nowhere, from lists, or from a provider. Raises ProviderAbsent and ServiceGone."""
     states = session.target.states
     if states is None:
         yield NOTE, "state provider: none, so no order can be cancelled; checks that need one are excluded"
-        return
-    if states.static:
-        listed = _listed(session)
-        for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
-            if missing := _missing(listed, ids):
-                said = f"{state} orders {missing} are not in the listing; take them out of the list"
-                yield FAIL, f"state provider: {said}"
-            else:
-                yield OK, f"state provider: {plural(len(ids), f'static {state} order')}"
-        return
-    provider = session.provider
-    assert provider is not None, "a provider that is not static can be called"
-    before = frozenset(session.guard.listed)  # later, what these messages have placed is among them
+    elif states.static:
+        yield from _lists(session, states)
+    elif session.provider is not None:
+        yield from _provider(session, session.provider)
+
+
+def _lists(session: Session, states: States) -> Iterator[Finding]:
+    """Whether the orders in the lists of the configuration are in the listing."""
+    listed = _listed(session)
+    for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
+        if missing := _missing(listed, ids):
+            said = f"{state} orders {missing} are not in the listing; take them out of the list"
+            yield FAIL, f"state provider: {said}"
+        else:
+            yield OK, f"state provider: {plural(len(ids), f'static {state} order')}"
+
+
+def _provider(session: Session, provider: Provider) -> Iterator[Finding]:
+    """How a provider answers each kind of message that a run would send."""
+    before = frozenset(session.guard.listed)  # later it also holds what these messages have placed
     for state in (State.PENDING, State.SHIPPED):
         yield from _message(session, provider, state, chosen=False)
     if (reason := exclusion(Needs(Mode.FULL, chosen_ids=True), session.target)) is not None:

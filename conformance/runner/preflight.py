@@ -73,29 +73,10 @@ def probe_service(session: Session) -> str | None:
 
 
 def _pointless(session: Session) -> str | None:
-    api = session.api(PREFLIGHT)
-    target = session.target
-    endpoint = f"{session.endpoint.base_path}/store/orders"
-    answer = api.list()
-    for _ in range(TRIES - 1):
-        # Over TLS, that a certificate is wanted is lost where the service resets the connection right after saying so.
-        if answer.status != 401 and answer.exchange.trouble != Trouble.BROKEN:
-            break
-        answer = api.list()
-    if answer.exchange.trouble == Trouble.TIMEOUT:
-        answer = api.list()
-    if answer.exchange.trouble == Trouble.UNREACHABLE:
-        detail = answer.exchange.detail
-        hint = "Check base_url, network, proxy and certificates (--ca-bundle names an authority of your own)."
-        return f"{target.base_url} cannot be reached: {detail}. {hint}"
-    if answer.exchange.trouble == Trouble.TIMEOUT:
-        return f"{target.base_url} does not answer: {answer.exchange.detail}. Raise --timeout if it is merely slow."
-    if answer.status == 401 and not _takes_key_otherwise(session):
-        return (
-            f"{target.base_url} refuses the API key (401 to GET {endpoint} with the key "
-            f"in {target.key_file or f'${target.shell.key}'}). Check that the key belongs to this deployment, and "
-            "that nothing in front of the service takes the Authorization header away, as Apache does from CGI."
-        )
+    api, target = session.api(PREFLIGHT), session.target
+    answer = _first_listing(session)
+    if (unusable := _unreachable(session, answer)) is not None:
+        return unusable
     if answer.exchange.trouble == Trouble.BROKEN and (said := foreign(session)) is not None:
         return said
     if _is_mute(answer) and _is_mute(api.list(NOBODY)) and all(map(_is_mute, session.elsewhere())):
@@ -111,11 +92,45 @@ def _pointless(session: Session) -> str | None:
         return f"{target.base_url} is behind something that cannot reach it (status {answer.status}). Try again later."
     if not _is_sign(answer) and not _is_sign(stranger) and not _is_elsewhere(session):
         return (
-            f"{target.base_url} does not look like a Store Orders Service: GET {endpoint}"
+            f"{target.base_url} does not look like a Store Orders Service: GET {_path_of_listing(session)}"
             f" answers {_seen(answer)} with the key and {_seen(stranger)} without. Check base_url."
         )
     if answer.status == 404:
-        session.warnings.append(f"GET {endpoint} answers 404 to the key: is the path of base_url right?")
+        said = f"GET {_path_of_listing(session)} answers 404 to the key: is the path of base_url right?"
+        session.warnings.append(said)
+    return None
+
+
+def _path_of_listing(session: Session) -> str:
+    return f"{session.endpoint.base_path}/store/orders"
+
+
+def _first_listing(session: Session) -> Answer:
+    """The answer to the first listing, which is asked for again where it may be a matter of chance."""
+    api = session.api(PREFLIGHT)
+    answer = api.list()
+    for _ in range(TRIES - 1):
+        # Over TLS, a demand for a certificate is lost if the service resets the connection right after making it.
+        if answer.status != 401 and answer.exchange.trouble != Trouble.BROKEN:
+            break
+        answer = api.list()
+    return api.list() if answer.exchange.trouble == Trouble.TIMEOUT else answer
+
+
+def _unreachable(session: Session, answer: Answer) -> str | None:
+    """What to say if the service cannot be reached, does not answer in time, or refuses the key everywhere."""
+    target, detail = session.target, answer.exchange.detail
+    if answer.exchange.trouble == Trouble.UNREACHABLE:
+        hint = "Check base_url, network, proxy and certificates (--ca-bundle names an authority of your own)."
+        return f"{target.base_url} cannot be reached: {detail}. {hint}"
+    if answer.exchange.trouble == Trouble.TIMEOUT:
+        return f"{target.base_url} does not answer: {detail}. Raise --timeout if it is merely slow."
+    if answer.status == 401 and not _takes_key_otherwise(session):
+        return (
+            f"{target.base_url} refuses the API key (401 to GET {_path_of_listing(session)} with the key "
+            f"in {target.key_file or f'${target.shell.key}'}). Check that the key belongs to this deployment, and "
+            "that nothing in front of the service takes the Authorization header away, as Apache does from CGI."
+        )
     return None
 
 

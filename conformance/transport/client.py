@@ -1,8 +1,8 @@
-"""Sending requests: guarded, paced, limited in time and size, recorded. The only module that imports httpx.
+"""Sends requests: guarded, paced, limited in time and size, recorded. The only module that imports httpx.
 
-Every request has a connection of its own. That costs a handshake and buys certainty: an answer can never belong to an
-earlier request, a server may close connections at will without a retry being needed, and bytes after one answer cannot
-spoil the next. Checks about kept-alive connections use `wire` instead.
+Every request has a connection of its own. That costs a handshake, and makes sure that an answer never belongs to an
+earlier request, that a server may close connections at will without a retry being needed, and that bytes after one
+answer cannot spoil the next. Checks about kept-alive connections use `wire` instead.
 """
 
 from __future__ import annotations
@@ -35,64 +35,63 @@ from conformance.transport.retries import WAIT_UNTOLD, pause, too_many
 
 #: Seconds after which a shipped order may have been fulfilled.
 A_WHILE = 0.4
-#: How often a refusal in HTTP/2 is waited out. So is a 503 to a request that may be answered anything, and for so many
-#: seconds at least: it may tell of a restart, or be how a gateway refuses what it does not support (as Varnish does a
-#: Range of items, with Retry-After).
+#: How often a refusal in HTTP/2 is retried. If any answer is allowed, a 503 is retried as often, and for so many
+#: seconds at least: it may mean a restart, or be the way in which a gateway refuses what it does not support (Varnish
+#: answers a Range of items so, with Retry-After).
 WAITS, OPEN_WAIT = 2, 10.0
 
 
 class Client:
-    """Sends requests to one target, and hands each answer to an observer before anyone else sees it."""
+    """Sends requests to one target, and passes each answer to an observer before anyone else sees it."""
 
     def __init__(self, endpoint: Endpoint, guard: Guard, recorder: Recorder, observer: Observer) -> None:
         self.endpoint = endpoint
         self.guard = guard
         self.recorder = recorder
         self._observer = observer
-        # The transport and no httpx.Client around it: redirects, cookies and authentication are nothing that may happen
-        # by themselves here.
+        # A transport without an httpx.Client: redirects, cookies and authentication must not happen by themselves.
         self._http = _transport(endpoint)
         self._extensions = {"timeout": httpx.Timeout(endpoint.timeout).as_dict()}
         self.texts = Texts()
         self.concurrency = Concurrency()
         self._keeps_to_503 = False
-        self._turn = Lock()  # held by whoever sends a request again that was one of too many at once
-        # Both keep their threads: to start one takes as long as a service near by takes to answer.
+        self._turn = Lock()  # held while a request that was one too many at once is sent again
+        # Both pools keep their threads: starting one takes as long as a nearby service takes to answer.
         self._threads = ThreadPoolExecutor(TOGETHER, thread_name_prefix="send")
-        #: For requests that have to overlap: with as many threads as are ever needed.
+        #: For requests that must overlap: it has as many threads as are ever needed.
         self.overlapping = ThreadPoolExecutor(sys.maxsize, thread_name_prefix="send")
 
     def send(self, request: Request) -> Answer:
-        """Send one request and return its answer, after waiting out what the service asked for (429, 503), or its
+        """Send one request and return its answer, after waiting as long as the service asked for (429, 503), or for its
         restart.
 
-        Raises guard.Refused, and ServiceGone. Where no answer came, the status is None, and the exchange says why
+        Raises guard.Refused and ServiceGone. Without a complete answer the status is None, and the exchange says why
         (`trouble`).
         """
         return self.send_all([request])[0]
 
     def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:
-        """Send independent requests in whatever way is fastest; with `at_once` all of them concurrently, except where
-        the service accepts only one at a time, or where the answers would not fit into memory. The answers are in the
-        order of the requests. Raises like `send`."""
+        """Send independent requests in whatever way is fastest. With `at_once` all are sent at the same time, unless
+        the service accepts only one at a time, or the answers would not fit into memory. The answers are in the order
+        of the requests. Raises like `send`."""
         ordered = list(requests)
         for request in ordered:
             self.guard.check(request.method, request.path)
         try:
             attempts = self._attempts_of_all(ordered, at_once=at_once)
         except KeyboardInterrupt:
-            self.endpoint.pace.end()  # or the threads would wait on, and the process for them
+            self.endpoint.pace.end()  # else the threads would go on waiting, and the process for them
             raise
         self.keep(*(answer for tries in attempts for answer in tries))
         return self._last(ordered, attempts)
 
     def _attempts_of_all(self, ordered: Sequence[Request], *, at_once: bool) -> list[Sequence[Answer]]:
-        """For each of these requests, sent as `send_all` says, the answers to it and its retries."""
+        """For each of these requests, sent as `send_all` says, the answers to it and to its retries."""
         attempts: list[Sequence[Answer]] = []
         while len(attempts) < len(ordered):
             rest = ordered[len(attempts) :]
             if self.concurrency.alone(len(ordered), at_once=at_once):
-                attempts.append(self._again(self._attempts(rest[0])))  # other processes may send some, too
+                attempts.append(self._again(self._attempts(rest[0])))  # among requests of other processes
             elif at_once:
                 self.endpoint.pace.wait(len(rest))
                 attempts += self.overlapping.map(partial(self._attempts, crowded=True, paced=True), rest)
@@ -107,7 +106,7 @@ class Client:
         return attempts
 
     def _last(self, requests: Iterable[Request], attempts: Iterable[Sequence[Answer]]) -> list[Answer]:
-        """The last of the answers to each request. Raises ServiceGone for one that was never sent."""
+        """The last answer to each request. Raises ServiceGone for a request that was never sent."""
         answers = []
         for request, tries in zip(requests, attempts, strict=True):
             if not tries:
@@ -116,9 +115,9 @@ class Client:
         return answers
 
     def keep(self, *answers: Answer) -> None:
-        """Record answers to requests that were under way together, learn from them what orders there are, and let the
-        observer see them."""
-        for answer in answers:  # first, since a listing may have come after a cancel that was sent with it
+        """Record the answers to requests that were under way together, learn from them which orders exist, and pass
+        them to the observer."""
+        for answer in answers:  # all cancels first, since a listing may be the later one of two sent together
             self.touch(answer)
         for answer in answers:
             self._keep(answer)
@@ -137,11 +136,12 @@ class Client:
         self.recorder.keep(answer.exchange)
 
     def _learn_orders(self, answer: Answer) -> None:
-        """Tell the guard which orders the answer to a listing shows, and the answer which it should have shown."""
-        # With a query, or as some odd header fields prefer it, orders may be shown without the ids that they have.
+        """Tell the guard which orders the answer to a listing shows, and the answer which orders it should have
+        shown."""
+        # With a query, or with unusual header fields, orders may be shown without their ids.
         plain = not answer.request.query and answer.request.allowed is not Allowed.OPEN
         if answer.listing is not None:
-            if plain and answer.status == 200:  # an error may have an array for its body
+            if plain and answer.status == 200:  # the body of an error may be an array, too
                 self.guard.saw_listing(answer.listing.ids)
             else:
                 self.guard.remember(answer.listing.ids)
@@ -150,12 +150,12 @@ class Client:
         elif answer.status != 200:
             return
         seen = answer.text.sightings
-        # Without the key a page, or a word for those who look whether all is well, is no listing in another form.
+        # Without the key, a page or the word of a health check is no listing in another form.
         plain = plain and (answer.listing is not None or answer.request.credential.valid)
         self.guard.remember(seen.ids, unidentified=plain and seen.unidentified, incomplete=plain and seen.incomplete)
 
     def note(self, answer: Answer) -> None:
-        """Write what came into the exchange of `answer`, now that nothing more will come."""
+        """Write the answer into its exchange, now that it is complete."""
         exchange = answer.exchange
         self.recorder.answer(exchange, answer.headers, answer.body, answer.extra)
         self.recorder.end(exchange)
@@ -163,7 +163,7 @@ class Client:
         self.texts.share(answer)
 
     def add_extra(self, answer: Answer, came: bytes) -> None:
-        """Note what has come behind an answer that is on record already, and have it judged anew."""
+        """Add bytes that arrived after an answer which is already on record, and have it judged again."""
         answer.extra += came
         self.recorder.answer(answer.exchange, answer.headers, answer.body, answer.extra)
         self._observer(answer)
@@ -182,9 +182,9 @@ class Client:
         self._http.close()
 
     def _attempts(self, request: Request, *, crowded: bool = False, paced: bool = False) -> Sequence[Answer]:
-        """The answers to `request` and its retries: all but the last one asked to retry later. There are none where the
-        run has given up on its operation. `crowded` says that requests of this process may overlap with it; `paced`,
-        that the caller has waited for the rate limit."""
+        """The answers to `request` and to its retries: all but the last asked to retry later. There are none if the run
+        has given up on the operation. `crowded` says that other requests of this process may overlap with it; `paced`,
+        that the caller has already waited for the rate limit."""
         since = time.monotonic()
         answers: list[Answer] = []
         with ExitStack() as turn:
@@ -201,20 +201,20 @@ class Client:
                     answer.exchange, pause(answer), since
                 ):
                     return answers
-                if crowded and len(answers) == 1:  # else all would come again together
+                if crowded and len(answers) == 1:  # else all retries would come together again
                     turn.enter_context(self._turn)
 
     def _is_final(self, answer: Answer, since: float) -> bool:
-        """Whether `answer`, a refusal that may be for the moment only, is likely to stay: its request was first sent at
-        `since`, by the monotonic clock."""
+        """Whether `answer`, a refusal that may be temporary, is likely to stay. `since` is when its request was first
+        sent, by the monotonic clock."""
         if answer.status == 503 and answer.request.allowed is Allowed.OPEN:
-            self._keeps_to_503 |= time.monotonic() > since + OPEN_WAIT  # and is believed the next time
+            self._keeps_to_503 |= time.monotonic() > since + OPEN_WAIT  # then later ones are believed at once
             return self._keeps_to_503
         return answer.exchange.trouble == Trouble.REFUSED
 
     def _again(self, tries: Sequence[Answer]) -> Sequence[Answer]:
-        """`tries`; and where the request was one too many at once, also the answers to it when it is sent alone. Not a
-        cancel with the key, since the first one may have taken effect."""
+        """`tries`; and if the request was one too many at once, also the answers to it when it is sent alone. This
+        excludes cancels with the key, since the first one may have taken effect."""
         if not _one_too_many(tries):
             return tries
         last = tries[-1]
@@ -235,7 +235,7 @@ class Client:
             outgoing = httpx.Request(
                 request.method, url, headers=sent, content=request.body, extensions=self._extensions
             )
-            # Over TLS that may be HTTP/2, which would send several requests down one connection: hence one of its own.
+            # Over TLS, HTTP/2 might send several requests down one connection: hence a transport for each.
             http = _transport(self.endpoint) if self.endpoint.scheme == "https" else self._http
             response = http.handle_request(outgoing)
             answer.headers = tuple(
@@ -251,13 +251,13 @@ class Client:
                     http.close()
         except (httpx.TransportError, H2Error, Unreadable, Miscoded) as error:
             if isinstance(error, httpx.LocalProtocolError) and self.endpoint.scheme == "http":
-                raise  # that one is ours; in HTTP/2 it is how httpx reports frames that are none
+                raise  # our own mistake; in HTTP/2, httpx reports invalid frames so
             self._trouble(exchange, error, begun=response is not None)
         self.note(answer)
         return answer
 
     def _trouble(self, exchange: Exchange, error: Exception, *, begun: bool) -> None:
-        """Say in `exchange` why there is no complete answer; whether one had `begun`."""
+        """Write into `exchange` why there is no complete answer, and whether one had `begun`."""
         if isinstance(error, Unreadable):
             self.concurrency.saw(self.endpoint.max_body)
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
@@ -275,12 +275,13 @@ class Client:
 
 
 def _one_too_many(tries: Sequence[Answer]) -> bool:
-    """Whether the last of these answers says that the request was one too many at once."""
+    """Whether the last of these answers means that the request was one too many at once."""
     return bool(tries) and too_many(tries[-1].exchange)
 
 
 def _met_limit(tries: Sequence[Answer], settled: Sequence[Answer]) -> bool:
-    """Whether a request among others was one too many: not one that the service hangs up on when it is alone, too."""
+    """Whether a request was one too many among others. It was not if the service also hangs up on it when it is
+    alone."""
     return _one_too_many(tries) and (len(settled) == len(tries) or settled[-1].exchange.trouble != Trouble.BROKEN)
 
 
@@ -292,15 +293,15 @@ def _read(response: httpx.Response, limit: int) -> bytes:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The root cause of an error, by its chain. An error raised `from None` is its own."""
+    """The root cause of an error, following its chain. An error raised `from None` is its own cause."""
     while below := error.__cause__ or (None if error.__suppress_context__ else error.__context__):
         error = below
     return error
 
 
 def _refused(error: Exception) -> bool:
-    """Whether a service tells in HTTP/2 that it did nothing of what was asked, and will not: one that is about to stop
-    or has enough to do (RFC 9113 section 8.7)."""
+    """Whether the service says in HTTP/2 that it did nothing of what was asked: it is about to stop, or has too much to
+    do (RFC 9113 section 8.7)."""
     from h2.errors import ErrorCodes
     from h2.events import ConnectionTerminated, StreamReset
 
@@ -311,7 +312,7 @@ def _refused(error: Exception) -> bool:
 
 
 def _plain(error: Exception, endpoint: Endpoint) -> str:
-    """The error in the words of its cause, with the address where there was no connection."""
+    """The error in the words of its cause, with the address if there was no connection."""
     cause = _cause(error)
     text = in_plain_words(cause) or in_plain_words(error) or type(cause).__name__
     if isinstance(error, httpx.ProxyError):
@@ -334,32 +335,33 @@ def _transport(endpoint: Endpoint) -> httpx.BaseTransport:
 
 
 def _with_deadline(seconds: float, **settings: Any) -> httpx.HTTPTransport:
-    """A transport with a connection for each request, and `seconds` for all that happens on it."""
+    """A transport with one connection for each request, and `seconds` for everything that happens on it."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
     transport = httpx.HTTPTransport(limits=limits, **settings)
-    # httpx has time-outs for single reads only, so an answer that trickles in would never end: the deadline for all of
-    # it sits below, where the bytes are read. httpx offers no public way to pass a network backend (encode/httpx#1500).
+    # httpx limits single reads only, so an answer that trickles in would never end: the deadline for the whole answer
+    # is set below it, where bytes are read. httpx has no public way to pass a network backend (encode/httpx#1500).
     transport._pool._network_backend = DeadlineBackend(seconds)
     return transport
 
 
 class JsonCaller:
-    """Posts JSON to one URL that is not the service (a state provider); an answer has `timeout` seconds in all."""
+    """Posts JSON to one URL that is not the service (a state provider). Each answer must be complete within `timeout`
+    seconds."""
 
     def __init__(self, url: str, token: str | None, timeout: float, tls: Callable[[], ssl.SSLContext]) -> None:
-        """Over https it has the settings `tls`."""
+        """`tls` gives the settings for https."""
         self._url = url
         self._timeout = timeout
         self._headers = {"User-Agent": USER_AGENT, "Accept": "application/json", "Connection": "close"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         self._extensions = {"timeout": httpx.Timeout(timeout).as_dict()}
-        secure = url.lower().startswith("https:")  # authorities take long to load, and http has no use for them
+        secure = url.lower().startswith("https:")  # http needs no authorities, which take long to load
         self._http = _with_deadline(timeout, verify=tls() if secure else False)
 
     def post(self, message: object) -> tuple[int, bytes]:
-        """Status and body of the answer to `message`. What limits a rate (429) is waited out, as long as an answer may
-        take. Raises OSError where there is no answer, TimeoutError where none comes in time."""
+        """Status and body of the answer to `message`. A rate limit (429) is waited out, for as long as an answer may
+        take. Raises OSError if there is no answer, and TimeoutError if none comes in time."""
         until = time.monotonic() + self._timeout
         while True:
             status, wait, body = self._post(message)

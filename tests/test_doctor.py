@@ -266,8 +266,8 @@ def test_static_lists_are_looked_up_in_the_listing(folder: Path, service: Servic
         assert said in done.out
         ran = command(folder, "run", "staging", "--only", "BASE-2")
         assert ("the configuration has as pending what the listing does not show: 99\n" in ran.out) is (status == 2)
-        assert command(folder, "audit", "reports/staging").status == 0
         assert f"ok    state provider: {len(shipped)} static shipped orders\n" in done.out
+    assert command(folder, "audit", "reports/staging").status == 0
 
 
 def test_another_key_and_another_path(folder: Path) -> None:

@@ -397,12 +397,11 @@ def excluded(result: dict[str, Any]) -> dict[str, str]:
     ("store", "pause", "words", "said"),
     [
         (Again, 0.0, ("-n", "4"), preflight.USED_AGAIN),
-        (Again, 0.0, ("-n", "auto", "--only", "CANCEL-6"), preflight.USED_AGAIN),
-        (Again, 0.06, ("--only", "CANCEL,LIST-3"), preflight.USED_AGAIN),
+        (Again, 0.06, ("--only", "CANCEL-6"), preflight.USED_AGAIN),
         (Keeping, 0.0, ("-n", "4", "--only", "CANCEL"), preflight.FOLLOWS_LARGEST),
         (Keeping, 0.06, ("--only", "CANCEL-5"), preflight.FOLLOWS_LARGEST),
     ],
-    ids=["-n 4", "-n auto", "far", "keeping, -n 4", "keeping, far"],
+    ids=["-n 4", "far", "keeping, -n 4", "keeping, far"],
 )
 def test_checks_of_a_store_that_gives_ids_again_run_one_at_a_time(
     tmp_path: Path, store: type[OrderStore], pause: float, words: tuple[str, ...], said: str

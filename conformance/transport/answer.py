@@ -1,4 +1,4 @@
-"""An answer as checks see it, and what there is to read in it."""
+"""An answer as checks see it, and what can be read in it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from conformance.transport.evidence import Exchange
 from conformance.transport.request import Headers, Request
 from conformance.transport.sightings import Sightings, sightings
 
-#: Most services give the same few answers again and again. So their bodies are kept, with what was parsed from them,
-#: for later answers with the same body: up to so many bytes each, and so many of them. Longer ones are shared while a
+#: Most services give the same few answers again and again. Their bodies, and what was parsed from them, are kept for
+#: later answers with the same body: up to so many bytes each, and so many bodies. Longer ones are shared only while a
 #: check holds one.
 KEPT, MOST_KEPT = 256 * 1024, 32
-#: The value of a parameter in which a comma, or a semicolon, separates nothing.
+#: A quoted value of a parameter, in which a comma or a semicolon separates nothing.
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)')
 
 
 class Text:
-    """A body, and what there is to read in it."""
+    """A body, and what can be read in it."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -48,7 +48,7 @@ class Text:
 
     @cached_property
     def listing(self) -> Listing | None:
-        """The body as a listing, None where it is no JSON array."""
+        """The body as a listing; None if it is not a JSON array."""
         try:
             return Listing.read(self.body, lambda: self.json)
         except NotJson:
@@ -56,7 +56,7 @@ class Text:
 
     @cached_property
     def sightings(self) -> Sightings:
-        """What the body as a listing shows besides plain ids."""
+        """What the body, as a listing, shows besides plain ids."""
         return sightings(self.body, self.listing)
 
     @cached_property
@@ -67,7 +67,7 @@ class Text:
 
 @dataclass
 class Answer:
-    """A request and the answer to it as checks see it: in full, while `exchange` is what goes on record."""
+    """A request and its answer as checks see them, in full; `exchange` is what goes on record."""
 
     request: Request
     exchange: Exchange
@@ -82,18 +82,18 @@ class Answer:
     sender: Callable[[Request], Answer] | None = field(default=None, repr=False)
 
     def repeat(self) -> Answer:
-        """The answer to the same request, sent once more."""
+        """The answer to the same request, sent again."""
         return self.ask(self.request)
 
     def ask(self, request: Request) -> Answer:
-        """The answer to another request, sent in the way in which this one was."""
+        """The answer to another request, sent in the same way."""
         if self.sender is None:
             raise RuntimeError("an answer that was never kept cannot be asked for again")
         return self.sender(request)
 
     @property
     def status(self) -> int | None:
-        """The HTTP status, None where there was no complete answer."""
+        """The HTTP status; None if there was no complete answer."""
         return self.exchange.status
 
     @property
@@ -107,7 +107,8 @@ class Answer:
         return self.status is not None and 400 <= self.status < 500
 
     def header(self, name: str) -> str | None:
-        """The value of a header field, of several of that name joined by commas (RFC 9110 section 5.3)."""
+        """The value of a header field, several of that name joined by commas (RFC 9110 section 5.3); None if there is
+        none."""
         return self._fields.get(name.lower())
 
     @cached_property
@@ -116,15 +117,16 @@ class Answer:
 
     @property
     def media_type(self) -> str:
-        """The media type without parameters, in lower case; empty where there is none. Of several, in as many fields or
-        in one, those that differ, joined by commas: clients do not agree which of them holds (RFC 9110 section 8.3)."""
+        """The media type without parameters, in lower case; empty if there is none. If several fields, or one field,
+        give different types, all of them, joined by commas: clients disagree which one counts (RFC 9110 section
+        8.3)."""
         plain = _QUOTED.sub("", self.header("content-type") or "")
         sent = (each.partition(";")[0].strip().lower() for each in plain.split(","))
         return ", ".join(dict.fromkeys(filter(None, sent)))
 
     @cached_property
     def text(self) -> Text:
-        """The body as text; answers of one client with the same body have it, and read it, together."""
+        """The body as text. Answers of one client with the same body share it, and what was parsed from it."""
         return Text(self.body)
 
     @property
@@ -134,7 +136,7 @@ class Answer:
 
     @property
     def json_object(self) -> dict[str, Any] | None:
-        """The body as a JSON object, None where it is none."""
+        """The body as a JSON object; None if it is not one."""
         try:
             value = self.json.value
         except NotJson:
@@ -143,7 +145,7 @@ class Answer:
 
     @property
     def listing(self) -> Listing | None:
-        """The body as a listing, None where it is no JSON array."""
+        """The body as a listing; None if it is not a JSON array."""
         return self.text.listing
 
 
@@ -151,7 +153,7 @@ Observer = Callable[[Answer], None]
 
 
 def fields(headers: Headers) -> dict[str, str]:
-    """The values of header fields by their names in small letters, those of one name joined by commas (RFC 9110 section
+    """The values of header fields by their names in lower case, several of one name joined by commas (RFC 9110 section
     5.3)."""
     found: dict[str, str] = {}
     for name, value in headers:
@@ -161,14 +163,14 @@ def fields(headers: Headers) -> dict[str, str]:
 
 
 class Texts:
-    """The bodies of one service: the same ones are held, and read, once."""
+    """The bodies of one service; identical ones are held, and read, once."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[str, Text] = WeakValueDictionary()
         self._kept: deque[Text] = deque(maxlen=MOST_KEPT)
 
     def share(self, answer: Answer) -> None:
-        """Have `answer` share its body, and what was parsed from it, with an earlier answer of the same body."""
+        """Let `answer` share the body, and what was parsed from it, with an earlier answer that has the same."""
         text = self._known.setdefault(answer.exchange.body_sha256, answer.text)
         if text is answer.text and len(text.body) <= KEPT:
             self._kept.append(text)

@@ -20,27 +20,27 @@ from conformance.transport.evidence import Exchange, Trouble
 from conformance.transport.request import Headers, Operation, Request
 from conformance.urls import port_of
 
-#: How many requests to one operation may get no answer, one after the other and in all, before the run stops asking:
-#: each costs the whole time-out.
+#: How many requests to one operation may go unanswered, in a row and in all, before the run stops asking: each costs
+#: the whole time-out.
 GIVE_UP_AFTER, GIVE_UP_AFTER_IN_ALL = 4, 20
-#: How many seconds one request, and all of a process together, may wait because the service answered 429, or 503 with
-#: Retry-After; and how many are waited at the least, also where it says 0 or names a time that has passed.
+#: The most seconds that one request, and all of a process together, wait because the service answered 429, or 503 with
+#: Retry-After; and the least, for a Retry-After of 0 or a time in the past.
 MAX_WAIT, MAX_WAIT_IN_ALL, LEAST_WAIT = 65.0, 300.0, 0.2
-#: Processes that have waited for the same moment spread what they send over so many seconds, unless a rate limit does
-#: that: two requests that the service turned away because they came together would come together again.
+#: Processes that waited for the same moment spread their requests over so many seconds, unless a rate limit does that:
+#: requests that were turned away because they came together would come together again.
 SPREAD = 0.1
-#: A service that answered before and now takes no connection may be restarting. So many seconds lie between attempts to
-#: reach it, and those that fail within so many count as one.
+#: A service that answered before and now accepts no connection may be restarting: the seconds between attempts to reach
+#: it, and the seconds within which failed attempts count as one.
 RESTART_WAIT, RESTART = 0.5, 3.0
 USER_AGENT = f"store-orders-conformance/{__version__}"
 
 
 class ServiceGone(Exception):
-    """The service stopped answering some time ago; the request was not sent."""
+    """The service stopped answering earlier; the request was not sent."""
 
 
 def host_and_port(host: str, port: int) -> str:
-    """Both as they stand in a URL, which has an IPv6 address in brackets."""
+    """Host and port as they stand in a URL, with brackets around an IPv6 address."""
     return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 
@@ -48,7 +48,7 @@ class Pace:
     """Lets requests through no faster than a rate limit, and none before a time that the service asked for."""
 
     def __init__(self, limit: RateLimit | None, shared: Path | None = None) -> None:
-        """`shared` is a file by which several processes keep one pace, as for `share`."""
+        """`shared` is a file through which several processes keep one pace, as for `share`."""
         self._interval = limit.interval if limit else 0.0
         # When the next request may go out, and until when the service asked for a pause: two moments by the monotonic
         # clock, which all processes share.
@@ -62,7 +62,8 @@ class Pace:
             self.share(shared)
 
     def share(self, file: Path) -> None:
-        """Keep one pace with other processes, which have the same file; where it is new, they go on from here."""
+        """Keep one pace with the other processes that use the same file. If the file is new, it starts with the state
+        of this process."""
         from filelock import FileLock  # most runs have one process, and need not wait for it to load
 
         self._others = FileLock(f"{file}.lock", poll_interval=0.001)
@@ -74,8 +75,8 @@ class Pace:
                 self._free = memoryview(mmap(opened.fileno(), 16)).cast("d")
 
     def wait(self, count: int = 1) -> None:
-        """Sleep until `count` requests may go out together. The next one has to wait until as many turns have passed.
-        Raises ServiceGone once the run is over."""
+        """Sleep until `count` requests may go out together; the next request then waits for as many turns. Raises
+        ServiceGone once the run is over."""
         while True:
             if self._interval:
                 with self._lock, self._others:
@@ -94,7 +95,7 @@ class Pace:
                 return
 
     def end(self) -> None:
-        """Let no request through any more, and wake those that wait: an interrupted run waits for their threads."""
+        """Let no further request through, and wake those that wait: an interrupted run waits for their threads."""
         self._over.set()
 
     def pass_turns(self, count: int) -> None:
@@ -113,8 +114,8 @@ class Pace:
 
 
 def tls_settings(target: Target) -> ssl.SSLContext:
-    """TLS settings for `target`, made anew: the system's authorities or its own bundle, and its client certificate.
-    Raises ConfigError where its certificates cannot be used."""
+    """New TLS settings for `target`: the system's authorities or its own bundle, and its client certificate. Raises
+    ConfigError if its certificates cannot be used."""
     try:
         context = ssl.create_default_context(cafile=target.ca_bundle)
         # From 3.13 on, Python refuses home-made authorities that most clients take (no key usage in them): whether
@@ -134,9 +135,9 @@ def tls_settings(target: Target) -> ssl.SSLContext:
 
 @dataclass
 class _Silence:
-    """How many requests to one operation got no answer, in a row and in all. Those that overlap, or fail during one
-    restart, count as one: a request that begins before `until`, in seconds since the epoch, counts with the one before
-    it."""
+    """How many requests to one operation went unanswered, in a row and in all. Those that overlap, or fail during one
+    restart, count as one: a request that begins before `until`, in seconds since the epoch, counts with the previous
+    one."""
 
     in_a_row: int = 0
     in_all: int = 0
@@ -149,11 +150,11 @@ class _Silence:
 
 
 class Endpoint:
-    """A target's address as the transports use it, with the state that all of its connections share."""
+    """A target's address as the transports use it, with the state that all connections to it share."""
 
     def __init__(self, target: Target, pace: Pace | None = None, *, crowded: bool = False) -> None:
-        """Without a `pace` that it shares with others, it has one of its own; `crowded` if other processes send
-        requests to the same service."""
+        """Has a pace of its own, unless given one to share; `crowded` if other processes send requests to the same
+        service."""
         self.crowded = crowded
         self.target = target
         parts = urlsplit(target.base_url)
@@ -172,7 +173,7 @@ class Endpoint:
 
     @cached_property
     def proxy(self) -> str:
-        """Host and port of the proxy in front of the service; empty where there is none."""
+        """Host and port of the proxy in front of the service; empty if there is none."""
         if not self.target.proxy:
             return ""
         parts = urlsplit(self.target.proxy)
@@ -185,7 +186,7 @@ class Endpoint:
 
     @cached_property
     def raw_ssl_context(self) -> ssl.SSLContext:
-        """The same for raw connections, which speak HTTP/1.1 and offer nothing else."""
+        """The same for raw connections, which speak and offer HTTP/1.1 only."""
         settings = tls_settings(self.target)
         settings.set_alpn_protocols(["http/1.1"])
         return settings
@@ -217,7 +218,7 @@ class Endpoint:
         return (*((name, value) for name, value in fields if name.lower() not in given), *own, *length)
 
     def before(self, request: Request, *, paced: bool = False) -> None:
-        """Wait for this request's turn, unless that was done (`paced`). Raises ServiceGone when the run has stopped
+        """Wait for this request's turn, unless the caller did (`paced`). Raises ServiceGone if the run has stopped
         asking for its operation."""
         if self._silence[request.operation].is_final:
             raise ServiceGone(self.gone[request.operation])
@@ -244,10 +245,10 @@ class Endpoint:
             self.gone[operation] = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
 
     def waits(self, exchange: Exchange, delay: float | None, since: float) -> bool:
-        """Whether a request first sent at `since` (monotonic) is to be retried after `exchange`: the answer asks for
-        that in `delay` seconds, or no connection was made, so that nothing was sent, and the service may be restarting.
-        If so, no request goes out until then, and `exchange.waited` says how long that is. False where there is no
-        reason to retry, or the wait would pass MAX_WAIT or MAX_WAIT_IN_ALL."""
+        """Whether a request, first sent at `since` (monotonic), is to be retried after `exchange`: because the answer
+        asks for that in `delay` seconds, or because no connection was made, so that nothing was sent, and the service
+        may be restarting. If so, no request goes out until then, and `exchange.waited` says how long that is. False if
+        there is no reason to retry, or if the wait would exceed MAX_WAIT or MAX_WAIT_IN_ALL."""
         if delay is None and exchange.trouble == Trouble.UNREACHABLE and self.answered:
             delay = RESTART_WAIT
         if delay is None:

@@ -1,4 +1,4 @@
-"""What went over the wire: exchanges as they are recorded, secrets taken out."""
+"""What went over the wire: exchanges as they are recorded, with secrets removed."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from conformance.transport.error_messages import LONG_HEAD, NO_CERTIFICATE
 from conformance.transport.redaction import Redactor
 from conformance.transport.request import Headers, Request
 
-#: Bytes of a body that the evidence keeps whole: a listing of some 10,000 orders. Of a longer one it keeps the
-#: beginning, the length and the digest.
+#: The most bytes of a body that the evidence keeps whole: a listing of some 10,000 orders. Of a longer body it keeps
+#: the beginning, the length and the digest.
 RECORDED_BODY, BEGINNING = 1024 * 1024, 4096
-#: Bytes of bodies that one process keeps in all, as JSON writes them, equal ones counted once; then only the beginning
-#: of each further one.
+#: The most bytes of bodies that one process keeps in all, as JSON writes them, identical ones counted once. After that,
+#: only the beginning of each further one.
 RECORDED_IN_ALL = 100_000_000
-#: Bytes of a compressed body, once it is decompressed, in which secrets are looked for.
+#: The most bytes of a decompressed body that are searched for secrets.
 DECOMPRESSED = 8 * RECORDED_BODY
 #: Window bits by which zlib tells gzip from deflate by itself.
 AUTOMATIC = 47
-#: What stands in the place of a check for what is sent before the first one.
+#: Stands in place of a check for what is sent before the first one.
 PREFLIGHT = "preflight"
 
 
 class Trouble(StrEnum):
-    """Why a request got no complete answer, by whose responsibility that is."""
+    """Why a request got no complete answer, and so whose responsibility that is."""
 
     UNREACHABLE = "unreachable"  # no connection: refused, unknown host, TLS
     TIMEOUT = "timeout"  # no complete answer within the limit
@@ -51,11 +51,11 @@ class Trouble(StrEnum):
 
 @dataclass
 class Exchange:
-    """One request and what came back, without secrets; the unit of evidence.
+    """One request and its answer, without secrets; the unit of evidence.
 
-    `number` counts the exchanges of its check, and once the checks of a run are collected those of the run. `status` is
-    None where there was no complete answer; `trouble` and `detail` say why. `body` is the received body, decoded from
-    UTF-8 with `surrogateescape`, so that its bytes can be recovered (`raw_body`).
+    `number` counts within the check, and within the run once the checks are collected. `status` is None if there was no
+    complete answer; `trouble` and `detail` say why. `body` is the received body, decoded from UTF-8 with
+    `surrogateescape`, so that its bytes can be recovered (`raw_body`).
     """
 
     method: str
@@ -95,7 +95,7 @@ class Exchange:
 
     @property
     def received(self) -> str:
-        """The answer in a few words: "204 No Content", with where a redirect leads, or what went wrong instead."""
+        """The answer in a few words: "204 No Content", where a redirect leads, or what went wrong."""
         if self.status is None:
             return f"no answer ({self.detail or self.trouble})"
         leads = first_field(self.headers, "location") if 300 <= self.status < 400 else ""
@@ -108,18 +108,19 @@ class Exchange:
 
     @property
     def limited(self) -> bool:
-        """Whether the service turned the request away for now: 429 Too Many Requests, 503 Service Unavailable."""
+        """Whether the service turned the request away for the time being: 429 Too Many Requests, 503 Service
+        Unavailable."""
         return self.status in (429, 503)
 
     @property
     def closed(self) -> bool:
-        """Whether a kept-alive connection was closed before the answer, as is the service's right at any time (RFC 9112
-        section 9.5)."""
+        """Whether a kept-alive connection was closed before the answer, which is the service's right at any time (RFC
+        9112 section 9.5)."""
         return self.trouble in (Trouble.CLOSED, Trouble.UNSENT)
 
     def ended_early(self, detail: str, *, heard: bool) -> None:
-        """Note that the connection ended before the answer did, why in plain words, and whose responsibility that is;
-        `heard` says whether some of the answer had come."""
+        """Note that the connection ended before the answer did: why, in plain words, and whose responsibility that is.
+        `heard` says whether part of the answer had arrived."""
         self.detail = detail
         if detail == LONG_HEAD:
             self.trouble = Trouble.TOO_LARGE
@@ -140,26 +141,26 @@ class Exchange:
 
     @property
     def in_words(self) -> str:
-        """The request, and the answer that it got, as the beginning of a sentence."""
+        """The request and its answer, as the beginning of a sentence."""
         return f"{self.line} answered {self.received}"
 
 
 def first_field(headers: Iterable[tuple[str, str]], name: str) -> str:
-    """The value of the first header field of this `name`, which is in small letters; empty where there is none."""
+    """The value of the first header field of this `name`, given in lower case; empty if there is none."""
     return next((value for own, value in headers if own.lower() == name), "")
 
 
 def handed_out(message: dict[str, Any]) -> list[str]:
-    """The ids of the orders that a state provider placed for a `message` on record; none for a teardown. Its answer may
-    be anything: what is no id in int64 is none."""
+    """The ids of the orders that a state provider placed, according to a recorded `message`; none for a teardown. Its
+    answer may be anything: whatever is not an int64 is ignored."""
     answer = message.get("answer") if message.get("action") == "setup" else None
     ids = answer.get("orderIds") if isinstance(answer, dict) else None
     return [str(number) for number in ids if type(number) is int and number in INT64] if isinstance(ids, list) else []
 
 
 def _meant(body: bytes) -> dict[str, str]:
-    """The texts that a reader may find in a body besides its UTF-8, by how: once it is decompressed, where no header
-    field says that it is compressed; and without its zero bytes, which UTF-16 and UTF-32 put beside those of ASCII."""
+    """Further texts that a reader may find in a body besides its UTF-8, by how: decompressed, if no header field says
+    that it is compressed; and without its zero bytes, which UTF-16 and UTF-32 put next to ASCII."""
     try:
         body.decode()
         found = {}
@@ -171,7 +172,8 @@ def _meant(body: bytes) -> dict[str, str]:
 
 
 def _decompressed(body: bytes) -> bytes:
-    """What is in a body in the format of gzip or deflate, of a damaged one as much as there is; else no bytes."""
+    """The content of a body in gzip or deflate format, as much as can be read of a damaged one; no bytes if it is
+    neither."""
     for start, window in ((0, AUTOMATIC), (0, BARE_DEFLATE), (10, BARE_DEFLATE), (2, BARE_DEFLATE)):
         with suppress(zlib.error):
             if text := zlib.decompressobj(window).decompress(body[start:], DECOMPRESSED):
@@ -180,8 +182,8 @@ def _decompressed(body: bytes) -> bytes:
 
 
 class Recorder:
-    """Keeps what one process sent for one target: its exchanges with the service, in the order in which requests were
-    made, and the messages to the state provider."""
+    """Keeps what one process sent for one target: exchanges with the service, in the order of the requests, and
+    messages to the state provider."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor = redactor
@@ -194,7 +196,7 @@ class Recorder:
         self._headers: dict[Headers, tuple[Headers, bool]] = {}
 
     def begin(self, request: Request, url: str, headers: Headers, via: str) -> Exchange:
-        """A new exchange for `request`, with the clock started; `headers` are all that will be sent."""
+        """A new exchange for `request`, with the clock started; `headers` are all fields that will be sent."""
         clean, credential = self.redactor.clean, request.credential
         if credential.form:  # or its length would tell that of the key
             headers = tuple(field for field in headers if field[0] != "Content-Length")
@@ -219,7 +221,7 @@ class Recorder:
         )
 
     def answer(self, exchange: Exchange, headers: Headers, body: bytes, extra: bytes = b"") -> None:
-        """Write header fields, body, and what followed it into `exchange`, cleaned and cut."""
+        """Write header fields, body, and the bytes after it into `exchange`, cleaned and cut."""
         exchange.body_size, exchange.body_sha256 = len(body), hashlib.sha256(body).hexdigest()
         if exchange.body_sha256 not in self._bodies:
             self._bodies[exchange.body_sha256] = self._recorded(body)
@@ -237,7 +239,7 @@ class Recorder:
         return cleaned, any(clean(value) != value and reveals(value) for _, value in headers)
 
     def _recorded(self, body: bytes) -> tuple[str, bool, bool]:
-        """What the evidence keeps of a body, within the limits on size; whether that is cut; and whether the body
+        """What the evidence keeps of a body, within the limits of size; whether it was cut; and whether the body
         reveals the key."""
         text = body[:RECORDED_BODY].decode("utf-8", "surrogateescape")
         if (withheld := self._withheld(body)) is not None:
@@ -257,7 +259,7 @@ class Recorder:
 
     def _withheld(self, body: bytes) -> str | None:
         """A label in place of a body that holds secrets in another encoding than UTF-8, from which they cannot be
-        removed; None where it holds none."""
+        removed; None if it holds none."""
         for reading, text in _meant(body).items():
             if self.redactor.clean(text) != text:
                 return f"<withheld: {reading} it holds the key or a part of it>"
@@ -270,7 +272,7 @@ class Recorder:
         exchange.detail = self.redactor.clean(exchange.detail)
 
     def judged(self, exchange: Exchange) -> None:
-        """Clean what the judges quote in `exchange`."""
+        """Remove secrets from what the judges quote in `exchange`."""
         clean = self.redactor.clean
         for row, problem in exchange.findings.items():
             exchange.findings[row] = problem and clean(problem)
@@ -278,19 +280,19 @@ class Recorder:
             exchange.undecided[row] = clean(reason)
 
     def keep(self, exchange: Exchange) -> None:
-        """Put `exchange`, which has been judged, on record."""
+        """Record `exchange`, which has been judged."""
         self.judged(exchange)
         exchange.number = len(self.exchanges)
         self.exchanges.append(exchange)
 
     def take(self) -> tuple[list[Exchange], list[dict[str, Any]]]:
-        """The exchanges and the messages kept so far, which are no longer kept here."""
+        """Hand over the exchanges and messages recorded so far, and forget them."""
         taken = self.exchanges, self.messages
         self.exchanges, self.messages = [], []
         return taken
 
     def message(self, message: dict[str, Any], started: float) -> None:
-        """Keep a message to the state provider, sent at `started`, with what came of it just now, cleaned. Both times
+        """Record a message to the state provider, sent at `started`, with the answer that has just come, cleaned. Times
         are in seconds since the epoch."""
         times = {"started": started, "ended": max(started, time.time())}
         self.messages.append({"check": self.check, **times, **self._cleaned(message)})

@@ -1,15 +1,15 @@
-"""What may be sent. Pure: it is told what was listed and what was handed out, and answers yes or a reason.
+"""What may be sent. Pure: it is told which orders were listed and handed out, and answers yes, or gives a reason.
 
-The service has no way to place an order, so a cancel that hits somebody's order cannot be made good. Hence the rules:
+The service has no way to place an order, so a cancel that hits somebody's order cannot be undone. Hence the rules:
 
     observe   GET
-    guarded   also HEAD, OPTIONS, and DELETE where no order is, and none would be under any plausible misreading
-    full      also DELETE of orders handed out for the purpose, and of ids that only they could be mistaken for
+    guarded   also HEAD, OPTIONS, and DELETE of ids that no order has, even if the service misreads them
+    full      also DELETE of orders handed out to the suite, and of ids that could be mistaken for theirs only
 
 A *misreading* is an integer that a faulty service may take a path segment for: its digits up to the first odd
 character, its value modulo 2^32 or 2^31, rounded to a double, clamped to a range, without its sign. Two ids count as
-one order if some misreading brings them together, in either direction: the service may have misread the id that was
-sent, or the one that it stored.
+one order if a misreading of either brings them together: the service may have misread the id that was sent, or the one
+that it stored.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ ORDERS = "/store/orders/"
 _CANONICAL, _SEVERAL = re.compile(r"0|-?[1-9][0-9]{0,18}"), re.compile(r"[/\\*?#;]|^\.+$")
 #: The path of one order, as it is written or in a spelling that a service may take for that.
 ORDER = re.compile(r"/store//?(?:o|%6F)rders//?([^/]+?)(?:;x|/x)?/?", re.IGNORECASE)
-#: New orders are likely to get ids next to those that exist: drawn ids keep at least one of these distances.
+#: New orders are likely to get ids next to existing ones: drawn ids keep at least one of these distances.
 MARGINS = (2**20, 2**10, 2**4, 1)
-#: Ids are compared by their lowest 31 bits: those that are equal modulo 2^32, or a higher power of two, agree in these.
+#: Ids are compared by their lowest 31 bits: ids that are equal modulo 2^32, or a higher power of two, agree in these.
 MODULUS = 2**31
-#: Longer path segments are not sent, since no one can list what they could be taken for.
+#: Longer path segments are not sent, since their misreadings cannot all be listed.
 LONGEST = 1000
-#: Absent ids are large, or fit into 32 bits if an order sits where large ones would be clamped to.
+#: Absent ids are large; or, if large ones would be clamped to the id of an order, they fit into 32 bits.
 DRAWN_FROM = (range(2**40, INT64.stop - 2**20), range(2**24, 2**31 - 2**20))
-#: How many ids are remembered. Where listings show more, nothing but orders that were handed out is cancelled.
+#: The most ids that are remembered. If listings show more, only orders that were handed out are cancelled.
 MOST_REMEMBERED = 1_500_000
 #: Up to this many new ids are inserted one by one; more are sorted together.
 FEW = 200
-#: Within this of a power of two an id is likely to be in use somewhere: who tests a store has orders at such edges.
+#: An id so close to a power of two is likely to be in use: testers place orders at such edges.
 CLOSE = 2
-#: Below this no two integers are the same double.
+#: Below this, no two integers are the same double.
 EXACT = 2**53
-#: A service may clamp an id that is too large for it to one of these.
+#: A service may clamp an id that is too large to one end of these ranges.
 RANGES = ((-(2**31), 2**31 - 1), (INT64.start, INT64.stop - 1))
 
 
 class Refused(Exception):
-    """The guard does not let a request out; the message says why."""
+    """The guard refuses a request; the message says why."""
 
 
 @lru_cache(maxsize=4096)
 def readings(segment: str) -> frozenset[int]:
-    """Every integer that a service may plausibly take the path segment `segment` for.
+    """Every integer that a service may plausibly read in the path segment `segment`.
 
     `123abc` may be read as 123, `1e3` as 1, 3, 13 or 1000, `abc` as 0; digits of any script count as digits.
     """
@@ -88,7 +88,7 @@ def _double(number: int) -> float:
 
 
 class Guard:
-    """The rules of one target's mode, and what they need to know: the ids ever listed and the ids handed out."""
+    """The rules of one target's mode, and what they depend on: the ids ever listed, and the ids handed out."""
 
     def __init__(self, mode: Mode) -> None:
         self.mode = mode
@@ -115,8 +115,8 @@ class Guard:
         self.remember(ids)
 
     def remember(self, ids: Iterable[int], *, unidentified: bool = False, incomplete: bool = False) -> None:
-        """Remember ids that orders may have. With `unidentified` there are orders that may have any id, with
-        `incomplete` more ids than were looked at."""
+        """Remember ids that orders may have. `unidentified` says that there are orders which may have any id,
+        `incomplete` that there are more ids than were looked at."""
         self._unidentified = self._unidentified or unidentified
         self._incomplete = self._incomplete or incomplete
         new = frozenset(ids) - self.listed
@@ -136,14 +136,14 @@ class Guard:
             self._residues = array("L", map(_residue, self._by_residue))
 
     def hand_out(self, ids: Iterable[int], state: State) -> None:
-        """Remember the orders that the state provider gave to the suite, in the state it gave them in."""
+        """Remember orders that the state provider handed out, and the state that it placed them in."""
         ids = set(ids)
         self.handed_out |= ids
         self.untouched.update(dict.fromkeys(ids, state))
         self._new |= ids
 
     def take_back(self, ids: Iterable[int]) -> None:
-        """Forget orders that were returned to the provider: whoever gets these ids next is somebody else."""
+        """Forget orders that were returned to the provider: these ids may soon belong to somebody else's orders."""
         for number in ids:
             self.handed_out.discard(number)
             self.untouched.pop(number, None)
@@ -161,8 +161,9 @@ class Guard:
         return frozenset(number for number, since in self._since.items() if self._now - since >= seconds)
 
     def touch(self, segment: str) -> State | None:
-        """Note that a cancel of the order with this path segment was sent. Returns the state of that order before: the
-        one it was handed out in, if no cancel was sent for it yet; ABSENT if it was never listed; else None."""
+        """Note that a cancel of the order with this path segment was sent. Returns the state of that order before, if
+        it is certain: the one it was handed out in, if this is its first cancel; ABSENT if it was never listed; else
+        None."""
         number = _canonical(segment)
         if number is None:
             return None
@@ -221,9 +222,9 @@ class Guard:
         return hit
 
     def absent_ids(self, count: int, rng: random.Random) -> list[int]:
-        """`count` ids drawn from where no order has ever been seen, as far from any as the listing leaves room for.
+        """`count` ids drawn from where no order was ever seen, as far from any as the listing allows.
 
-        Raises Refused where no such ids can be found: the listing is unread, or too dense.
+        Raises Refused if there are no such ids, because the listing is unread or too dense.
         """
         if not self.listing_read:
             raise Refused("no listing has been read, so no id is known to be absent")
@@ -246,8 +247,8 @@ class Guard:
 
 
 def _in_use(number: int) -> bool:
-    """Whether an order is likely to have the id `number`, or one that it is clamped to: ids of up to 32 bits, and those
-    close to a power of two, as are the ends of int64 and of the integers that a double holds exactly."""
+    """Whether an order is likely to have the id `number`, or one that it is clamped to: ids of up to 32 bits, and ids
+    close to a power of two, which includes the ends of int64 and of the integers that a double holds exactly."""
     size = abs(number)
     bits = size.bit_length()
     return bits <= 32 or bits > 63 or min(size - 2 ** (bits - 1), 2**bits - size) <= CLOSE
@@ -261,10 +262,10 @@ def _residue(number: int) -> int:
 def _equal(
     keys: Sequence[int], wanted: float, ids: Sequence[int], key: Callable[[int], float] | None = None
 ) -> Sequence[int]:
-    """Those of `ids` whose `keys`, which are in order, equal `wanted`; with `key`, what that makes of them."""
+    """Those of `ids` whose `keys`, which are sorted, equal `wanted`; `key`, if given, is applied to the keys first."""
     return ids[bisect_left(keys, wanted, key=key) : bisect_right(keys, wanted, key=key)]
 
 
 def _canonical(segment: str) -> int | None:
-    """The id that `segment` spells in the one plain way, or None."""
+    """The id that `segment` spells in canonical form, or None."""
     return int(segment) if _CANONICAL.fullmatch(segment) else None

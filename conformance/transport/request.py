@@ -1,4 +1,4 @@
-"""Requests as checks describe them: the operation, who asks, and which answers the contract leaves open."""
+"""Requests as checks describe them: the operation, the credential, and which answers the contract allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Operation(StrEnum):
-    """The operations of the contract, by their ids in section 4, and what is beside them."""
+    """The operations of the contract, by their ids in section 4, and what else is requested."""
 
     LIST = "listOrders"
     CANCEL = "cancelOrder"
@@ -24,7 +24,7 @@ STATUSES = {Operation.LIST: frozenset({200, 401}), Operation.CANCEL: frozenset({
 
 
 class Allowed(StrEnum):
-    """Which answers the contract leaves open for a request."""
+    """Which answers are allowed to a request, beyond what the contract demands."""
 
     LISTED = "a status that the operation lists"
     ANY_4XX = "also any 4xx: the order may have been cancelled before, or a server may mind the length of the request"
@@ -32,16 +32,16 @@ class Allowed(StrEnum):
     OPEN = "any: the request is not well-formed, or not one that the contract describes"
 
 
-#: Characters of a credential from which on servers may mind its length.
+#: From this many characters of a credential on, a server may object to its length.
 LONG = 4096
 
 
 @dataclass(frozen=True)
 class Credential:
-    """What a request shows for authentication: header fields and a label that is safe to print.
+    """What a request presents for authentication: header fields, and a label that is safe to print.
 
-    For a `curl` line, where that is possible, `shell` writes the value of the header fields in terms of `$KEY`, and
-    `shell_user` user and password of Basic; `plain` says that the key stands in the query or the form as it is.
+    For a `curl` line, if one is possible, `shell` writes the value of the header fields in terms of `$KEY`, and
+    `shell_user` the user and password of Basic; `plain` says that the key stands unencoded in the query or the form.
     """
 
     label: str
@@ -58,24 +58,25 @@ class Credential:
 
     @property
     def long(self) -> bool:
-        """Whether a server may refuse a request with it for its length, and close the connection at once."""
+        """Whether a server may refuse a request with this credential for its length, and close the connection at
+        once."""
         return self.bulky or (not self.valid and sum(len(value) for _, value in self.headers) > LONG)
 
     @property
     def undefined(self) -> bool:
-        """Whether it stands where the operation defines nothing, so that any client error may be for that."""
+        """Whether it stands where the operation defines nothing, so that any client error may be about that."""
         return bool(self.query or self.form)
 
     @property
     def allows(self) -> Allowed:
-        """Which answers a request with it leaves open: more than the listed statuses where something else is wrong with
-        it than that it is no key, which a service may object to first."""
+        """Which answers it allows: more than the listed statuses if something else is wrong with it than being no key,
+        since a service may object to that first."""
         if self.undefined or self.malformed:
             return Allowed.OPEN
         return Allowed.ANY_4XX if self.long or self.respelled else Allowed.LISTED
 
     def shown(self, name: str, value: str) -> str | None:
-        """What goes on record of a header field of a request: its label, if it belongs to the credential, else None."""
+        """What is recorded of a header field of a request: its label if it belongs to the credential, else None."""
         if (name, value) not in self.headers:
             return None
         return f"Bearer <{self.label}>" if value.startswith("Bearer ") else f"<{self.label}>"
@@ -83,14 +84,14 @@ class Credential:
 
 NOBODY = Credential("no credentials")
 
-#: What curl and many others say in Accept.
+#: What curl and many other clients send as Accept.
 ANYTHING = "*/*"
 
 
 @dataclass(frozen=True)
 class Request:
     """One request to the service; `path` is relative to the base URL and already percent-encoded. With `whole` it is
-    the whole request target (RFC 9112 section 3.2), possibly outside the base URL, so only GET without credentials is
+    the entire request target (RFC 9112 section 3.2), possibly outside the base URL, so only GET without credentials is
     allowed. `accept` is the Accept field, unless `headers` have one."""
 
     method: str
@@ -122,7 +123,7 @@ class Request:
 
     @cached_property
     def order_id(self) -> str | None:
-        """The path segment that a cancel has for its `orderId`, decoded; None for other requests."""
+        """The path segment of a cancel that stands for `orderId`, decoded; None for other requests."""
         if self.operation is not Operation.CANCEL:
             return None
         return unquote(self.path.removeprefix("/store/orders/"))

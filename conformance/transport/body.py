@@ -1,6 +1,6 @@
-"""The body of an answer as it comes in: undone of its content coding piece by piece, and no further than a limit.
+"""The body of an answer as it arrives: its content coding is undone piece by piece, and no further than a limit.
 
-A limit holds twice, for what is received and for what comes of it: a few kilobytes can be a gigabyte once decompressed.
+The limit applies twice, to what is received and to what it decompresses to: a few kilobytes can become a gigabyte.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ import zlib
 
 from conformance.target import MEGABYTE
 
-#: Content codings that are undone, with the window bits that zlib knows them by; x-gzip is another name of gzip
-#: (RFC 9110 section 8.4.1.3). "deflate" is the zlib format; bare deflate is common under that name, too.
+#: Content codings that are undone, with the window bits by which zlib knows them; x-gzip is another name of gzip (RFC
+#: 9110 section 8.4.1.3). "deflate" is the zlib format; bare deflate is common under that name, too.
 CODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 BARE_DEFLATE = -15
-#: What a list of codings may hold that is none (section 5.6.1.2; section 12.5.3).
+#: Members of a list of codings that mean no coding (section 5.6.1.2; section 12.5.3).
 NO_CODINGS = ("", "identity")
-#: Codings that are undone for one body at most: a service may apply both that are asked for (section 8.4).
+#: How many codings of one body are undone: a service may apply both that are asked for (section 8.4).
 MOST_CODINGS = 2
 GZIP_MAGIC = b"\x1f\x8b"
-#: Bytes of the limit for each JSON value of a body: "[{},{}," takes ten times the memory of the same bytes as orders.
+#: Bytes of the limit per JSON value of a body: "[{},{}," takes ten times the memory of the same bytes as orders.
 BYTES_PER_VALUE = 8
 
 
 class Unreadable(Exception):
-    """A body that the suite does not take in: larger than the limit, or in a coding that was not asked for."""
+    """A body that the suite does not accept: larger than the limit, or in a coding that was not asked for."""
 
 
 class Miscoded(Exception):
-    """A body that is not what its Content-Encoding says."""
+    """A body that does not match its Content-Encoding."""
 
 
 class Body:
@@ -69,7 +69,7 @@ class Body:
             raise Miscoded(f"the body is not {self._coding}, as its Content-Encoding says: {error}") from None
 
     def whole(self) -> bytes:
-        """All of the body, now that its end was received. Raises Unreadable and Miscoded."""
+        """The whole body, once its end was received. Raises Unreadable and Miscoded."""
         if self._head or (self._inflate is not None and not self._inflate.eof):
             raise Miscoded(f"the body ends in the middle of its {self._coding} coding")
         if self._inflate is not None and self._inflate.unused_data:

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 
 from conformance.transport.evidence import Exchange
 
-#: Independent requests in flight at once, unless there are to be more.
+#: How many independent requests are in flight at once by default.
 TOGETHER = 8
-#: While a service answers within so many seconds, independent requests are sent one by one: handing them to threads
-#: and back would take longer than waiting for the answer.
+#: While a service answers within so many seconds, independent requests are sent one by one: handing them to threads and
+#: back would take longer than waiting for the answer.
 NEAR = 0.004
-#: Once an answer has more bytes than the first number, independent requests are sent one by one: bodies that arrive
-#: together are each held in memory, while equal ones that arrive one after the other are held once. Requests that are
-#: meant to overlap are sent one by one where their answers together may have more bytes than the second number.
+#: Once an answer has more bytes than HEAVY, independent requests are sent one by one: bodies that arrive together are
+#: all held in memory, while identical ones that arrive one after the other are held once. Requests that must overlap
+#: are sent one by one if their answers together may have more bytes than TOO_HEAVY.
 HEAVY, TOO_HEAVY = 2_000_000, 256_000_000
 
 
 class Concurrency:
-    """What the answers of a service say of sending it several requests at once."""
+    """What the answers of a service tell about sending it several requests at once."""
 
     def __init__(self) -> None:
         self.one_by_one = False  # whether it is never to be sent several
@@ -28,8 +28,8 @@ class Concurrency:
         self.at_most: int | None = None  # how many of those may leave together, once a limit has shown
 
     def alone(self, count: int, *, at_once: bool) -> bool:
-        """Whether the first of `count` requests goes alone: because the service allows no more, or, unless it matters
-        that they overlap (`at_once`), because that takes less time."""
+        """Whether the first of `count` requests is sent alone: because the service allows no more, or, unless they must
+        overlap (`at_once`), because that is faster."""
         if count == 1 or self.one_by_one or self._largest * count > TOO_HEAVY:
             return True
         return not at_once and (self.near or self.at_most == 1 or self._largest > HEAVY)
@@ -43,7 +43,7 @@ class Concurrency:
         self.near = exchange.seconds < NEAR
 
     def narrow(self, together: Iterable[Exchange]) -> None:
-        """Halve how many leave together, down to one, where one of these was turned away for now (429, 503): that may
-        be a limit on requests at once, and each time that it is met costs seconds of waiting."""
+        """Halve how many leave together, down to one, if one of these was turned away for the time being (429, 503):
+        that may be a limit on simultaneous requests, and meeting it costs seconds of waiting each time."""
         if any(exchange.limited for exchange in together):
             self.at_most = max(1, (self.at_most or self.together) // 2)

@@ -1,4 +1,4 @@
-"""Command lines that repeat exchanges, with the key left for the shell to fill in. Pure."""
+"""Command lines that repeat exchanges; the shell fills in the key. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from conformance.target import Shell
 from conformance.transport.evidence import Exchange
 from conformance.transport.redaction import KEY_LABEL
 
-#: Header fields that a curl line leaves to curl.
+#: Header fields that curl itself adds as needed.
 CURLS = frozenset({"host", "accept-encoding", "connection", "content-length"})
-#: What the suite sends unless told otherwise, and a curl line leaves out as well.
+#: What the suite sends by default, and a curl line need not repeat.
 USUAL = re.compile(r"Accept: \*/\*|User-Agent: store-orders-conformance/.*", re.IGNORECASE)
-#: What stands before a curl line that has to come later: longer than the checks wait.
+#: The line before a curl line that must come later: it waits longer than the checks do.
 WAIT = "sleep 1"
-#: What curl sends of its own accord: a line has to forbid it where the suite did not send it.
+#: What curl sends by itself: a line must forbid it if the suite did not send it.
 UNASKED = ("User-Agent", "Accept")
 
 #: The key in what a credential writes for the shell, and where that takes more than its value.
@@ -23,8 +23,8 @@ _KEY, _PART_OF_KEY = re.compile(r"\$(?:KEY\b|\{KEY\})"), re.compile(r"\$\{(#?)KE
 
 
 def curl(exchange: Exchange, shell: Shell) -> str:
-    """A command line that repeats `exchange` in a shell of which `shell` tells where it finds the key, and how the
-    service is reached."""
+    """A command line that repeats `exchange`. `shell` tells where the key comes from, and how the service is
+    reached."""
     words = ["curl -sS -i", *shell.options]
     if "/./" in exchange.url:
         words.append("--path-as-is")
@@ -42,13 +42,13 @@ def curl(exchange: Exchange, shell: Shell) -> str:
 
 
 def on_one_connection(lines: Sequence[str]) -> str:
-    """One command line that sends what each of these `curl` lines does, in turn on a connection that is kept."""
+    """One command line that does what these `curl` lines do, in turn, over one kept-alive connection."""
     setting = max((line.partition("curl ")[0] for line in lines), key=len)  # of the key, where one needs that
     return f"{setting}curl {' --next '.join(line.partition('curl ')[2] for line in lines)}"
 
 
 def _quoted(text: str, exchange: Exchange, key: str) -> str:
-    """`text`, the URL or the body of `exchange`, for the shell, which fills in the key where it stands as it is."""
+    """`text`, the URL or the body of `exchange`, for the shell, which fills in the key if it stands there unencoded."""
     if not (exchange.key_plain and KEY_LABEL in text):
         return _in_single_quotes(text)
     parts = (re.sub(r'["\\`$]', r"\\\g<0>", part) for part in text.split(KEY_LABEL))
@@ -56,7 +56,7 @@ def _quoted(text: str, exchange: Exchange, key: str) -> str:
 
 
 def _with_key(text: str, key: str) -> str:
-    """`text`, which has the key as `$KEY`, with the key from where `key` says."""
+    """`text` with `$KEY` replaced by `key`: a variable, or a command that prints it."""
     if not key.startswith("$("):
         return _PART_OF_KEY.sub(rf"${{\1{key}", _KEY.sub(f"${{{key}}}", text))
     if _PART_OF_KEY.search(_KEY.sub("", text)):  # which takes a variable
@@ -70,7 +70,8 @@ def _sendable(field_: str) -> str:
 
 
 def _unusual(exchange: Exchange) -> list[str]:
-    """The header fields of `exchange`, credentials aside, that curl would send otherwise, or does not know of."""
+    """The header fields of `exchange`, except credentials, that curl would not send by itself, or would send
+    differently."""
     sent = {name.lower(): f"{name}: {value}" for name, value in exchange.request_headers}
     known = CURLS | {field_.partition(":")[0].lower() for field_ in exchange.shell_headers}
     unusual = [field_ for name, field_ in sent.items() if name not in known and not USUAL.fullmatch(field_)]

@@ -1,4 +1,5 @@
-"""Requests as bytes, and responses from bytes, which h11 reads: its `trailing_data` tells what followed their end."""
+"""Requests as bytes, and responses from bytes. They are read by h11, whose `trailing_data` tells what followed their
+end."""
 
 from __future__ import annotations
 
@@ -12,17 +13,18 @@ from conformance.transport.endpoint import Endpoint
 from conformance.transport.error_messages import LONGEST_HEAD
 from conformance.transport.request import Headers, Request
 
-#: Bytes that are kept of what came first, and of what came unasked before an answer.
+#: How many bytes are kept of the beginning of an answer, and of what came unasked before one.
 MOST_BEFORE = 4096
-#: What is raised where no complete answer comes, or none that can be understood.
+#: What is raised if there is no complete answer, or none that can be understood.
 BROKEN = (OSError, h11.RemoteProtocolError, Miscoded)
 
 
 class Incoming:
-    """The response to a request as it comes in, read by h11 (RFC 9112)."""
+    """The response to a request as it arrives, read by h11 (RFC 9112)."""
 
     def __init__(self, method: str, limit: int) -> None:
-        """`method` is that of the request, by which a response is read; `limit` is for its body, in bytes."""
+        """`method` is that of the request, since the meaning of a response depends on it; `limit` is for its body, in
+        bytes."""
         self.status: int | None = None
         self.reason = ""
         self.http_version = ""
@@ -36,9 +38,9 @@ class Incoming:
         self._protocol.send(h11.EndOfMessage())
 
     def take(self, data: bytes) -> bool:
-        """Add what was received, no bytes once the connection has ended; returns whether the response is complete.
+        """Add what was received (no bytes: the connection has ended); returns whether the response is complete.
 
-        Raises Unreadable, Miscoded and h11.RemoteProtocolError, which is also what a connection that ended early gives.
+        Raises Unreadable, Miscoded and h11.RemoteProtocolError, also for a connection that ended early.
         """
         if len(self.begins) < MOST_BEFORE:
             self.begins += data[: MOST_BEFORE - len(self.begins)]
@@ -61,7 +63,7 @@ class Incoming:
 
     @property
     def foreign(self) -> bool:
-        """Whether what came begins with nothing of HTTP."""
+        """Whether the bytes received do not begin like HTTP."""
         return bool(self.begins) and not self.begins.startswith(b"HTTP"[: len(self.begins)])
 
     @property
@@ -71,7 +73,7 @@ class Incoming:
 
     @property
     def last(self) -> bool:
-        """Whether no other response can come on this connection."""
+        """Whether no other response can follow on this connection."""
         return self._protocol.their_state in (h11.MUST_CLOSE, h11.CLOSED)
 
 
@@ -84,5 +86,5 @@ def outgoing(endpoint: Endpoint, request: Request, headers: Headers) -> bytes:
 
 @cache
 def _request(method: str) -> h11.Request:
-    """A request for h11 to know of: of one that is sent, only the method matters to its answer."""
+    """A request for h11's bookkeeping: only the method of the one that is sent matters to its answer."""
     return h11.Request(method=method, target="/", headers=[("Host", "localhost")])

@@ -1,7 +1,6 @@
-"""Taking secrets out of text: the key, its near misses, and every form in which either may come back.
+"""Removes secrets from text: the key, its near misses, and every form in which either may come back.
 
-Secrets are removed once, when an exchange is recorded (`evidence`); what the reports write was never in possession of
-them.
+Secrets are removed once, when an exchange is recorded (`evidence`), so the reports never have them.
 """
 
 from __future__ import annotations
@@ -22,51 +21,53 @@ from conformance.text import ELLIPSIS
 
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
-#: A part of the key of that length alone determines so many characters of base64 at least.
+#: A part of the key of that length determines at least so many characters of base64.
 BASE64_PART = 9
-#: So many characters of a secret are looked for first, before the whole of it: no more than the shortest one has.
+#: So many characters of a secret are searched for first, before the whole of it; the shortest secret has no fewer.
 ANCHOR = 4
 KEY_LABEL, PART_LABEL = "<key>", "<part of the key>"
-#: So many letters and digits in a row are in most forms of a secret, and in few texts: an id has no more than 19.
+#: A run of so many letters and digits is in most forms of a secret, but in few texts: an id has at most 19 digits.
 WORD = 20
-#: Characters of a key in groups, as some are shown.
+#: Some keys are shown in groups of so many characters.
 GROUP = 4
-#: Fewer characters of base64 are not looked for: a short key leaves so many in the middle of a longer text.
+#: Shorter pieces of base64 are not searched for: a short key leaves so little in the middle of a longer text.
 SHORTEST_BASE64 = 6
-#: Texts of at most so many characters are cleaned once: the same few header fields and bodies come again and again.
+#: The results for texts of up to so many characters are remembered: the same few header fields and bodies come again
+#: and again.
 REMEMBERED = 4096
 MOST_REMEMBERED = 1024
-#: How often what is escaped is read as it is meant: `\\u0026#43;` is HTML in a JSON string.
+#: How many layers of escapes are undone: `\\u0026#43;` is HTML in a JSON string.
 DEEPEST = 3
-#: Stands for what was found, so that nothing is found there again: no secret holds it.
+#: Replaces what was found, so that nothing is found there again: no secret contains it.
 FOUND = "\0"
-#: What ASCII has between its characters in UTF-16, and quotations of that; it means nothing by itself.
+#: Stands between ASCII characters in UTF-16, and in quotations of that; it means nothing by itself.
 ZERO = "\0"
-#: From so many blocks, and parts, on it takes less time to look up each place of a long text than to look for them.
+#: From so many blocks, and parts, on it is faster to look up each place of a long text than to search for each of them.
 MANY_BLOCKS, MANY_PARTS = 2000, 500
-#: A stretch of a text, from one place to another, and the label that it gets.
+#: A stretch of a text: start, end, and the label that replaces it.
 Span = tuple[int, int, str]
-#: A date, as a few keys hold one ("ci-2026-11-28-Zx81"). Any listing may hold the same: to take it out of there would
-#: protect nothing, and break the record. Not among further digits: they may be a number that nobody can guess.
+#: A date, which a few keys contain ("ci-2026-11-28-Zx81"). Any listing may contain the same date, so removing it would
+#: protect nothing, and spoil the record. Among further digits it is not a date, but may be part of a number that nobody
+#: can guess.
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d-?(?:0[1-9]|1[0-2])-?[0-3]\d(?:t\d\d(?::?\d\d)*)?(?!\d)")
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 class _Run:
-    """A run of `length` characters of one kind. To see that a text has none is ten times as fast as to look for all the
-    secrets that hold one."""
+    """A run of `length` characters of one kind. Finding that a text has none is ten times as fast as searching for all
+    secrets that contain one."""
 
     def __init__(self, kind: str, length: int) -> None:
         self._kinds = bytes(byte in _bytes(kind) for byte in range(256))
         self._run = b"\1" * length
 
     def within(self, text: str) -> bool:
-        """Whether `text` has one."""
+        """Whether `text` has such a run."""
         return self._run in _bytes(text).translate(self._kinds)
 
 
 def _bytes(text: str) -> bytes:
-    """`text` with a byte for each character: the same for all beyond Latin-1."""
+    """`text` with one byte for each character; all characters beyond Latin-1 give the same byte."""
     return text.encode("latin-1", "replace")
 
 
@@ -75,8 +76,8 @@ _WORD = _Run(string.ascii_letters + string.digits, WORD)
 
 @dataclass(frozen=True)
 class _Spelling:
-    """A way to escape characters: a `mark` that every escape contains, how an `escape` looks, what it is `meant` as,
-    and, where the mark tells too little, whether there are any in a text."""
+    """A way to escape characters: a `mark` that every escape contains, the pattern of an `escape`, what it is `meant`
+    as, and, if the mark says too little, a function that tells whether a text has any."""
 
     mark: str
     escape: re.Pattern[str]
@@ -106,7 +107,7 @@ _DIGITS_AND_GAPS = bytes.maketrans(string.hexdigits.encode() + b": -", b"0" * le
 
 
 def _is_dump(text: str) -> bool:
-    """Whether there is a dump in `text`, of two digits in hex after the other."""
+    """Whether `text` contains a dump: pairs of hexadecimal digits with separators."""
     # The first takes a tenth of the time of the second, which most texts then need not be searched for.
     return b"-00-00-" in _bytes(text).translate(_DIGITS_AND_GAPS) and _DUMP.search(text) is not None
 
@@ -131,7 +132,7 @@ _SPELLINGS = (
 
 
 class _Parts:
-    """All stretches of `length` characters, in any case, of a few texts, but for those of nothing but a date."""
+    """All stretches of `length` characters of a few texts, in any case, except those within a date."""
 
     def __init__(self, texts: Collection[str], length: int) -> None:
         lowered = [text.translate(_ASCII_LOWER) for text in texts]
@@ -143,7 +144,7 @@ class _Parts:
         self._blocks = {text[i : i + half] for text in lowered for i in range(0, len(text) - half + 1, half)}
 
     def within(self, text: str) -> list[Span]:
-        """Where they are in `text`, those that overlap as one."""
+        """Where they are in `text`; overlapping ones count as one."""
         if not self._run.within(text):
             return []
         # Unlike lower(), translate() never changes the length; it takes five times as long.
@@ -154,8 +155,8 @@ class _Parts:
         return [(*run.span(), PART_LABEL) for run in re.finditer(b"\1+", covered)]
 
     def _starts_in(self, text: str) -> Iterator[int]:
-        """Where they begin in `text`: looked for one by one where they are few, else looked up at each place. First
-        their blocks are looked for, unless these are more than the places, or so many that it saves no time."""
+        """Where they begin in `text`: searched for one by one if they are few, else looked up at each place. Their
+        blocks are searched for first, unless there are more blocks than places, or so many that this saves no time."""
         if len(self._blocks) < min(len(text), MANY_BLOCKS) and not _present(self._blocks, text):
             return
         if len(self._parts) >= MANY_PARTS:
@@ -169,16 +170,17 @@ class _Parts:
 
 
 class Redactor:
-    """Takes the key, what is made from it, and long parts of it out of text, and puts a label there.
+    """Removes the key, whatever is made from it, and long parts of it from text, and puts labels there.
 
-    Known values are replaced as they are and in base64; what is left of the key in any stretch of SECRET_PART
-    characters or more, or in as much base64, becomes "<part of the key>", in any case and also backwards (a date
-    in the key is no secret). Where the text holds escapes, it is searched as they are meant as well: whichever
-    characters are escaped, and in whatever way.
+    Known values are replaced as they are and in base64. Whatever is then left of the key, in any stretch of SECRET_PART
+    characters or more, or in as much base64, becomes "<part of the key>", in any case and also backwards (except a date
+    in the key, which is no secret). If the text contains escapes, it is also searched with the escapes undone,
+    whichever characters are escaped, and however.
     """
 
     def __init__(self, key: str, secrets: Mapping[str, str] | None = None) -> None:
-        """With `key` go further `secrets`, each with its label. One that is too short to tell of anything stays."""
+        """`secrets` are further secrets, each with its label. A value that is too short to reveal anything is left
+        alone."""
         self._labels: dict[str, str] = {}
         for value, label in ((key, KEY_LABEL), *(secrets or {}).items()):
             if len(value) < ANCHOR and label != KEY_LABEL:
@@ -218,14 +220,14 @@ class Redactor:
         return _replaced(text, spans) if spans else text
 
     def reveals(self, text: str) -> bool:
-        """Whether `text` holds the key itself, in any form. A short key may stand anywhere by chance."""
+        """Whether `text` contains the key itself, in any form. False for a short key, which may occur by chance."""
         if not self._telling:
             return False
         return any(any(map(reading.__contains__, self._whole)) for reading in _readings(text))
 
     def _secrets_in(self, text: str, depth: int = DEEPEST) -> list[Span]:
-        """The stretches of `text` that are secret, none of which overlap. Escapes are undone first, since only then the
-        whole of a secret shows that is partly escaped; but before that come secrets that hold an escape themselves."""
+        """The stretches of `text` that are secret; none overlap. Escapes are undone first, since only that shows the
+        whole of a partly escaped secret; secrets that themselves contain an escape come even before."""
         found = self._beginnings_in(text) if ELLIPSIS in text else []
         left = _blotted(text, found)
         if depth and (used := [spelling for spelling in _SPELLINGS if spelling.used(left)]):
@@ -241,14 +243,14 @@ class Redactor:
         return found
 
     def _escaped_in(self, text: str, spelling: _Spelling, depth: int) -> list[Span]:
-        """Where secrets are in `text` once what is escaped in this way is undone."""
+        """Where secrets are in `text` once its escapes of this kind are undone."""
         undone, place = _undone(spelling, text)
         if undone == text:
             return []
         return [(place(start), place(end), label) for start, end, label in self._secrets_in(undone, depth - 1)]
 
     def _known_in(self, text: str, values: list[str]) -> list[Span]:
-        """Where known `values` are in `text`; they are looked for in their order."""
+        """Where known `values` are in `text`, searched for in their order."""
         found: list[Span] = []
         anchors = self._anchors if _WORD.within(text) else self._anchors_without_words
         if present := _present(anchors, text):
@@ -260,7 +262,7 @@ class Redactor:
         return found
 
     def _beginnings_in(self, text: str) -> list[Span]:
-        """Where a known value begins whose end is missing, since a quotation was cut there, as an ELLIPSIS tells."""
+        """Where a known value begins whose end is missing, because a quotation was cut there, as an ELLIPSIS shows."""
         forms = [pair for pair in self._labels.items() if pair[0][:SECRET_PART] in text]
         found: list[Span] = []
         place = 0
@@ -278,7 +280,7 @@ class Redactor:
 
 
 def _replaced(text: str, spans: list[Span]) -> str:
-    """`text` with the label of each of the `spans` in its place."""
+    """`text` with each of the `spans` replaced by its label."""
     pieces: list[str] = []
     last = 0
     for start, end, label in sorted(spans):
@@ -288,12 +290,12 @@ def _replaced(text: str, spans: list[Span]) -> str:
 
 
 def _blotted(text: str, spans: list[Span]) -> str:
-    """`text` with nothing to find in `spans`, and as long as before."""
+    """`text`, as long as before, with nothing left to find in `spans`."""
     return _replaced(text, [(start, end, FOUND * (end - start)) for start, end, _ in spans]) if spans else text
 
 
 def _undone(spelling: _Spelling, text: str) -> tuple[str, Callable[[int], int]]:
-    """`text` with what its escapes stand for; and a function from a place in that to the place in `text`."""
+    """`text` with its escapes undone; and a function from a place in that to the place in `text`."""
     pieces: list[str] = []
     here, there = [0], [0]  # after each escape, the place in `text` and in what is made of it
     for escape in spelling.escape.finditer(text) if spelling.used(text) else ():
@@ -310,7 +312,7 @@ def _undone(spelling: _Spelling, text: str) -> tuple[str, Callable[[int], int]]:
 
 
 def _readings(text: str, depth: int = DEEPEST) -> Iterator[str]:
-    """`text` as it is, and as it is meant."""
+    """`text` as it is, and with its escapes undone."""
     yield text
     for spelling in _SPELLINGS if depth else ():
         undone, _ = _undone(spelling, text)
@@ -320,7 +322,7 @@ def _readings(text: str, depth: int = DEEPEST) -> Iterator[str]:
 
 def _anchors(forms: list[str]) -> dict[str, set[str]]:
     """Anchors, each with its forms: a few characters from the middle of a form, chosen so that many forms share them. A
-    text without an anchor holds none of its forms, and anchors are found in a fraction of the time."""
+    text without an anchor contains none of its forms, and searching for anchors takes a fraction of the time."""
     middles = {form: form[max(0, len(form) // 2 - 8) :][:16] for form in forms}
     held = {
         form: [text[i : i + ANCHOR] for i in range(max(1, len(text) - ANCHOR + 1))] for form, text in middles.items()
@@ -333,8 +335,8 @@ def _anchors(forms: list[str]) -> dict[str, set[str]]:
 
 
 def _present(stretches: Collection[str], text: str) -> set[str]:
-    """Those of `stretches` that are in `text`. In a long one, whether a single character is takes a tenth of the time
-    to tell."""
+    """Those of `stretches` that are in `text`. In a long text, finding out whether a single character is there takes a
+    tenth of the time, so that is tried first."""
     if len(text) > REMEMBERED:
         there = {character for character in set("".join(stretches)) if character in text}
         stretches = {stretch for stretch in stretches if there.issuperset(stretch)}

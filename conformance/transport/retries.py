@@ -1,4 +1,4 @@
-"""Which requests are retried, and when: the specification shows no rate limits and no overload (section 8)."""
+"""Which requests are retried, and when; the specification shows no rate limits and no overload (section 8)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def _date(text: str) -> datetime | None:
 
 
 def pause(answer: Answer) -> float | None:
-    """The seconds to wait before the request goes out once more, None where it does not. A 429 that names no time is
-    waited out, too: rate limits are not shown (section 8), and RFC 6585 section 4 leaves Retry-After open. What a
-    service refused before it did anything goes out again at once (RFC 9113 section 8.7)."""
+    """The seconds to wait before the request is sent again; None if it is not. A 429 without a time is retried, too:
+    rate limits are not shown (section 8), and RFC 6585 section 4 makes Retry-After optional. What a service refused
+    before it did anything is sent again at once (RFC 9113 section 8.7)."""
     if answer.exchange.trouble == Trouble.REFUSED:
         return 0.0
     delay = retry_after(answer)
@@ -46,14 +46,14 @@ def pause(answer: Answer) -> float | None:
 
 
 def turned_away(answer: Answer) -> bool:
-    """Whether this request may have been kept out by a limit on the rate, or on requests at once: which there are is
-    not shown (section 8)."""
+    """Whether a limit on the rate, or on simultaneous requests, may have kept this request out; limits are not shown
+    (section 8)."""
     exchange = answer.exchange
     refused = exchange.crowded and exchange.trouble in (Trouble.UNREACHABLE, Trouble.UNSENT, Trouble.WAITING)
     return refused or too_many(exchange) or pause(answer) is not None
 
 
 def too_many(exchange: Exchange) -> bool:
-    """Whether the service took the request and then gave it up as one of too many at once; or did not wait for its end
-    (408, RFC 9110 section 15.5.9), which was held back until all of the others were there."""
+    """Whether the service accepted the request, and then gave it up as one of too many at once; or did not wait for its
+    end (408, RFC 9110 section 15.5.9), which was held back until all others were there."""
     return exchange.crowded and (exchange.status in (408, 503) or exchange.trouble == Trouble.DROPPED)

@@ -1,7 +1,8 @@
-"""Ids in a listing that breaks the contract: the guard has to know of these orders, too. Pure.
+"""Ids in a listing that breaks the contract, since the guard must know these orders, too. Pure.
 
-A service that lists ids as strings, under another name or in no JSON at all breaks LIST-2 or LIST-1, and has orders all
-the same. Whatever could be an id is taken for one here: it costs a check at most, and the other mistake costs an order.
+A service that lists ids as strings, under another name, or not in JSON at all breaks LIST-2 or LIST-1, but still has
+orders. Whatever could be an id is taken for one here: a mistake in this direction costs a check at most, in the other
+an order.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from conformance.contract.jsontext import INT64, Number
 from conformance.contract.listing import FIELDS, Listing, Order
 from conformance.transport.guard import LONGEST, RANGES, readings
 
-#: How many words are looked at. Where a listing has more of them, nobody can say which orders it shows.
+#: How many words are looked at. If a listing has more, nobody can say which orders it shows.
 MOST_WORDS = 5_000
 _WORD, _DIGIT = re.compile(r'[^\s"\[\]{}:,]+'), re.compile(r"\d")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
-#: The fields of an Order that are none of its id.
+#: The fields of an Order other than its id.
 _OTHERS = frozenset(FIELDS.values()) - {"id"}
 
 
 @dataclass(frozen=True)
 class Sightings:
-    """The integers that may be ids of orders; whether there is an order that may have any id; and whether there was
-    more to see than is looked at."""
+    """The integers that may be ids of orders; whether an order may have any id; and whether there was more than was
+    looked at."""
 
     ids: frozenset[int] = frozenset()
     unidentified: bool = False
@@ -34,7 +35,8 @@ class Sightings:
 
 
 def sightings(body: bytes, listing: Listing | None) -> Sightings:
-    """What the answer to a listing shows besides the plain ids of `listing`, which is None where it is no array."""
+    """What the answer to a listing shows besides the plain ids of `listing`, which is None if the body is not an
+    array."""
     if listing is not None and not listing.doubled_names:
         texts = [list(_texts(element)) for element in listing.unidentified]
     else:
@@ -53,7 +55,7 @@ def sightings(body: bytes, listing: Listing | None) -> Sightings:
 
 
 def _texts(element: Any) -> Iterator[str]:
-    """Every name and value in an element that its id may be in: all but the other fields of an Order."""
+    """Every name and value in an element that may hold its id: all but the other fields of an Order."""
     fields = element.fields() if isinstance(element, Order) else element
     stack = [value for name, value in fields.items() if name not in _OTHERS] if isinstance(fields, dict) else [fields]
     if isinstance(fields, dict):
@@ -72,7 +74,8 @@ def _texts(element: Any) -> Iterator[str]:
 
 
 def _meant(word: str) -> frozenset[int]:
-    """What `word` may mean: the end of a long one decides its value modulo 2^32, its beginning what it is cut to."""
+    """What `word` may mean. The end of a long one decides its value modulo 2^32, its beginning what it may be cut
+    to."""
     if len(word) <= LONGEST:
         return readings(word)
     return readings(word[: LONGEST // 2]) | readings(word[-LONGEST // 2 :])

@@ -1,6 +1,7 @@
-"""Raw connections, for what an HTTP client hides: bytes after a 204, kept-alive connections, simultaneous release.
+"""Raw connections, for what an HTTP client hides: bytes after a 204, kept-alive connections, requests completed
+together.
 
-The guard, the pace and the record are those of the client.
+Guard, pace and record are those of the client.
 """
 
 from __future__ import annotations
@@ -29,27 +30,28 @@ from conformance.transport.request import Headers, Request
 from conformance.transport.retries import pause
 from conformance.urls import port_of
 
-#: For how many seconds bytes past the end of a response are waited for, where the service keeps the connection open.
+#: For how many seconds to wait for bytes after the end of a response, if the service keeps the connection open.
 QUIET = 0.2
-#: Within how many seconds a connection that is to be one of several has to be opened.
+#: Within how many seconds each of several connections must be opened.
 OPENED = 2.0
-#: Bytes that show what an answer begins with.
+#: How many bytes show what an answer begins with.
 BEGINNING = 40
-#: How a service says that it closes a connection on which it waited too long for a request (RFC 9110 section 15.5.9).
+#: How a service announces that it closes a connection on which it waited too long for a request (RFC 9110 section
+#: 15.5.9).
 GIVEN_UP = re.compile(rb"HTTP/1\.[01] 408\b")
 
 
 class _ProxyError(ConnectionError):
-    """The proxy is to blame, and not the service behind it; the message says so."""
+    """The proxy is to blame, not the service behind it; the message says so."""
 
 
 class _NoTunnelError(_ProxyError):
-    """The proxy opens no tunnels, or none to such a port (Squid has a list of those). Requests in absolute form, as the
-    client sends them for plain HTTP, it may pass on all the same."""
+    """The proxy opens no tunnels, or none to such a port (Squid has a list of those). It may still pass on requests in
+    absolute form, which the client sends for plain HTTP."""
 
 
 class _SpentError(ConnectionError):
-    """There will be no answer to the request at hand on this connection, which had carried others; the message says
+    """The connection, which had carried other requests, will bring no answer to the current one; the message says
     why."""
 
 
@@ -67,9 +69,9 @@ class Wire:
 
     @contextmanager
     def receiving(self, connections: Sequence[Connection]) -> Iterator[list[Answer]]:
-        """Receive what is due on each of `connections` while something else is done, side by side, since a service may
-        wait for one of them to be read before it goes on. Gives a list that holds the answers in the end, in the order
-        of the connections and not on record yet."""
+        """Receive the answers due on `connections` while the block does something else, all at the same time, since a
+        service may wait until one of them is read. Gives a list that holds the answers after the block, in the order of
+        the connections, not recorded yet."""
         answers: list[Answer] = []
         due = [self._client.overlapping.submit(connection.receive, keep=False) for connection in connections]
         try:
@@ -78,19 +80,19 @@ class Wire:
             answers += [each.result() for each in due]
 
     def keep(self, answer: Answer) -> None:
-        """Record an answer that was received with `keep=False`, from the one thread that may."""
+        """Record an answer that was received with `keep=False`; only one thread may record."""
         self._client.keep(answer)
 
     def pass_turns(self, count: int) -> None:
-        """Use up `count` turns of the rate limit: for requests that went out at once, and did not wait for theirs."""
+        """Use up `count` turns of the rate limit, for requests that went out together without waiting for theirs."""
         self._client.endpoint.pace.pass_turns(count)
 
 
 class Connection:
     """One connection, which carries requests one after the other for as long as the service keeps it open.
 
-    It is used on three levels. `prepare`, `release` and `receive` send a request but for its end, its end, and read the
-    answer. `set_off` and `conclude` do so for one request, wait where the service asks for that, and send it again.
+    It is used on three levels. `prepare`, `release` and `receive` send a request except for its end, send its end, and
+    read the answer. `set_off` and `conclude` do this for one request, and wait and retry as the service asks.
     `exchange` does both in turn. Whatever sends raises guard.Refused and ServiceGone.
     """
 
@@ -119,7 +121,7 @@ class Connection:
         self.close()
 
     def left_open(self) -> bool:
-        """Whether the service has left the connection open for another request; what is found goes on record."""
+        """Whether the service has left the connection open for another request; the outcome is recorded."""
         found = self._is_open()
         if self._pending is not None:
             self._pending.exchange.kept_open = found
@@ -127,7 +129,7 @@ class Connection:
 
     def _is_open(self) -> bool:
         """Whether another request can be sent on the connection; if not, it is closed. Bytes that have arrived since
-        the last answer belong to no request: they go on record as what follows that answer, and end the connection."""
+        the last answer belong to no request: they are recorded as following that answer, and end the connection."""
         came = self._unasked()
         if came and self._pending is not None:
             self._client.add_extra(self._pending, came)
@@ -136,8 +138,8 @@ class Connection:
         return came is None
 
     def _unasked(self) -> bytes | None:
-        """The bytes that have arrived although no complete request is open: None where the connection is open and
-        quiet, b"" where it is closed, or the service says that it closes it (408)."""
+        """The bytes that have arrived although no request is complete: None if the connection is open and quiet, b"" if
+        it is closed, or if the service announces that it closes it (408)."""
         if self._socket is None:
             return b""
         self._socket.settimeout(0)
@@ -150,8 +152,8 @@ class Connection:
         return b"" if GIVEN_UP.match(came) else came
 
     def close(self) -> None:
-        """Close the connection. An interruption may do so while a thread reads from it: shutting it down first ends
-        that read, which would go on otherwise, perhaps on another connection with the same file descriptor."""
+        """Close the connection, perhaps after an interruption, while a thread reads from it. Shutting it down first
+        ends that read, which might otherwise go on, on another connection with the same file descriptor."""
         closing, self._socket, self._ahead = self._socket, None, b""
         if closing is not None:
             with suppress(OSError):  # the service was first
@@ -161,10 +163,10 @@ class Connection:
     def exchange(self, request: Request, *, last: bool = False, minimal: bool = False) -> Answer:
         """Send `request` and read its answer; `last` asks the service to close the connection after it.
 
-        With `minimal` no header field is sent but Host, User-Agent, which a client should send (RFC 9110 section
-        10.1.5) and firewalls ask for, and the credential's own. What the service asks to wait for (429, 503) is waited
-        out. A GET that meets a connection closed just then is sent again on a new one, on record, if its end was not
-        sent before: only then is it certain that nobody received it.
+        `minimal` sends no header fields but the credential's own, Host, and User-Agent, which clients should send (RFC
+        9110 section 10.1.5) and firewalls ask for. A 429 or 503 is retried as the service asks. A GET that finds the
+        connection just closed is sent again on a new one, recorded, if its end had not been sent: only then is it
+        certain that nobody received it.
         """
         self.set_off(request, last=last, minimal=minimal)
         answer = self.conclude()
@@ -178,20 +180,20 @@ class Connection:
             return connection.exchange(request, minimal=True)
 
     def send_among_others(self, request: Request) -> None:
-        """Send a request while others are under way, as the last one on this connection. `receive` has the answer,
-        which is to be recorded in the order in which the requests were sent."""
+        """Send a request while others are under way, as the last one on this connection. `receive` reads the answer;
+        answers are to be recorded in the order in which the requests were sent."""
         self.prepare(request, last=True, within=OPENED)
         self.release()
 
     def set_off(self, request: Request, *, last: bool = False, minimal: bool = False) -> None:
-        """Begin an `exchange` that `conclude` ends: meanwhile the client may send others."""
+        """Begin an `exchange` that `conclude` ends; the client may send other requests in between."""
         self._since = time.monotonic()
         self._again = partial(self.prepare, request, last=last, minimal=minimal)
         self._again()
         self.release()
 
     def conclude(self) -> Answer:
-        """The answer to what was set off. It stands on record after what was sent meanwhile."""
+        """The answer to the request that was set off. It is recorded after whatever was sent in between."""
         while True:
             answer = self.receive()
             # On a new connection a GET is not left unsent again.
@@ -202,16 +204,15 @@ class Connection:
             self.release()
 
     def _waits(self, answer: Answer) -> bool:
-        """Whether what was set off is to be sent again after this answer; until it may be, nothing else goes out."""
+        """Whether the request is to be sent again after this answer; until then, nothing else goes out."""
         return self._endpoint.waits(answer.exchange, pause(answer), self._since)
 
     def prepare(
         self, request: Request, *, last: bool = False, minimal: bool = False, within: float | None = None
     ) -> None:
-        """Send all of `request` but its last two bytes; `release` sends these. With `within` it is one of several that
-        are prepared side by side: where no connection is made within so many seconds, the service accepts none before
-        it has answered the others (see `kept_waiting`).
-        """
+        """Send all of `request` except for its last two bytes, which `release` sends. `within` says that several
+        requests are prepared side by side: if no connection is made within so many seconds, the service accepts none
+        before it has answered the others (see `kept_waiting`)."""
         self._client.guard.check(request.method, request.path)
         self._endpoint.before(request)
         self._fresh = not self._is_open()
@@ -240,7 +241,7 @@ class Connection:
 
     @property
     def kept_waiting(self) -> bool:
-        """Whether there was no connection in time for the prepared request."""
+        """Whether no connection was made in time for the prepared request."""
         return self._answer.exchange.trouble == Trouble.WAITING
 
     def release(self) -> None:
@@ -258,7 +259,7 @@ class Connection:
 
     def _look_ahead(self) -> None:
         """Check that the connection has stayed open while all but the end of the request was sent. Bytes that have
-        arrived by then may be the answer: to some services the head of a request is enough. Raises ConnectionError."""
+        arrived by then may be the answer: for some services the head of a request is enough. Raises ConnectionError."""
         came = self._unasked()
         if came == b"":
             raise ConnectionResetError("the connection was closed before the end of the request")
@@ -267,7 +268,7 @@ class Connection:
         self._ahead = came or b""
 
     def _spoilt_by(self, came: bytes) -> NoReturn:
-        """Record bytes that came where the answer should begin as what follows the previous one. Raises _SpentError."""
+        """Record bytes that came in place of an answer as following the previous one. Raises _SpentError."""
         if self._previous is not None:
             self._client.add_extra(self._previous, came)
         raise _SpentError(
@@ -275,8 +276,8 @@ class Connection:
         )
 
     def receive(self, *, keep: bool = True) -> Answer:
-        """Read the answer to the prepared request, and, unless `keep` is false, record it. One that was never released
-        gets none: the connection is closed."""
+        """Read the answer to the prepared request, and record it unless `keep` is false. A request that was never
+        released gets no answer, and the connection is closed."""
         answer = self._answer
         if not self._released and answer.exchange.trouble is None:
             answer.exchange.trouble, answer.exchange.detail = Trouble.UNSENT, "its end was not sent"
@@ -419,9 +420,9 @@ class Connection:
         exchange.status = None
 
     def _http_2_only(self, error: Exception) -> bool:
-        """Whether the service speaks HTTP/2 only. Some say so in the TLS handshake (RFC 7301 section 3.2). Others
-        select no protocol there, and drop the connection: they are taken for such if all that they have answered so far
-        was in HTTP/2."""
+        """Whether the service speaks HTTP/2 only. Some services say so in the TLS handshake (RFC 7301 section 3.2).
+        Others select no protocol there and drop the connection: they count as such if all their answers so far were in
+        HTTP/2."""
         if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):
             return True
         agreed = not isinstance(self._socket, ssl.SSLSocket) or self._socket.selected_alpn_protocol() is not None
@@ -430,7 +431,7 @@ class Connection:
 
 
 def _left(deadline: float) -> float:
-    """The seconds till then. Raises TimeoutError where there are none."""
+    """The seconds left until `deadline`. Raises TimeoutError if there are none."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError

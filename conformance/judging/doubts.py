@@ -2,9 +2,8 @@
 
 A check fails for its own subject only. But an answer may break another requirement, whose own checks found nothing
 wrong. That requirement is then inconclusive: not failed, since the cause may lie elsewhere, and not passed either. It
-fails where nothing required did, and the answer proves the breach by itself (`PROVABLE`). Only clear cases count:
-answers to well-formed requests, with a status that the operation lists (any other is for HTTP-1), about orders to which
-nothing was done before.
+fails if nothing required did, and the answer alone proves the breach (`PROVABLE`). Only clear cases count: answers to
+well-formed requests, with a listed status (others are for HTTP-1), about orders to which nothing was done before.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from conformance.contract.transitions import CANCELLING
 from conformance.transport.answer import Answer
 from conformance.transport.request import STATUSES, Allowed, Operation
 
-#: The requirements that can be doubted, each with the reason why an answer should have been another.
+#: The requirements that can be doubted, each with the reason why the answer should have been different.
 ROWS = {
     "AUTH-1": "the key is valid",
     "AUTH-2": "there is no Authorization header",
@@ -27,9 +26,9 @@ ROWS = {
     "CANCEL-3": "the state provider gave the order to this run as shipped, and nothing had been done to it",
     "CANCEL-5": "no such order exists",
 }
-#: Those that a single answer can prove to be broken, each with what was expected: somebody was let in without a valid
-#: key, a shipped order was cancelled, an order exists that a listing lacked, or one could be cancelled whose cancel had
-#: been refused.
+#: Those that a single answer can prove broken, each with what was expected: somebody was let in without a valid key, a
+#: shipped order was cancelled, an order exists that a listing lacked, or an order could be cancelled after its cancel
+#: had been refused.
 PROVABLE = {
     "AUTH-2": "401",
     "AUTH-3": "401",
@@ -37,7 +36,7 @@ PROVABLE = {
     "CANCEL-1": "204",
     "CANCEL-3": "409",
 }
-#: Other requirements that may be the cause: where one of these failed, the doubt is likely to be its consequence.
+#: Other requirements that may be the cause: if one of these failed, the doubt is likely to be its consequence.
 CAUSES = {
     "AUTH-1": ("AUTH-6",),
     "AUTH-2": ("AUTH-6",),
@@ -51,7 +50,7 @@ CAUSES = {
 
 
 class Doubt(NamedTuple):
-    """A requirement that must not pass, why, and whether the answer shows by itself that it is broken."""
+    """A requirement that must not pass, the reason, and whether the answer alone proves that it is broken."""
 
     requirement: str
     reason: str
@@ -59,7 +58,7 @@ class Doubt(NamedTuple):
 
 
 def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str] = ()) -> Iterator[Doubt]:
-    """The doubts that this answer casts. `missed` are orders that an earlier listing lacked, and `denied` the ids of
+    """The doubts that this answer raises. `missed` are orders that an earlier listing lacked, `denied` the ids of
     pending orders whose cancel was refused earlier."""
     listed = STATUSES.get(answer.request.operation, frozenset())
     credential = answer.request.credential
@@ -92,14 +91,14 @@ def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str]
 
 
 def _shows(answer: Answer, order: int) -> bool:
-    """Whether this order was there: it is listed, or has been cancelled or refused just now."""
+    """Whether this answer shows that the order exists: it lists it, or has just cancelled or refused it."""
     if answer.listing is not None:
         return order in answer.listing.by_id
     return answer.request.order_id == str(order) and answer.status in (204, 409)
 
 
 def _credentials(answer: Answer) -> str | None:
-    """The requirement that the status of `answer` breaks for this credential, whatever was requested."""
+    """The requirement that the status of `answer` breaks for its credential, whatever was requested."""
     credential = answer.request.credential
     if credential.valid:
         return "AUTH-1" if answer.status == 401 else None

@@ -1,4 +1,4 @@
-"""What the exchanges of a run say on topics that the specification leaves open, whichever check they were made for."""
+"""What the exchanges of a run show on topics that the specification leaves open, whichever check made them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.transport.request import Operation
 
 
 def observed(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
-    """By topic what was observed, as plain data, and the numbers of exchanges that show it, if some do."""
+    """By topic: what was observed, as plain data, and the numbers of exchanges that show it, if any."""
     everything = list(exchanges)
     answered = [exchange for exchange in everything if exchange.status is not None]
     limited = [exchange.number for exchange in answered if exchange.limited]
@@ -37,7 +37,7 @@ def observed(exchanges: Iterable[Exchange]) -> dict[str, tuple[Any, list[int]]]:
 
 
 def _in_bodies(answered: Iterable[Exchange]) -> dict[str, Any]:
-    """By topic what the bodies of both operations show: how many orders at most, codes of errors, and fields that the
+    """By topic, what the bodies of both operations show: the most orders in a listing, error codes, and fields that the
     contract does not know."""
     longest = 0
     codes: defaultdict[str, set[str]] = defaultdict(set)
@@ -60,7 +60,7 @@ def _in_bodies(answered: Iterable[Exchange]) -> dict[str, Any]:
 
 
 def _bodies(answered: Iterable[Exchange]) -> Iterator[tuple[int, Any]]:
-    """Each different body of both operations that is on record in full and is JSON, with the status it came with."""
+    """Each distinct body of both operations that is recorded in full and is JSON, with its status."""
     operations = (Operation.LIST, Operation.CANCEL)
     different = dict.fromkeys(
         (each.status, each.body)

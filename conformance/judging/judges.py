@@ -1,8 +1,8 @@
-"""What is judged on every answer of a run, whichever check it was asked for.
+"""What is judged on every answer of a run, whichever check requested it.
 
-Each judge is a function of one answer: a sentence that says what is wrong, None where the requirement is met,
-NOT_APPLICABLE where the answer has no bearing on it. What they find is noted in the exchange; `universal` folds it when
-the run is over.
+Each judge is a function of one answer. It returns a sentence that says what is wrong, None if the requirement is met,
+or NOT_APPLICABLE if the answer says nothing about it. The findings are noted in the exchange; `universal` folds them
+when the run is over.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from conformance.verify import GATEWAY
 
 
 class _NotApplicable(Enum):
-    """What is found of an answer that has no bearing on a requirement."""
+    """The finding for an answer that says nothing about a requirement."""
 
     NOT_APPLICABLE = "not applicable"
 
@@ -36,7 +36,7 @@ class _NotApplicable(Enum):
 NOT_APPLICABLE: Final = _NotApplicable.NOT_APPLICABLE
 Finding = str | None | _NotApplicable
 
-#: The statuses whose body is an Error (section 7).
+#: The statuses whose body must be an Error (section 7).
 ERRORS = frozenset({401, 404})
 
 _CHALLENGE = re.compile(r"(?:^|,)\s*Bearer(?=\s|,|$)", re.IGNORECASE)
@@ -51,13 +51,13 @@ _DEPRECATION = re.compile(r"@-?[0-9]{1,15}(?: *; *[a-z*][a-z0-9_.*-]*(?:=(?:[^;\
 
 
 def _well_formed(answer: Answer) -> bool:
-    """Whether the request is one that the contract describes, and the answer complete."""
+    """Whether the contract describes the request, and the answer is complete."""
     described = answer.request.operation in STATUSES and answer.request.allowed is not Allowed.OPEN
     return described and answer.status is not None
 
 
 def _never_answered(answer: Answer) -> bool:
-    """Whether no answer came in time to a request that the contract has one for, with no excuse: no other request was
+    """Whether a request that the contract describes got no answer in time, without an excuse: no other request was
     under way, and it was not one of the first, for which a service may have to wake up."""
     exchange, request = answer.exchange, answer.request
     described = request.operation in STATUSES and request.allowed is Allowed.LISTED
@@ -66,7 +66,7 @@ def _never_answered(answer: Answer) -> bool:
 
 
 def _json_problem(answer: Answer) -> str | None:
-    """What keeps the body from being JSON that is sent as such (section 1); None where nothing does. Raises TooDeep."""
+    """Why the body is not JSON sent as such (section 1); None if it is. Raises TooDeep."""
     if answer.media_type != "application/json":
         given = answer.header("content-type")
         if given is None:
@@ -84,7 +84,8 @@ def _json_problem(answer: Answer) -> str | None:
 
 
 def _error_object(answer: Answer) -> dict[str, Any] | None:
-    """The JSON object that is the body of a 401 or 404, else None: what is no Error at all is for ERR-1 to say."""
+    """The JSON object in the body of a 401 or 404, else None: whether the body is an Error at all is decided by
+    ERR-1."""
     return answer.json_object if answer.status in ERRORS and _well_formed(answer) else None
 
 
@@ -134,7 +135,7 @@ def error_reveals(answer: Answer) -> Finding:
 
 
 def _own_path(answer: Answer) -> re.Pattern[str]:
-    """Finds the path of the request, as sent or decoded, whole or up to its last part: a base path may look like that
+    """Finds the path of the request, as sent or decoded, whole or without its last part: a base path may look like that
     of a file."""
     path = urlsplit(answer.exchange.url).path
     whole = {form for text in (path, path.rpartition("/")[0]) for form in (text, unquote(text))} - {""}
@@ -165,7 +166,7 @@ def challenge(answer: Answer) -> Finding:
 
 
 def _is_listing(answer: Answer) -> bool:
-    """Whether this is the listing for someone with the key: what strangers get with 200 is for AUTH to judge."""
+    """Whether this is the listing, requested with the key: what others get with 200 is for AUTH to judge."""
     listed = answer.status == 200 and answer.request.operation is Operation.LIST
     return listed and answer.request.credential.valid and _well_formed(answer)
 
@@ -181,7 +182,7 @@ def listing_is_array(answer: Answer) -> Finding:
 
 
 def _judged(answer: Answer, problems: Callable[[Listing], Iterable[str]]) -> Finding:
-    """The `problems` of the listing in an answer, if it holds anything."""
+    """The `problems` of the listing in an answer, if it has any elements."""
     if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
         return NOT_APPLICABLE
     return "; ".join(problems(answer.listing)) or None
@@ -208,12 +209,12 @@ def integers_and_names_are_plain(answer: Answer) -> Finding:
 
 
 def _doubled_ids(listing: Listing) -> list[str]:
-    """The first few ids that a listing has more than once, each in a sentence."""
+    """The first few ids that occur more than once in a listing, each in a sentence."""
     return [f"id {number} occurs more than once in the listing" for number in listing.doubled_ids()[:3]]
 
 
 def _trailing(answer: Answer, end: str) -> str | None:
-    """What is wrong where bytes follow the `end` of a response on its connection; None where none do."""
+    """What is wrong if bytes follow the `end` of a response on its connection; None if none do."""
     extra = answer.extra
     return f"{plural(len(extra), 'byte')} after {end} of the {answer.status}: {shown(extra)}" if extra else None
 
@@ -252,9 +253,9 @@ def listed_status(answer: Answer) -> Finding:
 
 
 def _may_be_cut_off(answer: Answer) -> bool:
-    """Whether it says nothing of the service that a connection ended early. A firewall may hang up, instead of
-    answering, on a request that the contract does not describe. And a server that has not read a long request, or a
-    body, to its end may lose some of its answer as it closes the connection (RFC 9112 section 9.6)."""
+    """Whether a connection that ended early says nothing about the service. A firewall may hang up on a request that
+    the contract does not describe. And a server that has not read a long request, or a body, to its end may lose part
+    of its answer when it closes the connection (RFC 9112 section 9.6)."""
     request = answer.request
     no_head = not answer.exchange.http_version
     undescribed = request.allowed is Allowed.OPEN and (no_head or request.body is not None)
@@ -297,7 +298,7 @@ def lifecycle_headers(answer: Answer) -> Finding:
 
 
 def _is_http_date(text: str) -> bool:
-    """Whether it is an IMF-fixdate (RFC 9110 section 5.6.7), the one form that may be sent."""
+    """Whether it is an IMF-fixdate (RFC 9110 section 5.6.7), the only form that may be sent."""
     try:
         return format_datetime(parsedate_to_datetime(text), usegmt=True) == text
     except (ValueError, OverflowError):
@@ -323,10 +324,10 @@ JUDGES: dict[str, Callable[[Answer], Finding]] = {
     "HTTP-2": framing,
     "PET-2": lifecycle_headers,
 }
-#: Judges that look at the whole of a body: the same bytes are judged once.
+#: Judges of the whole body: identical bytes are judged once.
 _BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")
-#: The statuses that a judge has to see: of all others it would say NOT_APPLICABLE, and is not asked. A judge that is
-#: not here sees every answer, incomplete ones, too.
+#: The statuses that a judge needs to see; for all others it would say NOT_APPLICABLE, so it is not asked. A judge that
+#: is not listed here sees every answer, including incomplete ones.
 _STATUSES: dict[str, Container[int | None]] = {
     **dict.fromkeys(("LIST-1", *_BY_BODY), (200,)),
     **dict.fromkeys(("CANCEL-2", "CANCEL-12"), (204,)),
@@ -339,7 +340,7 @@ _STATUSES: dict[str, Container[int | None]] = {
 
 @cache
 def _asked(status: int | None) -> tuple[tuple[str, Callable[[Answer], Finding]], ...]:
-    """The judges to whom an answer with this status matters, by their requirements."""
+    """The judges that need to see an answer with this status, with their requirements."""
     return tuple(
         (requirement, judge)
         for requirement, judge in JUDGES.items()
@@ -348,7 +349,7 @@ def _asked(status: int | None) -> tuple[tuple[str, Callable[[Answer], Finding]],
 
 
 class Judge:
-    """Notes in each exchange what the judges find; the observer that the client calls."""
+    """Notes in each exchange what the judges find; the client calls it as its observer."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Finding] = {}

@@ -1,4 +1,4 @@
-"""The requirements that are judged on every exchange of a run: what `judges` found, and what there is to doubt."""
+"""Folds what the judges found on every exchange of a run, and the doubts, into one result for each requirement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.verify import with_fields
 
 
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:
-    """What the exchanges of a run say of one requirement; None where none has a bearing on it."""
+    """What the exchanges of a run say about one requirement; None if they say nothing."""
     judged = [
         exchange for exchange in exchanges if requirement in exchange.findings or requirement in exchange.undecided
     ]
@@ -29,7 +29,7 @@ def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> Chec
 
 
 def _failed(requirement: str, expected: str, wrong: list[Exchange], judged: list[Exchange]) -> CheckResult:
-    """The result where some of the exchanges `judged` are `wrong`."""
+    """The result if some of the exchanges `judged` are `wrong`."""
     first = wrong[0]
     asked = _asked_with(first, [each for each in _met(requirement, judged) if each.operation == first.operation])
     problem = f"{first.method} {first.url}: {first.findings[requirement]}{asked}"
@@ -45,8 +45,8 @@ def _failed(requirement: str, expected: str, wrong: list[Exchange], judged: list
 
 
 def _undecided(requirement: str, undecided: list[Exchange]) -> CheckResult:
-    """The result where none is wrong and some are `undecided`. If one of them proves the breach, the result has a
-    failure, which `verdict.fold` makes use of where nothing required failed."""
+    """The result if none is wrong and some are `undecided`. If one of them proves the breach, the result has a failure,
+    which `verdict.fold` uses if nothing required failed."""
     proof = [exchange for exchange in undecided if requirement in exchange.proven]
     first = (proof or undecided)[0]
     message = first.undecided[requirement]
@@ -67,8 +67,8 @@ def _undecided(requirement: str, undecided: list[Exchange]) -> CheckResult:
 
 
 def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) -> str:
-    """In how many of the exchanges `judged` a requirement was broken, and whether the same request was also answered as
-    it should be; perhaps only when it was sent alone."""
+    """In how many of the exchanges `judged` a requirement was broken, and whether the same request was also answered
+    correctly, perhaps only when it was sent alone."""
     if len(wrong) == len(judged):
         return f"in all {len(wrong)} exchanges" if len(wrong) > 1 else "in the only exchange"
     # Not so where the state of the store may have made the difference: at a listed status, or with a condition.
@@ -93,8 +93,8 @@ def _met(requirement: str, judged: list[Exchange]) -> list[Exchange]:
 
 
 def _asked_with(wrong: Exchange, met: list[Exchange]) -> str:
-    """What "received" says of those header fields that no request had which was answered as it should be: what is wrong
-    may depend on them. Nothing where no request was, since then nothing tells which fields matter."""
+    """The header fields, for "received", that no correctly answered request had: what is wrong may depend on them.
+    Empty if no request was answered correctly, since then nothing tells which fields matter."""
     usual = {field for exchange in met for field in exchange.request_headers if not _is_condition(field)}
     return with_fields(field for field in wrong.request_headers if met and field not in usual)
 
@@ -110,11 +110,11 @@ def _is_listed(exchange: Exchange) -> bool:
 
 
 def _has_cancelled(exchange: Exchange) -> bool:
-    """Whether it was a cancel that succeeded: after it, the same request is to be answered otherwise."""
+    """Whether this was a successful cancel, after which the same request should be answered differently."""
     return exchange.method == "DELETE" and exchange.succeeded
 
 
 def _request(exchange: Exchange) -> tuple[object, ...]:
-    """What was sent, as it is on record, and which answers are open to it."""
+    """What was sent, as recorded, and which answers were allowed."""
     headers = tuple(map(tuple, exchange.request_headers))
     return exchange.method, exchange.url, exchange.credential, headers, exchange.request_body, exchange.allowed

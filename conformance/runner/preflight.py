@@ -25,17 +25,17 @@ from conformance.transport.redaction import SECRET_PART
 from conformance.transport.request import NOBODY, Operation
 from conformance.verify import GATEWAY
 
-#: How often the key is tried: a service may refuse the right one by fault (AUTH-1).
+#: How often the key is tried: a faulty service may refuse the right one (AUTH-1).
 TRIES = 3
-#: Where the ids of two orders, one placed after the other, are no further apart than this, they come from a counter:
-#: others may have placed orders in between. Ids made from the time are further apart, or soon beyond the leap below.
+#: If the ids of two orders, placed one after the other, are no further apart than this, they come from a counter:
+#: others may have placed orders in between. Ids made from the time are further apart, or soon exceed the leap below.
 APART = 100
-#: How far above the latest id one is chosen, to see whether the ids that follow count on from there. Where they do not,
-#: and returned orders keep their rows, a run that places more orders than this comes upon the chosen id.
+#: How far above the latest id one is chosen, to see whether later ids follow it. If they do not, and returned orders
+#: keep their rows, a run that places more orders than this reaches the chosen id.
 LEAP = 20_000
-#: Orders on a page at most, by the limits in common use.
+#: The most orders on a page, by the limits in common use.
 LARGEST_PAGE = 1_000
-#: How a transport says that an answer is not HTTP, and how it quotes the beginning of an alert of TLS.
+#: How a transport says that an answer is not HTTP, and how it quotes the beginning of a TLS alert.
 NO_STATUS_LINE, TLS_ALERT = "the answer begins with no status line of HTTP", r"\x15\x03"
 SPEAKS_TLS = "This port speaks TLS: is it https:// in base_url?"
 #: How OpenSSL begins to say why it does not trust a certificate.
@@ -51,7 +51,7 @@ FOLLOWS_LARGEST = (
     "are run one at a time (by plain pytest, too, if -n is left out); orders that others place meanwhile would get "
     "such ids, up to the end of int64, so make the run while nobody else works on that store"
 )
-#: It does not say how long the key is: with so short a key, that would be half of what there is to guess.
+#: It does not say how long the key is: for so short a key, that would be half of what there is to guess.
 SHORT_KEY = (
     f"the key has fewer than {SECRET_PART} characters: it is taken out of the reports wherever it occurs, even by "
     "chance, and the gaps show what it is; use a longer key"
@@ -64,7 +64,7 @@ COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and la
 
 
 def probe_service(session: Session) -> str | None:
-    """Why it would be pointless to run the checks, and what to do about that; None where it is not."""
+    """Why running the checks would be pointless, and what to do about it; None if it is not."""
     session.recorder.check = PREFLIGHT
     try:
         return _pointless(session)
@@ -135,7 +135,7 @@ def _unreachable(session: Session, answer: Answer) -> str | None:
 
 
 def _unlisted(listing: Listing, target: Target) -> Iterator[str]:
-    """Which orders of the static lists of `target` are not in its listing."""
+    """Which orders of the static lists are not in the listing of `target`."""
     states = target.states or States()
     for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
         if missing := listing.left_out(ids):
@@ -144,7 +144,7 @@ def _unlisted(listing: Listing, target: Target) -> Iterator[str]:
 
 
 def shortcomings(session: Session) -> list[str]:
-    """What in the configuration of the target makes a result say less than it seems to."""
+    """What in the target's configuration makes a result say less than it seems to."""
     target, found = session.target, []
     if target.bulk_orders <= LARGEST_PAGE and any(need.many_orders for need in session.needs):
         found.append(
@@ -162,9 +162,9 @@ def shortcomings(session: Session) -> list[str]:
 
 
 def probe_provider(session: Session, listed: frozenset[int] | None = None) -> str | None:
-    """What is wrong with the state provider: it is asked for one pending order, which is returned. Where the run will
-    cancel orders, a few more messages tell how the store gives ids, which is noted in the session. The orders `listed`
-    were there before any was asked for: by default those that were seen so far."""
+    """What is wrong with the state provider, if anything: it is asked for one pending order, which is returned. If the
+    run will cancel orders, a few more messages find out how the store gives ids, which is noted in the session.
+    `listed` are the orders that were there before any was asked for; by default, those seen so far."""
     if session.provider is None:
         return None
     leases = session.leases(PREFLIGHT)
@@ -184,7 +184,7 @@ def probe_provider(session: Session, listed: frozenset[int] | None = None) -> st
 
 
 def _probe_ids(session: Session, leases: Leases, first: int, listed: Collection[int]) -> None:
-    """Note whether the store gives ids again, and whether those it gives follow a chosen id. The order `first` has been
+    """Note whether the store uses ids again, and whether new ids follow a chosen one. The order `first` has been
     returned; `listed` were there before. Raises ProviderError and CannotDo."""
     needs = session.needs
     if not any(need.orders for need in needs):
@@ -216,7 +216,7 @@ def _probe_ids(session: Session, leases: Leases, first: int, listed: Collection[
 
 
 def remarks(session: Session) -> Iterator[str]:
-    """What a reader of the result should know of the store, by the orders that its state provider handed out."""
+    """What a reader of the result should know about the store, judging by the orders that its provider handed out."""
     if session.listed_before is not None:
         yield LISTED_BEFORE.format(session.listed_before)
     if session.one_at_a_time:
@@ -224,9 +224,9 @@ def remarks(session: Session) -> Iterator[str]:
 
 
 def _given_again(session: Session, leases: Leases, order: int) -> bool:
-    """Whether the store gives a new order the id of one that was cancelled. The suite still holds `order` as it asks
-    for another: a provider with a few orders, which hands out again what was returned to it, does not do so here.
-    Raises ProviderError and CannotDo."""
+    """Whether the store gives the id of a cancelled order to a new one. The suite still holds `order` when it asks for
+    another: a provider with a few orders, which hands out again what was returned to it, does not do so here. Raises
+    ProviderError and CannotDo."""
     api = session.api(PREFLIGHT)
     answer = api.cancel(order)
     if answer.status == 404 and (listing := api.list().listing) is not None and order not in listing.by_id:
@@ -237,7 +237,7 @@ def _given_again(session: Session, leases: Leases, order: int) -> bool:
 
 
 def _takes_key_otherwise(session: Session) -> bool:
-    """Whether the key is right, though listing refuses it: listing takes it in another place, or cancelling takes it
+    """Whether the key is right although listing refuses it: listing accepts it in another place, or cancelling does
     (AUTH-1)."""
     api = session.api(PREFLIGHT)
     elsewhere = [*credentials.misplaced(session.key, proxied=True), *credentials.in_query(session.key)]
@@ -256,8 +256,8 @@ def _takes_key_otherwise(session: Session) -> bool:
 
 
 def foreign(session: Session) -> str | None:
-    """What to say of an address where something else than HTTP is spoken, as by a banner of another protocol. None
-    where an answer looks like HTTP, or like a listing. The key is not sent."""
+    """What to say if the address speaks something other than HTTP, such as the banner of another protocol; None if an
+    answer looks like HTTP, or like a listing. The key is not sent."""
     with session.wire.connect() as connection:
         detail = connection.exchange(session.api(PREFLIGHT).ask_list(NOBODY), last=True).exchange.detail
     _, found, begins = detail.partition(NO_STATUS_LINE)
@@ -268,13 +268,13 @@ def foreign(session: Session) -> str | None:
 
 
 def unheard(session: Session, answer: Answer) -> str:
-    """What to say of a target of which nothing of HTTP is heard, as in this answer."""
+    """What to say about a target that gives no HTTP answer."""
     hint = SPEAKS_TLS if speaks(session, "https") else "Check base_url, or whether the service is running."
     return f"{session.target.base_url} gives no HTTP answer: {answer.exchange.detail}. {hint}"
 
 
 def speaks(session: Session, scheme: str) -> bool:
-    """Whether there is an answer where the base URL has this scheme instead of its own. The key is not sent."""
+    """Whether there is an answer if the base URL has this scheme instead of its own. The key is not sent."""
     if session.endpoint.scheme == scheme:
         return False
     parts = urlsplit(session.target.base_url)
@@ -284,7 +284,7 @@ def speaks(session: Session, scheme: str) -> bool:
 
 
 def _is_mute(answer: Answer) -> bool:
-    """Whether there was a connection, and nothing came that looks like HTTP."""
+    """Whether there was a connection, but nothing that looks like HTTP."""
     return answer.exchange.trouble == Trouble.BROKEN and not answer.exchange.http_version
 
 

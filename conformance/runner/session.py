@@ -28,8 +28,8 @@ from conformance.transport.redaction import Redactor
 from conformance.transport.request import Credential, Request
 from conformance.transport.wire import Wire
 
-#: Words of the contract, which every record is full of. A near miss of the key that is a part of them reveals nothing,
-#: and a record without it would be unreadable.
+#: Words of the contract, which every record is full of. A near miss of the key that is part of them reveals nothing,
+#: and without it the record would be unreadable.
 PUBLIC = (
     "/v1/store/orders/ /v1/pets/ Authorization: Bearer application/json orderId petId quantity shipDate complete "
     "pending shipped code message status"
@@ -67,12 +67,12 @@ class Session:
         return folder / f"{self.target.name}.pace"
 
     def share(self, folder: Path) -> None:
-        """Keep one pace with the sessions that other processes are about to begin in this folder."""
+        """Keep one pace with the sessions that other processes are about to begin with this folder."""
         self.endpoint.pace.share(self._pace_file(folder))
 
     @property
     def provider(self) -> Provider | None:
-        """The state provider, connected when first asked for; None for static lists and where there is none."""
+        """The state provider, connected when first asked for; None for static lists, or if there is none."""
         states = self.target.states
         if self._provider is None and states is not None and not states.static:
             self._provider = Recorded(self.provider_of(states), self.recorder.message)
@@ -93,7 +93,7 @@ class Session:
         return connect(states, self._tls_of_provider)
 
     def _tls_of_provider(self) -> ssl.SSLContext:
-        """The target's TLS settings, and the system's authorities besides: the provider may be elsewhere."""
+        """The target's TLS settings plus the system's authorities, since the provider may run elsewhere."""
         context = tls_settings(self.target)
         context.load_default_certs()
         return context
@@ -101,12 +101,12 @@ class Session:
     # What checks work with.
 
     def api(self, check: str) -> Api:
-        """The operations for one check, whose random choices derive from the seed and its id."""
+        """The operations for one check; its random choices derive from the seed and its id."""
         return Api(self.client, self.valid, random.Random(f"{self.seed}:{self.target.name}:{check}"), accepts(check))
 
     def leases(self, check: str, *, kept: bool = False) -> Leases:
-        """The leases of one check, to give back when it ends. `kept` ones are given back by `give_back`, or in the end
-        by `close`."""
+        """The leases of one check, to be given back when it ends. `kept` ones are given back by `give_back`, at the
+        latest by `close`."""
         ledger = None
         if self.shared is not None:
             process = f"{os.getpid()}{KEPT if kept else ''}"
@@ -124,28 +124,28 @@ class Session:
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether checks cannot run side by side, as the store gives ids."""
+        """Whether the store gives ids in such a way that checks cannot run side by side."""
         return self.ids_used_again or self.follows_largest
 
     @property
     def wrong_keys(self) -> tuple[str, ...]:
-        """The kinds of invalid keys, and of queries with the key, that can be made from the key: by them an audit finds
-        a key that can stand in for it."""
+        """The kinds of invalid keys, and of queries with the key, that can be made from the key. An audit needs them to
+        find a key that can stand in for it."""
         return (*invalid_keys.kinds(self.key), *credentials.query_kinds(self.key))
 
     @cached_property
     def exclusions(self) -> dict[str, str]:
-        """Why checks of the run will not be decided, by their ids."""
+        """Why some checks of the run cannot be decided, by their ids."""
         return exclusions(self._checks, self.target)
 
     @property
     def needs(self) -> list[Needs]:
-        """What the checks of the run need, but for those that will not be decided."""
+        """What the checks of the run need, except those that cannot be decided."""
         return [check.needs for check in self._checks if check.id in self.due]
 
     @cached_property
     def due(self) -> frozenset[str]:
-        """The ids of the checks of the run, but for those that will not be decided."""
+        """The ids of the checks of the run, except those that cannot be decided."""
         return frozenset(check.id for check in self._checks if check.id not in self.exclusions)
 
     @cached_property
@@ -158,14 +158,14 @@ class Session:
         return checks_of(self.selected)
 
     def elsewhere(self) -> list[Answer]:
-        """Ask for the listing beside the base URL: without the version segment, and with other ones."""
+        """Ask for the listing next to the base URL: without the version segment, and with others."""
         parts = urlsplit(self.target.base_url)
         base = parts.path.removesuffix("/v1")
         paths = (base, f"{base}/v2", f"{base}/v1.0", f"{base}/v3", f"{base}/api/v1")
         return [self.listing_at(urlunsplit(parts._replace(path=path)), self.valid) for path in paths]
 
     def listing_at(self, base_url: str, credential: Credential) -> Answer:
-        """The answer to a listing at another base URL, of which nothing is judged."""
+        """The answer to a listing at another base URL; it is not judged."""
         aside = replace(self.target, base_url=base_url, mode=Mode.OBSERVE)
         client = self.client_of(Endpoint(aside, self.endpoint.pace), Guard(Mode.OBSERVE), lambda answer: None)
         try:
@@ -182,7 +182,7 @@ class Session:
 
 
 def redactor_of(target: Target) -> Redactor:
-    """The redactor of everything that is secret about `target`."""
+    """The redactor for everything secret about `target`."""
     token = target.states.token if target.states is not None else None
     return _redactor(target.key.reveal(), token and token.reveal())
 

@@ -1,7 +1,7 @@
-"""Orders on loan from the state provider, and their return.
+"""Orders borrowed from the state provider, and their return.
 
-Each check owns its orders: it takes them here, and they are returned when it ends, whatever happened to it. Orders that
-the provider does not take back are reported as a warning, never held against the service.
+Each check has its own orders: it takes them here, and they are returned when it ends, however it ends. Orders that the
+provider does not take back are reported in a warning, and never count against the service.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from conformance.signals import undisturbed
 from conformance.states.provider import CannotDo, Provider, ProviderError, empty, setup, teardown
 from conformance.transport.guard import Guard
 
-#: Every provider has to place so many pending orders; of more it may say that it cannot.
+#: Every provider has to place so many pending orders; it may refuse to place more.
 FEW = 100
-#: The suffix of a ledger's name; and what comes before it in that of orders that outlast their check.
+#: The suffix of a ledger's name, and what precedes it in the name of a ledger of orders that outlast their check.
 LEDGER, KEPT = ".held", ".kept"
 
 
 class Leases:
-    """The orders that one check holds. With static lists there is no provider, and a share of them is all there is."""
+    """The orders that one check holds. With static lists there is no provider, and the check has a share of the
+    lists."""
 
     def __init__(
         self,
@@ -33,8 +34,8 @@ class Leases:
         share: tuple[Sequence[int], Sequence[int]] = ((), ()),
         ledger: Path | None = None,
     ) -> None:
-        """`share` are the pending and the shipped static ids set aside for the check; `ledger` is a file that says
-        what is held, for `return_left` if this process does not live to return it."""
+        """`share` are the pending and the shipped static ids set aside for the check. `ledger` is a file that records
+        what is held, so that `return_left` can return it if this process dies."""
         self._provider = provider
         self._ledger = ledger
         self._guard = guard
@@ -43,7 +44,7 @@ class Leases:
 
     @property
     def by_hand(self) -> bool:
-        """Whether the orders are of static lists."""
+        """Whether the orders come from static lists."""
         return self._provider is None
 
     @property
@@ -55,14 +56,13 @@ class Leases:
 
     @property
     def has_shipped(self) -> str:
-        """Why a shipped order is to be refused; where a list written by hand has it as shipped, that, too."""
+        """Why a shipped order must be refused; for a hand-written list, also that the list says so."""
         by_hand = ", by the list in the configuration (is it right?)" if self.by_hand else ""
         return f"the order has already shipped{by_hand}"
 
     def take(self, state: State, count: int) -> list[int]:
-        """`count` orders in `state`. Raises CannotDo where the provider says that it has no shipped ones, or not so
-        many; and ProviderError where it fails, also where it says so of a few pending ones, which every provider
-        has."""
+        """`count` orders in `state`. Raises CannotDo if the provider says that it has no shipped ones, or not so many;
+        and ProviderError if it fails, or says so of a few pending ones, which every provider must have."""
         if count == 0:
             return []
         if self._provider is None:
@@ -83,7 +83,7 @@ class Leases:
             raise
 
     def place(self, state: State, ids: list[int]) -> list[int]:
-        """Orders in `state` with exactly these ids. Raises ProviderError, and CannotDo where ids cannot be chosen."""
+        """Orders in `state` with exactly these ids. Raises ProviderError, and CannotDo if ids cannot be chosen."""
         if self._provider is None:
             raise CannotDo("static lists have no orders with chosen ids")
         return self._set_up(self._provider, state, {"ids": ids})
@@ -95,8 +95,8 @@ class Leases:
         empty(self._provider)
 
     def give_back(self, warnings: list[str]) -> None:
-        """Return everything that is held. A sentence for each set of orders that could not be returned is added to
-        `warnings`, since a return value would be lost: an interruption that arrives meanwhile is raised at the end."""
+        """Return everything that is held. For each set of orders that could not be returned, a sentence is added to
+        `warnings`; a return value would be lost if an interruption arrives meanwhile, which is raised at the end."""
         with undisturbed():
             for state, ids in self._held.items():
                 if self._provider is not None:
@@ -133,8 +133,8 @@ class Leases:
 
 
 def return_left(provider: Provider, folder: Path, target: str) -> list[str]:
-    """Return what processes that are no more held of `target`, by their ledgers in `folder`. What could not be returned
-    is said as `Leases.give_back` says it."""
+    """Return the orders of `target` that processes held when they died, according to their ledgers in `folder`. Gives a
+    sentence for each set that could not be returned, as `Leases.give_back` does."""
     left_behind = []
     own = re.compile(
         rf"{re.escape(target)}\.[0-9]+({re.escape(KEPT)})?{re.escape(LEDGER)}"
@@ -146,7 +146,7 @@ def return_left(provider: Provider, folder: Path, target: str) -> list[str]:
 
 
 def _returned(provider: Provider, state: State, ids: list[int]) -> list[str]:
-    """Return orders; a sentence if that fails."""
+    """Return orders; gives a sentence if that fails."""
     try:
         teardown(provider, state, ids)
     except ProviderError as error:

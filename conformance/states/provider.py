@@ -1,11 +1,12 @@
-"""The state-provider protocol: over HTTP, or as a command.
+"""The state-provider protocol, over HTTP or as a command.
 
 The interface of the service has no way to place an order, so the orders come from the target's owner. One message sets
-a state up and answers with the ids of its orders, another tears it down; modelled on Pact's provider states.
+a state up and answers with the ids of its orders, another tears it down, modelled on Pact's provider states.
 
     {"state": "pending orders", "action": "setup", "params": {"count": 3}}   →   {"orderIds": [101, 102, 103]}
 
-Whatever a provider does wrong is a ProviderError that quotes its answer: a fault of the provider, never of the service.
+Whatever goes wrong with a provider is a ProviderError that quotes its answer: a fault of the provider, never of the
+service.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from conformance.transport.evidence import handed_out
 
 #: Seconds that a provider may take for one message.
 TIMEOUT = 60.0
-#: A provider that takes longer than that for so many messages in a row is not asked again.
+#: After so many messages in a row that took longer, a provider is not asked again.
 GIVE_UP_AFTER = 2
-#: Nor is one that has failed so many times in a row, over at least so many seconds, in which most would have restarted.
+#: Neither is one that failed so many times in a row over at least so many seconds, in which most would have restarted.
 FAILURES, FAILING_FOR = 10, 10.0
-#: Bytes that a command may print.
+#: The most bytes that a command may print.
 OUTPUT = 32_000_000
-#: What a command exits with, and an HTTP provider answers, to say that it cannot do this at all.
+#: The exit status of a command, and the status of an HTTP provider, that mean "cannot do this".
 CANNOT_EXIT, CANNOT_STATUS = 3, 501
-#: What to look at where an HTTP provider answers so.
+#: Advice for such answers of an HTTP provider.
 _HINTS = {
     **dict.fromkeys((401, 403), "; token_env of its table in targets.toml names the variable with a bearer token"),
     **dict.fromkeys((404, 405), "; check its URL"),
@@ -49,8 +50,8 @@ _HINTS = {
 
 
 class ProviderError(Exception):
-    """The provider failed; the message says how and quotes what it answered. `placed` are orders that it has named all
-    the same, and that are to be returned."""
+    """The provider failed; the message says how, and quotes its answer. `placed` are orders that it named nevertheless,
+    and that must be returned."""
 
     def __init__(self, message: str, placed: tuple[int, ...] = ()) -> None:
         super().__init__(message)
@@ -62,32 +63,32 @@ class ProviderAbsent(ProviderError):
 
 
 class ProviderLate(ProviderError):
-    """The provider took longer than it may."""
+    """The provider took longer than TIMEOUT."""
 
 
 class CannotDo(Exception):
-    """The provider says that it cannot set up this state (an exact id, an empty store)."""
+    """The provider says that it cannot set up this state (a chosen id, an empty store)."""
 
 
 class Provider(Protocol):
-    """Something that takes one message of the protocol and answers it."""
+    """Something that answers the messages of the protocol."""
 
     def call(self, message: dict[str, Any]) -> dict[str, Any]:
         """The answer to `message`, a JSON object. Raises ProviderError and CannotDo."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close whatever is open."""
 
 
 def connect(states: States, tls: Callable[[], ssl.SSLContext] = ssl.create_default_context) -> Provider:
-    """The provider that a target's configuration describes, with these TLS settings; static lists are no provider to
-    call."""
+    """The provider that a target's configuration describes, with these TLS settings. Static lists are not a
+    provider."""
     return Patience(HttpProvider(states.url, states.token, tls) if states.url else CommandProvider(states.command))
 
 
 class Patience:
-    """Gives a provider up that was late several times in a row, or failed again and again: every check would ask it in
-    vain. One that failed is still sent the orders that are to be returned."""
+    """Gives up a provider that was late several times in a row, or failed again and again, since every check would ask
+    in vain. A provider that failed is still asked to take back orders."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -190,7 +191,7 @@ class CommandProvider:
 
 
 def _why(error: OSError, name: str) -> str | None:
-    """Why the command `name` cannot be started, and what to do about it."""
+    """Why the command `name` cannot be started, and how to fix it."""
     if isinstance(error, FileNotFoundError) and Path(name).exists():
         return "its first line names an interpreter that is not there"
     if isinstance(error, PermissionError):
@@ -199,10 +200,10 @@ def _why(error: OSError, name: str) -> str | None:
 
 
 class Recorded:
-    """A provider whose messages go on record, each with the answer to it, or why there was none."""
+    """A provider whose messages are recorded, each with its answer, or the reason why there is none."""
 
     def __init__(self, provider: Provider, keep: Callable[[dict[str, Any], float], None]) -> None:
-        """`keep` is given each message with what came of it, and when it was sent, in seconds since the epoch."""
+        """`keep` is called with each message and its outcome, and with when it was sent, in seconds since the epoch."""
         self._provider = provider
         self._keep = keep
 
@@ -224,7 +225,8 @@ class Recorded:
 
 
 def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]:
-    """Have orders placed in `state`, pending or shipped, and return the ids: as many as asked for, distinct, in int64.
+    """Have orders placed in `state`, pending or shipped, and return their ids: as many as asked for, distinct, in
+    int64.
 
     `params` is {"count": n} or {"ids": [...]}. Raises ProviderError and CannotDo.
     """
@@ -257,7 +259,7 @@ def empty(provider: Provider) -> None:
 
 
 def teardown(provider: Provider, state: State, ids: list[int]) -> None:
-    """Return orders, gone or not. Raises ProviderError."""
+    """Return orders, whether or not they still exist. Raises ProviderError."""
     message = {"state": f"{state} orders", "action": "teardown", "params": {"orderIds": ids}}
     try:
         provider.call(message)
@@ -266,13 +268,14 @@ def teardown(provider: Provider, state: State, ids: list[int]) -> None:
 
 
 def given(messages: Iterable[dict[str, Any]]) -> set[str]:
-    """The ids of the orders that were handed out, as the `messages` on record have it."""
+    """The ids of the orders that were handed out, according to the recorded `messages`."""
     return {order for message in messages for order in handed_out(message)}
 
 
 def given_meanwhile(messages: Iterable[dict[str, Any]]) -> set[str]:
-    """The checks that held orders with the same id at the same time, by the `messages` on record: what one of them does
-    to its order is done to the other's. It happens in a store that gives the ids of cancelled orders to new ones."""
+    """The checks that held orders with the same id at the same time, according to the recorded `messages`: what one of
+    them does to its order is done to the other's. This happens in a store that gives the ids of cancelled orders to new
+    ones."""
     spans: dict[str, dict[str, list[float]]] = {}  # for each order and check, from when to when it was held
     for message in messages:
         check = message["check"]

@@ -1,4 +1,4 @@
-"""How hard generated checks search: the budgets that a run has the choice of."""
+"""How hard generated checks search: the budgets that a run can choose from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is made up and sent. Sequences of steps are played as walks against the model of the service."""
+    """How much is generated and sent. Sequences of steps are played as walks against the model of the service."""
 
     requests: int  # different ones of each kind
     schemathesis: bool  # whether it makes the requests up: loading it takes a second

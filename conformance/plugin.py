@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _usage_error(error: ConfigError) -> pytest.UsageError:
-    """The error, with the options by the names that they have here."""
+    """The error, with options named as they are here."""
     flags = "|".join(flag.removeprefix("--") for flag in settings.OPTIONS)
     return pytest.UsageError(re.sub(rf"--({flags})(?![a-z-])", r"--conformance-\1", str(error)))
 
@@ -81,7 +81,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def run_collected(session: pytest.Session, process: Process) -> None:
-    """Run the checks that `session` has collected as `process` says, in the place of the one there was."""
+    """Run the checks that `session` has collected under `process`, in place of the process it had."""
     # One plugin serves each process in turn: pluggy never lets go of one that was registered, or of what it holds.
     session.config.stash[PROCESS] = process
     process.begin()
@@ -91,7 +91,7 @@ def run_collected(session: pytest.Session, process: Process) -> None:
 
 
 def process_of(config: pytest.Config) -> Process:
-    """The process of the run as the options say, and in a worker the controller. Raises ConfigError."""
+    """The process of the run that the options describe; in a worker, also the controller. Raises ConfigError."""
     worker = getattr(config, "workerinput", {})
     told: dict[str, Any] | None = worker.get(PLUGIN)
     values = {name.removeprefix(DEST): value for name, value in vars(config.option).items() if name.startswith(DEST)}
@@ -109,7 +109,7 @@ def process_of(config: pytest.Config) -> Process:
 
 
 class ForProcess:
-    """A plugin that has pytest run the checks for this process, not for the one that its options describe."""
+    """A plugin that makes pytest run the checks for this process instead of the one that its options describe."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -120,7 +120,7 @@ class ForProcess:
 
 
 class Plugin:
-    """pytest's hooks: they tell the process of a run what goes on, and do what it says."""
+    """pytest's hooks: they tell the process of a run what happens, and do what it says."""
 
     def __init__(self, config: pytest.Config, process: Process) -> None:
         self.config = config
@@ -128,7 +128,7 @@ class Plugin:
 
     @property
     def process(self) -> Process:
-        """The process whose checks run now."""
+        """The process whose checks are running."""
         return process_in(self.config)
 
     # --- before the checks
@@ -151,7 +151,7 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Run nothing where an interruption came before: xdist would go on, as it does not ask `shouldstop`."""
+        """Run nothing after an interruption: xdist would go on, as it does not ask `shouldstop`."""
         if session.shouldstop:
             raise session.Interrupted(str(session.shouldstop))
 
@@ -167,7 +167,7 @@ class Plugin:
             self.config.hook.pytest_deselected(items=dropped)
 
     def _place(self, item: pytest.Item) -> tuple[int, ...] | None:
-        """The place of an item among the others, None where it is left out; first what is no check."""
+        """The place of an item among the others, None if it is left out. What is not a check comes first."""
         check = check_of(item)
         if check is None:
             return ()
@@ -231,7 +231,7 @@ class Plugin:
         return outcome
 
     def _expect(self, item: pytest.Item, failure: pytest.TestReport) -> None:
-        """Have pytest count a failure of a waived requirement as one that was expected: `-x` does not stop at it."""
+        """Make pytest count a failure of a waived requirement as expected, so that `-x` does not stop at it."""
         check = check_of(item)
         if check is not None and (waiver := self.process.waivers.get(check.requirement)) is not None:
             failure.outcome, failure.wasxfail = "skipped", self._printable(f"waived: {waiver.reason}")
@@ -258,7 +258,7 @@ class Plugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
-        """xdist has lost the worker that ran `crashitem`. Its check has a result all the same."""
+        """xdist has lost the worker that ran `crashitem`. Its check gets a result nevertheless."""
         self.process.crashed = True
         match = re.fullmatch(r".*::test_(\w+)\[(.*)\](@.*)?", crashitem)
         if match is None or match[2] not in self.process.collections:
@@ -291,15 +291,15 @@ class Plugin:
                     session.exitstatus = self.process.exit
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the verdict, which decides the exit status, for whoever runs plain pytest: where all tests have passed
-        the run may still be incomplete."""
+        """Print the verdict, which decides the exit status, for users of plain pytest: the run may be incomplete
+        although all tests have passed."""
         for run in self.process.runs:
             terminalreporter.write_line(f"{run.target}: {outline.headline(run)}")
             for group in outline.by_reason(outline.undecided(run)):
                 terminalreporter.write_line(f"{outline.ids(group.results)} undecided: {visible(group.reason)}")
 
     def pytest_unconfigure(self) -> None:
-        """pytest skips the end of a session whose start was interrupted, a moment after the look, too."""
+        """Conclude here a run that was interrupted at its start: pytest then skips the end of the session."""
         if self.process.interrupted and not self.process.concluded:
             self.process.conclude(cut_short=True)
 

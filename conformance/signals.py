@@ -1,4 +1,4 @@
-"""The signals that end a run: Ctrl-C, what pipelines send, and the end of the terminal or connection it runs in."""
+"""The signals that end a run: Ctrl-C, what pipelines send, and the end of its terminal or connection."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ ENDING = _ending()
 
 
 def ignore_ending_signals() -> None:
-    """Ignore them from now on: the process is about to end anyway, or another one ends it."""
+    """Ignore these signals from now on: the process is about to end anyway, or another process ends it."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Has these signals wait, for as long as it takes to fork a process: an interruption meanwhile would leave that to
-    itself, or have a trace printed."""
+    """Delay these signals while a process is being forked: an interruption would otherwise leave the fork to itself, or
+    print a traceback."""
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
@@ -38,7 +38,7 @@ def held_back() -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Has an interruption wait until the block is done, half of which would be worth nothing."""
+    """Delay an interruption until the block is done, since half of it would be worth nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

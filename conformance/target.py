@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 REFERENCE = "reference"
-#: The name of a target that is given on the command line only.
+#: The name of a target that is described on the command line only.
 UNNAMED = "target"
-#: How a curl line names a key of which nothing else is told.
+#: The variable in a curl line if nothing else is known about the key.
 DEFAULT_KEY_VARIABLE = "STORE_ORDERS_KEY"
 DEFAULT_BULK_ORDERS = 1100
 DEFAULT_TIMEOUT = 10.0
 MEGABYTE = 1_000_000
-#: Bytes of a body, as received and once decompressed: room for some 150,000 orders.
+#: The most bytes of a body, as received and once decompressed: room for some 150,000 orders.
 DEFAULT_MAX_BODY = 20 * MEGABYTE
-#: Most seconds, and most megabytes of a body, that a target may ask for.
+#: The most seconds, and the most megabytes of a body, that a target may configure.
 MAX_TIMEOUT, MAX_BODY = 3600, 4096
 TIMEOUT_RANGE = f"give a number of seconds above 0, up to {MAX_TIMEOUT}"
 MAX_BODY_RANGE = f"give a whole number of megabytes from 1 to {MAX_BODY}"
@@ -38,7 +38,7 @@ class Mode(IntEnum):
 
 
 class Secret:
-    """A string that shows nowhere by accident: read it with `reveal()`."""
+    """A string that is never shown by accident: read it with `reveal()`."""
 
     __slots__ = ("_value",)
 
@@ -95,8 +95,8 @@ class States:
 
 @dataclass(frozen=True)
 class Shell:
-    """What curl lines need to know of a target: where the shell finds the key, in the variable of that name or in what
-    a command prints, `$(cat FILE)`; and the options by which curl reaches the service, written for the shell."""
+    """What curl lines need to know of a target: `key` is the variable with the key, or a command that prints it, `$(cat
+    FILE)`; `options` are the options by which curl reaches the service, quoted for the shell."""
 
     key: str = DEFAULT_KEY_VARIABLE
     options: tuple[str, ...] = ()
@@ -131,5 +131,5 @@ class Target:
 
     @property
     def places_orders(self) -> bool:
-        """Whether there is a state provider that places orders, and not lists of them."""
+        """Whether a state provider places orders, instead of lists of them."""
         return self.states is not None and not self.states.static

@@ -1,4 +1,4 @@
-"""The URLs in a configuration: which are taken, and which are the same."""
+"""The URLs in a configuration: which are valid, and which mean the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def port_of(parts: SplitResult) -> int:
 
 
 def address(url: str) -> object:
-    """What is the same for two spellings of a base URL, and over http and https."""
+    """The same value for all spellings of a base URL, and for http and https."""
     try:
         parts = urlsplit(url.strip())
         path = posixpath.normpath(re.sub("/+", "/", f"/{unquote(parts.path)}"))
@@ -48,7 +48,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _host(name: str) -> str:
-    """What is the same for all ways to write an IP address (10.0.0.7 is 10.7, too), and for those of this machine."""
+    """The same value for all ways to write an IP address (10.0.0.7 is 10.7, too), and for all names of this machine."""
     if is_loopback(name):
         return "localhost"
     with suppress(OSError):
@@ -59,8 +59,8 @@ def _host(name: str) -> str:
 
 
 def http_url(text: str, where: str) -> str:
-    """`text`, which stands at `where`, if it is an http or https URL without credentials. Raises ConfigError, which
-    does not repeat the query: some keep a key there."""
+    """`text`, given at `where`, if it is an http or https URL without credentials. Raises ConfigError, which does not
+    repeat the query, since some keep a key there."""
     shown = repr(text.partition("?")[0])
     if "@" in text.partition("//")[2].partition("/")[0]:
         raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
@@ -84,7 +84,7 @@ def http_url(text: str, where: str) -> str:
 
 
 def base_url_of(text: str, where: str) -> str:
-    """The base URL without a slash at its end. It ends with /v1 (BASE-1, section 1). Raises ConfigError."""
+    """The base URL without a trailing slash; it must end with /v1 (BASE-1, section 1). Raises ConfigError."""
     url = http_url(text.rstrip("/"), where)
     parts = urlsplit(url)
     if "?" in url or "#" in url:

@@ -157,7 +157,7 @@ def test_waivers_are_read(tmp_path: Path) -> None:
     [
         (
             waiver(expires="2026-11-20"),
-            "waiver 1 (CANCEL-7): expired on 2026-11-20; mend the service, or agree on a new date",
+            "waiver 1 (CANCEL-7): expired on 2026-11-20; fix the service, or agree on a new date",
         ),
         (
             waiver(expires=None),

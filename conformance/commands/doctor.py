@@ -176,7 +176,7 @@ def _trouble(session: Session, answer: Answer) -> str | None:
         return "TLS: this port speaks plain HTTP: is it http:// in base_url?"
     if answer.exchange.trouble == Trouble.UNREACHABLE:
         if preflight.VERIFY_FAILED in detail:
-            return f"TLS: {detail}; {_mend(session, detail)}"
+            return f"TLS: {detail}; {_remedy(session, detail)}"
         if NO_CERTIFICATE in detail:
             return f"TLS: {detail}"
         if "SSL" in detail:
@@ -193,7 +193,7 @@ def _connect(url: str, timeout: float) -> socket.socket:
     return socket.create_connection((parts.hostname or "", port_of(parts)), timeout)
 
 
-def _mend(session: Session, detail: str) -> str:
+def _remedy(session: Session, detail: str) -> str:
     """What to do about a certificate that was refused."""
     shown, host = _certificate(session), session.endpoint.host
     if "expired" in detail or "not yet valid" in detail:

@@ -1,1 +1,2 @@
-"""What the user says, read and checked: configuration file, environment, options, waivers. Errors name the mend."""
+"""What the user says, read and checked: configuration file, environment, options, waivers. Errors say how to fix
+them."""

@@ -1,5 +1,5 @@
-"""Keys and tokens: from environment variables and files, never from the configuration itself. No error repeats one; nor
-any value that may be one, where somebody has put a key in the place of the name of its variable."""
+"""Keys and tokens, from environment variables and files, never from the configuration itself. No error repeats a key,
+or any value that may be one because somebody wrote the key where the name of its variable belongs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from conformance.configuration.shell import printing
 from conformance.configuration.tables import Table
 from conformance.target import DEFAULT_KEY_VARIABLE, ConfigError, Secret
 
-#: Advice that fits where a secret stands in the place of the name of its variable, or of the path of its file.
+#: Advice for a secret that was written where the name of its variable, or the path of its file, belongs.
 KEY_ITSELF = "If it is the key itself, export it as a variable and give that variable's name"
 KEY_ITSELF_NO_FILE = "If it is the key itself, put it into a file and give the path of that"
-#: A word of so many characters between underscores is more likely a key, in base32 perhaps, than part of the name of a
-#: variable.
+#: A word of so many characters between underscores is more likely a key, in base32 perhaps, than part of a variable's
+#: name.
 LONG_WORD = 16
 
 
 def api_key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
-    """The API key, the name of the variable or the command that a curl line would take it from, and its file if it has
-    one."""
+    """The API key; the variable, or the command, from which a curl line takes it; and its file, if it has one."""
     if "api_key" in reader.left:
         raise reader.error("api_key", "a key is never written into this file; use api_key_env or api_key_file")
-    variable = reader.take("api_key_env", str, mend=f". {KEY_ITSELF}", secret=True)
-    file = reader.take("api_key_file", str, mend=f". {KEY_ITSELF_NO_FILE}", secret=True)
+    variable = reader.take("api_key_env", str, hint=f". {KEY_ITSELF}", secret=True)
+    file = reader.take("api_key_file", str, hint=f". {KEY_ITSELF_NO_FILE}", secret=True)
     if options.api_key_env:
         variable, file = options.api_key_env, None
     where = reader.where("api_key_env", options.api_key_env)
@@ -47,7 +46,7 @@ def api_key(reader: Table, options: Options) -> tuple[Secret, str, str | None]:
 
 
 def token_of(value: str, source: str) -> Secret:
-    """The bearer token `value`, which comes from `source`. Raises ConfigError where it can be none."""
+    """The bearer token `value`, which comes from `source`. Raises ConfigError if it cannot be one."""
     if not re.fullmatch(r"[\x21-\x7e]+", value):
         raise ConfigError(
             f"{source} holds a character that no bearer token has (blank, control or non-ASCII); put nothing else there"
@@ -56,9 +55,9 @@ def token_of(value: str, source: str) -> Secret:
 
 
 def from_environment(where: str, variable: str, environment: Mapping[str, str]) -> str:
-    """What the variable holds. Raises ConfigError where that is nothing. The message repeats no name that is unusual
-    for a variable, as in small letters or with a very long word: it may be a key that was put in the place of a
-    name."""
+    """What the variable holds. Raises ConfigError if that is nothing. The message does not repeat a name that is
+    unusual for a variable, such as one in lower case or with a very long word: it may be a key, written in the wrong
+    place."""
     value = environment.get(variable, "").strip()
     usual = re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable) and max(map(len, variable.split("_"))) < LONG_WORD
     if not value and not usual:

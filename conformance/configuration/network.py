@@ -12,15 +12,14 @@ from conformance.urls import http_url
 
 
 def file_at(path: str | None, where: str) -> str | None:
-    """The `path` of a file, which stands at `where`, with the home of whoever runs the suite in it. Raises ConfigError
-    where there is no file."""
+    """The `path` of a file, given at `where`, with `~` expanded. Raises ConfigError if there is no such file."""
     if path and not Path(path).expanduser().is_file():
         raise ConfigError(f"{where}: {path}: no such file; check the path")
     return str(Path(path).expanduser()) if path else None
 
 
 def validate_certificates(target: Target, reader: Table, options: Options) -> None:
-    """Raises ConfigError if a file cannot be used for what it is given for."""
+    """Raise ConfigError if a file cannot be used for its purpose."""
     for key, path in (("ca_bundle", target.ca_bundle), ("client_cert", target.client_cert)):
         if path is None or urlsplit(target.base_url).scheme != "https":
             continue
@@ -49,7 +48,7 @@ def _passphrase() -> str:
 
 
 def proxy_at(url: str | None, where: str) -> str | None:
-    """The `url` of a proxy, which stands at `where`. Raises ConfigError where it can be none."""
+    """The `url` of a proxy, given at `where`. Raises ConfigError if it cannot be one."""
     if not url:
         return None
     if urlsplit(http_url(url, where)).scheme == "https":

@@ -1,4 +1,4 @@
-"""What the command line says of a target, which goes before what the configuration file says."""
+"""What the command line says of a target; it overrides the configuration file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.configuration.tables import Table
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line may say about a target; None where it says nothing."""
+    """What the command line may say about a target; None if it says nothing."""
 
     config: Path | None = None
     base_url: str | None = None
@@ -31,13 +31,13 @@ class Options:
 
 
 class Given(NamedTuple):
-    """What is given for a key, None where that is nothing, and where it stands."""
+    """The value given for a key, None if there is none, and where it was given."""
 
     value: str | None
     where: str
 
 
-def given(reader: Table, options: Options, key: str, mend: str = "") -> Given:
-    """What the command line says of `key`, or else the table."""
-    configured, option = reader.take(key, str, mend=mend), getattr(options, key)
+def given(reader: Table, options: Options, key: str, hint: str = "") -> Given:
+    """What the command line gives for `key`, or else the table."""
+    configured, option = reader.take(key, str, hint=hint), getattr(options, key)
     return Given(option or configured, reader.where(key, option))

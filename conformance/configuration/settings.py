@@ -13,10 +13,10 @@ from conformance.configuration.options import Options
 from conformance.contract import catalogue
 from conformance.target import MAX_BODY, MAX_BODY_RANGE, MAX_TIMEOUT, TIMEOUT_RANGE, ConfigError
 
-#: Workers, of a run or of the selftest, at most.
+#: The most workers of a run or of the selftest.
 MOST_WORKERS = 64
 
-#: Flag -> arguments for argparse and for pytest's `addoption`, which agree on these.
+#: Flag -> arguments for argparse and for pytest's `addoption`, which take the same ones.
 OPTIONS: dict[str, dict[str, Any]] = {
     "--config": {"metavar": "FILE", "help": "the configuration (default: targets.toml in this folder, if there)"},
     "--base-url": {"metavar": "URL", "help": "a service that is in no configuration; the URL ends with /v1"},
@@ -72,18 +72,18 @@ class Settings:
 
 
 def name_of(flag: str) -> str:
-    """The name by which argparse has the value of an option: `max_body` for `--max-body`."""
+    """The name under which argparse stores an option: `max_body` for `--max-body`."""
     return flag.removeprefix("--").replace("-", "_")
 
 
 def validate_workers(told: str | None) -> None:
-    """Raise ConfigError where -n was `told` something that is no number of workers."""
+    """Raise ConfigError if the value `told` with -n is not a number of workers."""
     if told is not None and told != "auto" and not (told.isdecimal() and 1 <= int(told) <= MOST_WORKERS):
         raise ConfigError(f"-n {told}: a number of workers from 1 to {MOST_WORKERS}, or auto")
 
 
 def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
-    """The settings that `values` (by option name, as argparse has them) amount to. Raises ConfigError."""
+    """The settings that `values` (by option name, as argparse stores them) amount to. Raises ConfigError."""
     everything = frozenset(catalogue.load().requirements)
     only = _ids("--only", values.get("only")) or everything
     skip = _ids("--skip", values.get("skip"))
@@ -108,7 +108,7 @@ def read(targets: tuple[str, ...], values: dict[str, Any]) -> Settings:
 
 
 def _validate_values(values: dict[str, Any]) -> None:
-    """Raises ConfigError for what no option may be, whatever the others are."""
+    """Raise ConfigError for values that are wrong whatever the other options are."""
     for flag in OPTIONS:
         if values.get(name_of(flag)) == "":  # else the run would do without: be of another target, say
             raise ConfigError(f"{flag} is empty; give it a value, or leave it out (is a variable not set?)")

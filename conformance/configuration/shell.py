@@ -1,4 +1,4 @@
-"""What a reader's shell is told, so that curl lines reach a service as the suite does."""
+"""What a reader's shell needs so that curl lines reach a service as the suite does."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import shlex
 
 
 def printing(file: str) -> str:
-    """What a shell runs to print the key in `file`."""
+    """The command by which a shell prints the key in `file`."""
     return f"$(cat {'-- ' if file.startswith('-') else ''}{_for_shell(file)})"
 
 
 def _for_shell(file: str) -> str:
-    """The path `file`, which may begin with the home of whoever runs the suite, as a word for a shell."""
+    """The path `file`, which may begin with `~/`, as a word for a shell."""
     home, rest = ("~/", file[2:]) if file.startswith("~/") else ("", file)
     return home + shlex.quote(rest)
 

@@ -1,4 +1,4 @@
-"""Reading a table of TOML, with errors that name the file, the key and the mend."""
+"""Reading a table of TOML, with errors that name the file and the key, and say how to fix them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MANY = {int: "numbers", str: "strings", dict: "tables"}
 
 
 def read(path: Path, option: str) -> Table:
-    """The TOML document in the file at `path`, which the command line names with `option`. Raises ConfigError."""
+    """The TOML document in the file at `path`, which the command line gives with `option`. Raises ConfigError."""
     try:
         return Table(tomllib.loads(path.read_text(encoding="utf-8-sig")), str(path), "")
     except OSError as error:
@@ -37,7 +37,7 @@ def read(path: Path, option: str) -> Table:
 
 
 class Table:
-    """A TOML table being read key by key, so that what is left over at the end is unknown."""
+    """A TOML table that is read key by key; whatever is left over at the end is unknown."""
 
     def __init__(self, values: dict[str, Any], file: str, prefix: str) -> None:
         self.left = dict(values)
@@ -46,43 +46,43 @@ class Table:
         self.prefix = prefix
 
     def where(self, key: str, option: object = None) -> str:
-        """Where a value comes from: from the `option` of the same name if that is given, else from this table."""
+        """Where a value comes from: the `option` of the same name if that is given, else this table."""
         return f"--{key.replace('_', '-')}" if option else f"{self.file}: {self.prefix}{key}"
 
     def error(self, key: str, problem: str) -> ConfigError:
-        """What to raise where the value of `key` has a problem."""
+        """What to raise if the value of `key` has a problem."""
         return ConfigError(f"{self.where(key)}: {problem}")
 
-    def missing(self, key: str, mend: str) -> ConfigError:
-        """What to raise where there is no `key`: it names a key that may have been meant for it, or else says
-        `mend`."""
+    def missing(self, key: str, hint: str) -> ConfigError:
+        """What to raise if there is no `key`: it names a key that may be a misspelling of it, or else gives the
+        `hint`."""
         close = difflib.get_close_matches(key, self.left, 1)
-        return self.error(key, f"is missing; is {close[0]!r} meant for it?" if close else f"is missing; {mend}")
+        return self.error(key, f"is missing; is {close[0]!r} meant for it?" if close else f"is missing; {hint}")
 
     def take(
-        self, key: str, kind: type | tuple[type, ...], default: Any = None, mend: str = "", *, secret: bool = False
+        self, key: str, kind: type | tuple[type, ...], default: Any = None, hint: str = "", *, secret: bool = False
     ) -> Any:
-        """The value of `key`, or `default`. Raises ConfigError if it is of another kind, with `mend` for advice; one
-        that may be `secret`, by mistake, is not repeated."""
+        """The value of `key`, or `default`. Raises ConfigError if it is of another kind, with the `hint` at the end. A
+        value that may be `secret`, by mistake, is not repeated."""
         self.known.append(key)
         if key not in self.left:
             return default
         value = self.left.pop(key)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             found = "the value" if secret else f"is {value!r}, and"
-            raise self.error(key, f"{found} should be {_KINDS[kind]}{mend}")
+            raise self.error(key, f"{found} should be {_KINDS[kind]}{hint}")
         return value
 
     def take_list(self, key: str, kind: type) -> tuple[Any, ...]:
         """The list under `key`, whose values are all of one kind. Raises ConfigError."""
-        values = self.take(key, list, default=[], mend=f" of [[{key}]] tables" if kind is dict else "")
+        values = self.take(key, list, default=[], hint=f" of [[{key}]] tables" if kind is dict else "")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise self.error(key, f"holds {value!r}, and should hold {_MANY[kind]} only")
         return tuple(values)
 
     def take_ids(self, key: str) -> tuple[int, ...]:
-        """The ids of orders (int64) in the list under `key`, no two of them the same. Raises ConfigError."""
+        """The order ids (int64) in the list under `key`, all different. Raises ConfigError."""
         ids = self.take_list(key, int)
         for number, times in Counter(ids).items():
             if number not in INT64:
@@ -92,7 +92,7 @@ class Table:
         return ids
 
     def finish(self, hint: str = "") -> None:
-        """Raises ConfigError for a key that nobody has asked for."""
+        """Raise ConfigError for a key that nobody has asked for."""
         for key in self.left:
             close = difflib.get_close_matches(key, self.known, 1)
             advice = f"did you mean {close[0]!r}?" if close else hint or f"known keys: {', '.join(self.known)}"

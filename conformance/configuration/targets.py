@@ -1,8 +1,8 @@
 """From the configuration to targets.
 
-Three sources meet here: the configuration file (`targets.toml`), the environment (addresses and keys) and the options
-of the command line, in rising order of precedence. Keys come from the environment or from files only, and never show
-in a `repr`. Every error names the file, the key and the mend.
+Three sources meet here: the configuration file (`targets.toml`), the environment (addresses and keys) and the
+command-line options, in rising order of precedence. Keys come from the environment or from files only, and never show
+in a `repr`. Every error names the file and the key, and says how to fix it.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from conformance.urls import address, base_url_of, http_url
 
 
 def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) -> list[Target | None]:
-    """The targets called `names`, in order; None stands for the reference, which the suite starts itself.
+    """The targets called `names`, in order; None stands for the reference server, which the suite starts itself.
 
     Without a name it is the unnamed target if `options` has a base URL, else the reference. Options that describe a
     service without a base URL are an error: the URL was forgotten, and the reference's verdict would be taken for that
-    of the service. A command that is only `looking` need not confirm mode full for a protected target, which is then in
-    mode guarded. Raises ConfigError.
+    of the service. If the command is only `looking`, mode full for a protected target need not be confirmed; the target
+    is then in mode guarded. Raises ConfigError.
     """
     unnamed = not names
     if unnamed:
@@ -84,7 +84,7 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
 
 
 def adjusted(target: Target, options: Options) -> Target:
-    """`target` with what the command line says of any target: mode, rate limit, limits. Raises ConfigError."""
+    """`target` with the command-line options that apply to any target: mode, rate limit, limits. Raises ConfigError."""
     mode = Mode[options.mode.upper()] if options.mode else target.mode
     limit = _rate(options.rate_limit, "--rate-limit") or target.rate_limit
     max_body = options.max_body * MEGABYTE if options.max_body else target.max_body
@@ -115,13 +115,13 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
 def _target(
     name: str, table: dict[str, Any], reader: Table, addresses: Mapping[object, str], options: Options, looking: bool
 ) -> Target:
-    """The target that `table` describes, which is read by `reader`. Where it does not say whether it is protected, it
-    is if it has one of the `addresses` of protected targets."""
+    """The target that `table` describes, read through `reader`. Unless the table says whether it is protected, it is if
+    it has one of the `addresses` of protected targets."""
     base_url = _base_url(reader, options)
     key, key_for_shell, key_file = api_key(reader, options)
     mode = given(reader, options, "mode")
     protected = reader.take("protected", bool)
-    rate_limit = given(reader, options, "rate_limit", mend=': "10/s" or "90/m"')
+    rate_limit = given(reader, options, "rate_limit", hint=': "10/s" or "90/m"')
     bulk_orders = reader.take("bulk_orders", int, default=DEFAULT_BULK_ORDERS)
     if not 0 <= bulk_orders <= 1_000_000:
         raise reader.error(
@@ -166,8 +166,8 @@ def _target(
 
 
 def _base_url(reader: Table, options: Options) -> str:
-    """The base URL as it is given: as an option, in the table or in a variable. Raises ConfigError where it is missing,
-    and for a variable that holds another thing."""
+    """The base URL as given: as an option, in the table, or in a variable. Raises ConfigError if it is missing, or if
+    the variable holds something else."""
     base_url = reader.take("base_url", str)
     base_url_env = reader.take("base_url_env", str, secret=True)  # which may be the key, where two were mistaken
     if options.base_url:
@@ -205,12 +205,13 @@ def _protected_addresses(tables: dict[str, dict[str, Any]], environment: Mapping
 
 
 def _since(target: Target) -> str:
-    """Why a target is protected, in words that follow "is protected", where it does not say so itself."""
+    """Why a target is protected, in words that follow "is protected", unless its own table says so."""
     return f", since {target.protected_as!r} has the same address" if target.protected_as else ""
 
 
 def _protect(target: Target, table: dict[str, Any], reader: Table, options: Options, looking: bool) -> Target:
-    """Both switches or neither: a protected target cancels orders only if its configuration and the command say so."""
+    """A protected target cancels orders only if both its configuration and the command line say so; else it is in mode
+    guarded."""
     if not target.protected or target.mode is not Mode.FULL:
         return target
     if str(table.get("mode")).lower() != "full":
@@ -244,7 +245,7 @@ def _states(reader: Table, options: Options) -> States | None:
     command = inner.take_list("command", str)
     pending = inner.take_ids("pending")
     shipped = inner.take_ids("shipped")
-    token_env = inner.take("token_env", str, mend=f". {KEY_ITSELF}", secret=True)
+    token_env = inner.take("token_env", str, hint=f". {KEY_ITSELF}", secret=True)
     inner.finish()
     if [bool(url), bool(command), bool(pending or shipped)].count(True) != 1:
         said = "needs exactly one of: url, command, or the lists pending and shipped with at least one id"

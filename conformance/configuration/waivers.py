@@ -12,8 +12,8 @@ from conformance.verdict import Waiver
 
 
 def read(path: Path | None, today: date) -> dict[str, Waiver]:
-    """The waivers in the file at `path`, by requirement id; none without a file. Raises ConfigError for one that has
-    expired, that lacks a reason or a date, or that names no requirement."""
+    """The waivers in the file at `path`, by requirement id; empty without a file. Raises ConfigError for a waiver that
+    has expired, lacks a reason or a date, or names no requirement."""
     if path is None:
         return {}
     document = tables.read(path, "--waivers")
@@ -38,7 +38,7 @@ def read(path: Path | None, today: date) -> dict[str, Waiver]:
         if type(expires) is not date:
             raise table.error("expires", "should be YYYY-MM-DD, a date without quotes")
         if expires < today:
-            raise ConfigError(f"{path}: {named}expired on {expires}; mend the service, or agree on a new date")
+            raise ConfigError(f"{path}: {named}expired on {expires}; fix the service, or agree on a new date")
         if requirement in waivers:
             raise table.error("requirement", "there is a waiver for it already")
         waivers[requirement] = Waiver(requirement, reason, expires.isoformat(), link)

@@ -1,7 +1,7 @@
-"""The record of a run, from which the same checks are answered again: by check, in the order in which they asked.
+"""The record of a run, from which the same checks are answered again: by check, in the order of their requests.
 
-What a check sends follows from the seed, from the circumstances of the run and from the answers so far. So the request
-that it makes must be the next one on record, and its answer is the one on record; nothing else needs to be found.
+What a check sends depends on the seed, on the circumstances of the run, and on the answers so far. So its next request
+must be the next one on record, and gets the recorded answer; nothing else needs to be searched for.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from conformance.reporting.run import Run
 from conformance.text import brief
 from conformance.transport.evidence import Exchange
 
-#: What the evidence has in the place of a secret.
+#: What the evidence has in place of a secret.
 LABEL = re.compile(r"<[^<>]*\b(?:key|token)\b[^<>]*>")
-#: What must be the same of a request as sent now and on record; texts up to what was taken out as secret.
+#: What must be the same in a request now and on record; texts except for removed secrets.
 _EXACTLY = ("method", "credential", "operation", "allowed", "shell_headers", "via", "check")
 _ALIKE = ("url", "order_id", "request_body")
 
 
 class Unsupported(BaseException):
-    """A check does what is not on record, and cannot go on. It is no Exception, so that no check takes it for an
-    outcome of its own."""
+    """A check does something that is not on record, and cannot go on. It is not an Exception, so that no check takes it
+    for an outcome of its own."""
 
 
 class CutShort(Unsupported):
@@ -35,7 +35,7 @@ class CutShort(Unsupported):
 
 
 def alike(recorded: str, now: str) -> bool:
-    """Whether a text on record may be this one, with labels in the place of what was taken out as secret: a key may
+    """Whether the text on record may be this one, with labels in place of what was removed as secret: a key may
     coincide with other text."""
     if recorded == now:
         return True
@@ -44,7 +44,7 @@ def alike(recorded: str, now: str) -> bool:
 
 
 def veiled(exchange: Exchange) -> bool:
-    """Whether secrets were taken out of an answer."""
+    """Whether secrets were removed from an answer."""
     fields = (text for field in exchange.headers for text in field)
     return any(map(LABEL.search, (exchange.body, exchange.extra, exchange.reason, exchange.detail, *fields)))
 
@@ -63,29 +63,28 @@ class Record:
             self._messages.setdefault(str(message.get("check")), deque()).append(message)
 
     def exchange(self, asked: Exchange) -> Exchange | None:
-        """What is on record of the request that has just been made, not judged yet; None where another one is next, or
-        none."""
+        """The recorded exchange for the request just made, not judged yet; None if another one is next, or none."""
         left = self._exchanges.get(asked.check)
         if not left or not _same(left[0], asked):
             return None
         return replace(left.popleft(), findings={}, undecided={}, proven=[])
 
     def names(self, check: str, order: str) -> bool:
-        """Whether the part of a check that is still to come sends this path segment for an order, or has one placed
-        with this id."""
+        """Whether the rest of a check, as recorded, sends this path segment for an order, or has an order placed with
+        this id."""
         messages = self._messages.get(check, ())
         placed = (number for message in messages for number in message.get("params", {}).get("ids", ()))
         paths = (unquote(urlsplit(exchange.url).path) for exchange in self._exchanges.get(check, ()))
         return order in map(str, placed) or any(path.endswith(f"/{unquote(order)}") for path in paths)
 
     def missing(self, asked: Exchange) -> Unsupported:
-        """What to raise where a request is not the next one on record."""
+        """What to raise if a request is not the next one on record."""
         left = self._exchanges.get(asked.check)
         there = f"exchange {left[0].number} is {left[0].line}" if left else "the evidence ends"
         return self._off(asked.check, f"{there}, where the check sends {asked.line}")
 
     def message(self, check: str, asked: dict[str, Any]) -> dict[str, Any] | None:
-        """What is on record of a message to the state provider; None where another one is next, or none."""
+        """The recorded message to the state provider; None if another one is next, or none."""
         left = self._messages.get(check)
         told = json.dumps(asked, sort_keys=True)
         if not left or not alike(json.dumps({name: left[0].get(name) for name in asked}, sort_keys=True), told):
@@ -93,7 +92,7 @@ class Record:
         return left.popleft()
 
     def unasked(self, check: str, asked: dict[str, Any]) -> Unsupported:
-        """What to raise where a message to the state provider is not the next one on record."""
+        """What to raise if a message to the state provider is not the next one on record."""
         return self._off(check, f"the state provider was not asked on record for {brief(asked)}, as the check does")
 
     def _off(self, check: str, problem: str) -> Unsupported:

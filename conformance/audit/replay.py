@@ -1,7 +1,7 @@
-"""The checks of a run once more, under pytest as ever, on its record instead of a service.
+"""Runs the checks of a run again, under pytest as usual, on its record instead of a service.
 
-Each process of the run becomes a target of its own here: what its guard had seen, and the search that its checks
-shared, are its own again. Its checks run in the order in which they ran.
+Each process of the run becomes a target of its own, so that it has its own guard, and its own search that its checks
+share. Its checks run in the recorded order.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from conformance.transport.redaction import Redactor
 from conformance.transport.wire import Wire
 from conformance.verdict import CheckResult, Status
 
-#: Stands for addresses, which no audit makes use of.
+#: Stands for addresses, which an audit does not use.
 NOWHERE = "http://127.0.0.1:9"
 
 
 @dataclass
 class Replayed:
-    """What came of it: the run that the evidence amounts to, and where it did not answer what the checks asked."""
+    """The outcome: the run that the evidence amounts to, and where it did not answer what the checks asked."""
 
     run: Run
     problems: list[tuple[str, str]]
@@ -65,14 +65,14 @@ def replay(stated: Run, made: Circumstances, key: str) -> Replayed:
 
 
 class _RaisesInternalErrors:
-    """Raises what pytest would print, and end with a status of its own."""
+    """Raises internal errors, which pytest would print and turn into a status of its own."""
 
     def pytest_internalerror(self, excrepr: object) -> None:
         raise RuntimeError(f"the suite itself failed; please report this:\n{excrepr}")
 
 
 class Replay(Process):
-    """A process with a record in the place of the target."""
+    """A process with a record in place of the target."""
 
     def __init__(self, stated: Run, made: Circumstances, key: str) -> None:
         chosen = Settings(
@@ -171,8 +171,8 @@ class Replay(Process):
 
 
 class ReplayedApi(Api):
-    """The operations for a check of a process that had run others before, which were then run again elsewhere. What was
-    seen in those is not on record: the guard may have kept something back for it, which shows in what was not sent."""
+    """The operations for a check of a process that had also run checks which later ran again elsewhere. What it saw in
+    those is not on record: the guard may have held something back because of it, which shows in what was not sent."""
 
     def __init__(self, api: Api, client: Client, record: Record, check: str) -> None:
         super().__init__(client, api.key, api.rng, api.accept)
@@ -215,7 +215,7 @@ class ReplayedSession(Session):
 
 
 def _unfinished(result: CheckResult | None, stated: Run) -> bool:
-    """Whether a check, the last of its process, is said not to have come to its end: in a run that was cut short, or
+    """Whether a check, the last of its process, is stated not to have finished: because the run was cut short, or
     because its process was lost."""
     said = result.message if result is not None else ""
     return said == CRASHED or (said == UNFINISHED and not stated.complete)

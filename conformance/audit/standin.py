@@ -1,8 +1,8 @@
-"""A key that stands in for the one of a run, which no evidence holds: with the same invalid keys beside it.
+"""A key that stands in for that of a run, which the evidence does not have, and that gives the same invalid keys.
 
-Which near misses of a key there are depends on its form: digits have no other case, a short key has no other with the
-first 16 characters of it, a padded one twice is no token, and not every key has a prefix. The kinds that there are are
-on record; any key that has the same will do.
+Which near misses a key has depends on its form: digits have no other case, a short key has no other with its first 16
+characters, a padded one doubled is not a token, and not every key has a prefix. The record has the kinds of near
+misses; any key with the same kinds will do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from conformance.checks import credentials, invalid_keys
 from conformance.transport.redaction import SECRET_PART
 
-#: Two of so few characters differ by chance in what can be made of them.
+#: What can be made of two keys of so few characters differs by chance.
 _FEW = (4, 3, 2)
 _LENGTHS = (24, 12, 40, 80, 6, 5, 7, 8, 9, 16, 17, 32, 33, 72, 73, 1, *_FEW * 6)
 _ALPHABETS = (
@@ -34,19 +34,19 @@ _ALPHABETS = (
     "Y",
     "7",
 )
-#: What tells the kind of a key: of small letters, capitals, both.
+#: Prefixes in lower case, in upper case, and in both.
 _PREFIXES = ("sk", "SK", "sK")
-#: What a JSON web token begins with: a JSON object, in base64url.
+#: The beginning of a JSON web token: a JSON object, in base64url.
 _HEADER = "e30"
-#: What a Fernet token begins with.
+#: The beginning of a Fernet token.
 _FERNET = "gAAAAA"
-#: How often a key is lengthened in search of one that has the same near misses still.
+#: How often a key is lengthened in search of one that still has the same near misses.
 _GROWN = 12
 
 
 def stand_in(wrong_keys: tuple[str, ...], *, short: bool) -> str | None:
     """A key whose invalid keys and queries are of the kinds `wrong_keys`, and which is `short` if a run with it would
-    give warning of that. None where no form of key has these kinds."""
+    warn about that. None if no form of key has these kinds."""
     for key, kinds in _of_form(wrong_keys):
         if (len(key) < SECRET_PART) is short:
             for grown in _grown(key, wrong_keys[len(kinds) :]):
@@ -56,7 +56,7 @@ def stand_in(wrong_keys: tuple[str, ...], *, short: bool) -> str | None:
 
 
 def _of_form(wrong_keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The candidates with whose kinds of invalid keys `wrong_keys` begin, each with these kinds."""
+    """The candidates whose kinds of invalid keys `wrong_keys` begins with, each with these kinds."""
     yield from ((key, kinds) for kinds in _tried if wrong_keys[: len(kinds)] == kinds for key in _tried[kinds])
     for key in _untried:
         kinds = invalid_keys.kinds(key)
@@ -66,7 +66,7 @@ def _of_form(wrong_keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]
 
 
 def _grown(key: str, queries: tuple[str, ...]) -> Iterator[str]:
-    """`key` with more characters in its middle: as many as it takes for its queries to be of these kinds."""
+    """`key` with more characters in its middle: as many as its queries need to be of these kinds."""
     characters = cycle([character for character in key if character.isalnum()] or "a")
     half = len(key) // 2
     more = (length - len(quote(key, safe="")) for length in _lengths(queries))
@@ -76,7 +76,7 @@ def _grown(key: str, queries: tuple[str, ...]) -> Iterator[str]:
 
 @cache
 def _lengths(queries: tuple[str, ...]) -> list[int]:
-    """How long a key is, quoted for a URL, whose queries are of these kinds."""
+    """The lengths of a key, quoted for a URL, whose queries are of these kinds."""
     longest = credentials.LONGEST_QUERY + 100  # from here on each parameter has a query of its own that is too long
     return [length for length in range(1, longest) if credentials.query_kinds("a" * length) == queries]
 
@@ -123,7 +123,7 @@ def _forms() -> Iterator[str]:
 
 
 def _with_dot(key: str) -> str:
-    """`key` with a dot for its last character but one; what it is padded with stays behind both."""
+    """`key` with a dot as its last character but one; padding stays at the end."""
     bare = key.rstrip("=") or key
     return f"{bare[:-2]}.{bare[-1:]}{key[len(bare) :]}"
 

@@ -22,7 +22,7 @@ _SILENT = frozenset({Trouble.UNREACHABLE, Trouble.TIMEOUT})
 
 
 class ReplayedClient(Client):
-    """Answers from a record. The guard decides as it did in the run, on the same listings and the same orders."""
+    """Answers from a record. The guard decides as in the run, on the same listings and the same orders."""
 
     def __init__(
         self, endpoint: Endpoint, guard: Guard, recorder: Recorder, observer: Observer, record: Record
@@ -49,7 +49,7 @@ class ReplayedClient(Client):
         return self._last(ordered, attempts)
 
     def _try(self, request: Request, tries: list[Answer]) -> None:
-        """Have `tries` end with the last answer to `request`, which was not waited out."""
+        """Add answers to `request` to `tries`, until one that was not retried."""
         headers = self.endpoint.headers(request, connection="close")
         while not tries or tries[-1].exchange.waited is not None:
             answer = self.recall(request, headers, "client")
@@ -58,9 +58,9 @@ class ReplayedClient(Client):
             tries.append(answer)
 
     def recall(self, request: Request, headers: Headers, via: str) -> Answer | None:
-        """The recorded answer to `request`; None where there is none because the run had stopped asking by then.
+        """The recorded answer to `request`; None if there is none because the run had stopped asking by then.
 
-        When exactly it did is a matter of time where requests overlap. It leaves a check inconclusive, so that it
+        When exactly it stopped is a matter of time if requests overlap. Stopping leaves a check inconclusive, so it
         excuses nothing.
         """
         asked = self.recorder.begin(request, self.endpoint.url(request), headers, via)
@@ -86,7 +86,8 @@ class ReplayedWire(Wire):
 
 
 class ReplayedConnection(Connection):
-    """A connection as it was: what was prepared is what was answered, and open is what was seen to be."""
+    """A connection as it was: the answers to what was prepared, and whether it was seen to stay open, come from the
+    record."""
 
     _client: ReplayedClient
 

@@ -1,9 +1,9 @@
 """Generates what the generated checks send, in a process of its own, while the run starts.
 
-Loading Hypothesis and Schemathesis and drawing examples takes a third of a run against a nearby service; and where
-several processes share the checks, each would do so for itself. So this process is forked before anything else, and
-told what to generate as soon as that is known. The results lie in a folder, one file for each call, where every process
-of the run finds them when they are due. This module imports next to nothing.
+Loading Hypothesis and Schemathesis and drawing examples takes a third of a run against a nearby service; and if several
+processes share the checks, each would do so for itself. So this process is forked before anything else, and told what
+to generate as soon as that is known. The results lie in a folder, one file for each call, where every process of the
+run finds them. This module imports next to nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from conformance.check import Check
     from conformance.checks.generation import Call
 
-#: On other systems, a process that has loaded their libraries must not be forked.
+#: On other systems, a process that has loaded system libraries must not be forked.
 FORKING = sys.platform == "linux"
-#: Seconds after which the run itself generates what is still missing.
+#: After so many seconds the run itself generates what is still missing.
 PATIENCE = 60.0
 
 
@@ -39,7 +39,7 @@ class Ahead:
     """The generating process, as a mapping from calls to their results."""
 
     def __init__(self, budget: Budget) -> None:
-        """Fork it, for a run with this budget. If it dies, the run generates what is missing."""
+        """Fork the process, for a run with this budget. If it dies, the run generates what is missing."""
         sys.stdout.flush()  # or it would be written twice
         sys.stderr.flush()
         context = multiprocessing.get_context("fork")
@@ -52,7 +52,8 @@ class Ahead:
         theirs.close()
 
     def generate(self, wanted: list[Call]) -> None:
-        """Have the results of `wanted` generated; `generation` takes them from here, in this process and its forks."""
+        """Start generating the results of `wanted`; `generation` takes them from here, in this process and its
+        forks."""
         from conformance.checks import generation
 
         if not wanted:
@@ -64,7 +65,7 @@ class Ahead:
         generation.expect(self)
 
     def __getitem__(self, call: Call) -> Any:
-        """The result of `call`, once it is there. Raises KeyError where it will never be."""
+        """The result of `call`, once it is there. Raises KeyError if it will never be."""
         file = self._files[call]
         late = time.monotonic() + PATIENCE
         while not file.exists():
@@ -84,7 +85,7 @@ class Ahead:
 
 @contextmanager
 def begun(budget: Budget) -> Iterator[Ahead | None]:
-    """The process, for as long as a run with this budget takes; None where there can be none, and the run generates
+    """The process, for the duration of a run with this budget; None if it cannot be started, so that the run generates
     everything itself."""
     generator = None
     if FORKING:
@@ -119,7 +120,7 @@ def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
 
 
 def calls(seed: int, target: str, budget: Budget, checks: Iterable[Check]) -> list[Call]:
-    """The calls that these checks make for a target at first, in the order in which they run one by one."""
+    """The calls that these checks make for a target at first, in the order of a run in one process."""
     from conformance.checks import search, test_schema
 
     chosen = list(checks)

@@ -1,4 +1,4 @@
-"""Makes a `Run` of what its checks reported: numbers the exchanges, folds the judges' findings, draws the verdict."""
+"""Makes a `Run` of the reports of its checks: numbers the exchanges, folds the judges' findings, draws the verdict."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from conformance.verdict import (
     verdict,
 )
 
-#: Said of the checks that the command's own process ran after others had run them.
+#: The warning about checks that ran again, in the command's own process, after others had run them.
 RUN_AGAIN = (
     "checks ran side by side, and some met what others may have caused: an order that both worked on, since the store "
     "gave the id of a cancelled one to a new one, or a limit on requests at once; those in which anything went wrong "
     "were run again one by one, and only the second time is in the results (with -n 1 all checks run one by one): {}"
 )
-#: Said of requests whose answer nobody can be blamed for.
+#: The warning about unanswered requests for which nobody can be blamed.
 UNANSWERED = (
     "{} of {} requests got no answer in time while others were under way, the first of them {}; no requirement fails "
     "for that, since a limit may be the reason, and limits are not shown"
@@ -48,15 +48,15 @@ NOT_THERE = (
     "no order that the state provider handed out was ever listed, and no cancel of one has found it: does the "
     "provider place orders in the store of this service?"
 )
-#: Said of requirements that every exchange is judged by, where not all requirements are selected.
+#: The reason for requirements that every exchange is judged by, if not all requirements are selected.
 NOT_SELECTED = "judged only on what the checks of the selected requirements send; a whole run sends more"
-#: What makes requests up: another version of it makes up others.
+#: The libraries that generate requests: another version of them generates others.
 TOOLS = ("hypothesis", "schemathesis")
 
 
 @dataclass
 class Collection:
-    """What a run against one target brought together so far."""
+    """What a run against one target has collected so far."""
 
     target: Target
     started: datetime
@@ -69,7 +69,7 @@ class Collection:
     pointless: bool = False  # the look before the run found no service to judge
 
     def add(self, report: CheckReport) -> None:
-        """Take in what a check reported. Equal bodies are kept once."""
+        """Add the report of a check. Identical bodies are kept once."""
         for exchange in report.exchanges:
             exchange.body = sys.intern(exchange.body)
         self.reports[report.check] = report
@@ -81,7 +81,7 @@ class Collection:
 
     @property
     def order(self) -> tuple[tuple[str, ...], ...]:
-        """For each process the checks in the order in which they ran there, the command's own process first."""
+        """For each process, the checks in the order in which they ran there; the command's own process comes first."""
         found: dict[str, list[CheckReport]] = {OWN_PROCESS: []}
         for report in self.reports.values():
             found.setdefault(report.process, []).append(report)
@@ -100,9 +100,9 @@ def build(
     process_lost: bool = False,
     command: str,
 ) -> Run:
-    """The run that `collection` amounts to. Selected checks that did not report are inconclusive if the run is not
-    `complete`; in a complete one they were deselected. `process_lost` tells a run that is incomplete because a process
-    ended unexpectedly from one that was interrupted."""
+    """The run that `collection` amounts to. Selected checks without a report are inconclusive if the run is not
+    `complete`; in a complete run they were deselected. `process_lost` says that a process ended unexpectedly, as
+    opposed to an interruption."""
     exchanges = _number(collection.preflight, 0)
     reports: list[CheckReport] = []
     results: list[CheckResult] = []
@@ -158,7 +158,7 @@ def build(
 def _warnings(
     collection: Collection, reports: Iterable[CheckReport], passed: Sequence[Exchange], unneeded: Iterable[str]
 ) -> Iterator[str]:
-    """What the run has to say of itself; `passed` are the exchanges of one that is conformant, `unneeded` the
+    """What readers should know about the run itself. `passed` are the exchanges of a conformant run, `unneeded` the
     requirements whose waiver covers no failure."""
     yield from collection.warnings
     for report in reports:
@@ -188,13 +188,13 @@ def _placed_elsewhere(reports: Iterable[CheckReport]) -> bool:
 
 
 def _left_waiting(exchange: Exchange) -> bool:
-    """Whether a request was never answered, which is held against no requirement where others were under way."""
+    """Whether a request was never answered; if others were under way, no requirement fails for that."""
     return exchange.trouble == Trouble.TIMEOUT and exchange.crowded and exchange.check != PREFLIGHT
 
 
 def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> Iterator[CheckResult]:
-    """What all exchanges together say of those selected requirements that each exchange is judged by, or that it can
-    cast doubt on."""
+    """What all exchanges together say about the selected requirements that every exchange is judged by, or can cast
+    doubt on."""
     rows = catalogue.load().requirements
     for requirement in (*judges.JUDGES, *doubts.ROWS):
         if requirement in settings.selected:
@@ -257,7 +257,7 @@ def _with_curl(result: CheckResult, exchanges: list[Exchange], target: Target) -
 
 
 def _by_topic(observed: Iterable[Observed], clean: Callable[[str], str]) -> tuple[Observed, ...]:
-    """One observation for each topic that there are any on, in the order of the catalogue."""
+    """One observation for each topic that has any, in the order of the catalogue."""
     found: dict[str, list[Observed]] = {}
     for fact in observed:
         found.setdefault(fact.topic, []).append(fact)
@@ -265,8 +265,8 @@ def _by_topic(observed: Iterable[Observed], clean: Callable[[str], str]) -> tupl
 
 
 def _merged(found: list[Observed], clean: Callable[[str], str]) -> Observed:
-    """One observation for a topic: its value, or the values where they differ; without secrets, which may have been
-    read in a body."""
+    """One observation for a topic: its value, or the values if they differ; without secrets, which a body may have
+    contained."""
     values = [_cleaned(fact.value, clean) for fact in found]
     different = [value for place, value in enumerate(values) if value not in values[:place]]
     numbers = tuple(sorted({number for fact in found for number in fact.exchanges}))

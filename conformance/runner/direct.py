@@ -1,8 +1,8 @@
-"""A session with a reference service in this very process: for the selftest, which judges hundreds of them.
+"""A session with a reference service in this very process, for the selftest, which judges hundreds of them.
 
-The requests of the client are written out as bytes, read and answered by the server's own code, and read back through
-h11. What is left out is the connection, with the time limit on it, which would take more than half of the time. Raw
-connections go over sockets as ever. That this makes no difference to any status is a test (test_direct.py).
+The client's requests are written as bytes, read and answered by the server's own code, and read back through h11. What
+is left out is the connection and its time limit, which would take more than half of the time. Raw connections use
+sockets as usual. A test makes sure that no status depends on this (test_direct.py).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from reference_server.server import answer_at_once
 
 
 class _AtHand(Concurrency):
-    """What this process answers itself: to hand requests to threads saves no time, and whether that is done must not
-    hang on how busy the machine is. What is meant to overlap still does."""
+    """For a service in this process: handing requests to threads saves no time, and whether that is done must not
+    depend on how busy the machine is. What must overlap still does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class _AtHand(Concurrency):
 
 @dataclass
 class DirectSession(Session):
-    """A session with `service`. A server of it is needed for raw connections alone, at the address of the target."""
+    """A session with `service`. A server for it, at the address of the target, is needed for raw connections only."""
 
     service: Service = field(kw_only=True)
 

@@ -1,4 +1,4 @@
-"""pytest within a command: with the settings and plugins of the suite, and with nobody else's."""
+"""pytest within a command: with the settings and plugins of the suite, and no others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 
 def main(options: Sequence[str], plugins: Sequence[object]) -> int:
-    """Run pytest on the checks with `options` and `plugins`; returns its exit status. Raises KeyboardInterrupt where
-    one comes before its session, which heeds it."""
+    """Run pytest on the checks with `options` and `plugins`; returns its exit status. Raises KeyboardInterrupt for one
+    that arrives before its session begins."""
     _seclude()
     package = files("conformance")
     own = ["-c", str(package / "suite.ini"), "--rootdir", str(package), "--noconftest", "-p", "conformance.plugin"]
@@ -19,14 +19,14 @@ def main(options: Sequence[str], plugins: Sequence[object]) -> int:
 
 
 def _seclude() -> None:
-    """See to it that a project's own pytest settings and plugins have no part in this, here and in the workers."""
+    """Exclude a project's own pytest settings and plugins, here and in the workers."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in ("PYTEST_ADDOPTS", "PYTEST_DEBUG", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
 
 
 class Quiet:
-    """Has pytest print nothing."""
+    """Keeps pytest from printing anything."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:

@@ -1,4 +1,4 @@
-"""What pytest's objects of a run stand for: which process a session is, which check and target an item is of."""
+"""What pytest's objects stand for in a run: the process of a session, the check and the target of an item."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROCESS = pytest.StashKey[Process]()
 
 
 def process_in(config: pytest.Config) -> Process:
-    """The process that a session with this configuration is; `runs` and `unwritten` tell in the end what came of it."""
+    """The process of a session with this configuration; in the end, its `runs` and `unwritten` hold the outcome."""
     return config.stash[PROCESS]
 
 
@@ -26,8 +26,8 @@ def check_of(item: Any) -> Check | None:
 
 
 def report_of(report: Any) -> CheckReport | None:
-    """The check's own report that a `report` of pytest carries once the check has ended, else None; decoded where a
-    worker ran it."""
+    """The check's own report, which pytest's `report` carries once the check has ended, else None; decoded if it comes
+    from a worker."""
     told = getattr(report, "conformance", None)
     if isinstance(told, bytes):
         report.conformance = told = pickle.loads(told)

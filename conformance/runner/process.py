@@ -1,7 +1,7 @@
-"""The life of a run in one process, whoever runs the checks there: from the probe of each target to the results.
+"""The life of a run in one process, whatever runs the checks there: from the probe of each target to the results.
 
-A run has one process; or one that controls it and others, its workers, each of which runs a part of the checks. Nothing
-here knows of pytest: `plugin` calls what is here from pytest's hooks.
+A run has one process; or one that controls it, and workers that each run a part of the checks. This module knows
+nothing of pytest: `plugin` calls it from pytest's hooks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 #: The file that tells workers that the run is cut short.
 STOP = "stop"
-#: How many independent requests of one check are in flight where several processes share the checks: a round of the
+#: How many independent requests of one check are in flight if several processes share the checks: a round of the
 #: model's walks has up to two for each walk.
 IN_FLIGHT = 32
 
@@ -95,8 +95,8 @@ class Process:
     # --- before the checks
 
     def begin(self) -> None:
-        """Start the reference server if need be, and look at each target. Raises ConfigError, with nothing sent, and
-        OSError where that server does not start."""
+        """Start the reference server if needed, and probe each target. Raises ConfigError, with nothing sent, and
+        OSError if that server does not start."""
         if REFERENCE in self.targets and self.targets[REFERENCE] is None:
             self._server = ReferenceServer()
             address = self._server.address
@@ -115,7 +115,7 @@ class Process:
             self.probe(name)
 
     def probe(self, name: str) -> None:
-        """Probe a target before the first check, and note in its collection what was found."""
+        """Probe a target before the first check, and note the outcome in its collection."""
         session, collection = self.session(name), self.collections[name]
         try:
             reason = preflight.probe_service(session)
@@ -135,7 +135,7 @@ class Process:
 
     @property
     def side_by_side(self) -> int:
-        """How many checks to run at once: as many as each target can take, by `capacity`."""
+        """How many checks to run at once: as many as every target can take, according to `capacity`."""
         return min(self._capacities, default=1)
 
     def session(self, name: str) -> Session:
@@ -152,8 +152,8 @@ class Process:
         return self.sessions[name]
 
     def place(self, check: Check, target: str, marks: frozenset[str]) -> tuple[int, ...] | None:
-        """Where a check of a target stands in the order of the run, as a key to sort by; `marks` are the names of its
-        marks in pytest. None where its requirement is not selected."""
+        """The position of a check in the order of the run, as a sort key; `marks` are the names of its marks in pytest.
+        None if its requirement is not selected."""
         if check.requirement not in self.settings.selected:
             return None
         # A store that was emptied for a check may stay empty, so such checks come last.
@@ -176,13 +176,13 @@ class Process:
             own.share(folder)
 
     def become(self, name: str) -> None:
-        """Turn this forked copy into the worker `name`, which has begun nothing."""
+        """Turn this forked copy into the worker `name`, which has begun nothing yet."""
         self.is_worker = True
         self._name, self._count = name, 0
         self.sessions.clear()  # those of the process that was forked; they have no connection open
 
     def lock(self, *, alone: bool) -> AbstractContextManager[Any]:
-        """To be held while a check runs: one that wants the store to itself (`alone`) then runs while no other process
+        """A lock to hold while a check runs: one that needs the store to itself (`alone`) runs while no other process
         runs any."""
         if self.folder is None:
             return nullcontext()
@@ -195,7 +195,7 @@ class Process:
         return ReadWriteLock(Path(self.shared.folder or "") / "store.db")
 
     def stop_workers(self) -> None:
-        """Tell the workers to stop after the check that they are running."""
+        """Tell the workers to stop after their current check."""
         if not self.is_worker and self.folder is not None:
             (self.folder / STOP).touch()
 
@@ -207,17 +207,17 @@ class Process:
     # --- one check
 
     def start(self, check: Check, target: str) -> None:
-        """Begin with a check, and with a report of it."""
+        """Begin a check, and a report of it."""
         self._count += 1
         self.check, self.report = check, CheckReport(check.id, target, Status.PASSED, self._name, self._count)
 
     def done(self) -> CheckReport | None:
-        """What the check that was under way has to report, now that it has ended."""
+        """The report of the check that has just ended."""
         report, self.check, self.report = self.report, None, None
         return report
 
     def wait(self, seconds: float) -> None:
-        """Wait for `seconds`. The process that will write the reports uses them to load what that takes."""
+        """Wait for `seconds`. The process that will write the reports uses the time to load what that needs."""
         end = time.monotonic() + seconds
         if not self.is_worker:
             from conformance.reporting import writing
@@ -237,13 +237,13 @@ class Process:
             self.collections[report.target].add(report)
 
     def lost(self, check: Check | None, target: str, process: str) -> None:
-        """Note that a process has ended unexpectedly, while it ran `check` on `target`."""
+        """Note that a process ended unexpectedly while it ran `check` on `target`."""
         self.crashed = True
         if check is not None:
             self.collect(CheckReport.crashed(check.id, target, process))
 
     def unfinished(self) -> CheckReport | None:
-        """What the check that an interruption cut short has to report, if there is one."""
+        """The report of the check that an interruption cut short, if there is one."""
         if (report := self.done()) is not None:
             report.cut_short()
         return report
@@ -255,8 +255,8 @@ class Process:
         return text
 
     def give_back(self) -> dict[str, list[str]]:
-        """Return the orders that this worker still keeps. Gives warnings by target, which are in no report of a check:
-        they say which orders could not be returned."""
+        """Return the orders that this worker still holds. Gives the warnings by target about orders that could not be
+        returned; no report of a check has these."""
         for own in self.sessions.values():
             own.give_back()
         return {name: list(map(self.clean, own.warnings)) for name, own in self.sessions.items()}
@@ -269,7 +269,7 @@ class Process:
             own.close()
 
     def conclude(self, *, cut_short: bool) -> None:
-        """Draw the verdict from what was reported, write the results, and stop what `begin` has started."""
+        """Draw the verdict from the reports, write the results, and stop what `begin` started."""
         self.concluded = True
         if (report := self.unfinished()) is not None:
             self.collect(report)
@@ -295,7 +295,7 @@ class Process:
                 self.collections[name].warnings += map(self.clean, own.warnings)
 
     def _draw_verdicts(self, *, cut_short: bool) -> None:
-        """Make a run of what each target's checks have reported, write it, and say how the command ends."""
+        """Make a run of the reports on each target, write it, and determine the exit status."""
         for collection in self.collections.values():
             # An interruption may come when the checks of one target have all ended, and those of the next have not.
             done = self.interrupted and not self.crashed and collection.is_finished(checks_of(self.settings.selected))
@@ -316,7 +316,7 @@ class Process:
         self.exit = Exit.INCOMPLETE if status is Exit.CONFORMANT and self.unwritten else status
 
     def _write(self, run: Run) -> None:
-        """Write the results of a run where they are wanted; where that is not possible it is said, and noted."""
+        """Write the results of a run if they are wanted; if that fails, say so and remember it."""
         if self.settings.report_dir is None:
             return
         from conformance.reporting.writing import write  # loaded by now, or when there is no hurry any more
@@ -329,7 +329,7 @@ class Process:
 
 
 def _command() -> str:
-    """How the run was started. No option takes a secret, but the query of a state provider's URL may hold one."""
+    """How the run was started. No option holds a secret, but the query of a state provider's URL may."""
     told = (re.sub(r"(://[^?]*)\?.*", r"\1?<query>", argument) for argument in sys.argv[1:])
     program = Path(sys.argv[0])
     if program.name == "__main__.py":  # python -m

@@ -1,4 +1,4 @@
-"""The reference server as a target: started in a process of its own, reached like anybody's server."""
+"""The reference server as a target: it runs in a process of its own, and is reached like anybody's server."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Address:
 
 
 class ReferenceServer:
-    """A running reference server; `stop` it in the end. It ends by itself if this process does."""
+    """A running reference server; `stop` it at the end. It ends by itself if this process does."""
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
-        """Start it with further command-line `arguments` (`--fault NAME`). Raises OSError where it does not start."""
+        """Start it with further command-line `arguments` (`--fault NAME`). Raises OSError if it does not start."""
         key = f"sk_{secrets.token_urlsafe(12)}.{secrets.token_urlsafe(9)}"  # with what there are near misses for
         # Not with the current folder in its path: a file there may have the name of a module.
         command = [sys.executable, "-P", "-m", "reference_server", "--port", "0", "--states-port", "0"]

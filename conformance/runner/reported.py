@@ -1,4 +1,4 @@
-"""What one check reported of a target, which crosses from a worker to the run that collects it."""
+"""The report of one check on a target, which crosses from a worker to the run that collects it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from conformance.transport.curl import WAIT, curl, on_one_connection
 from conformance.transport.evidence import Exchange
 from conformance.verdict import Failure, Status
 
-#: The process of the command itself; workers have names of their own.
+#: The name of the command's own process; workers have names of their own.
 OWN_PROCESS = "main"
-#: Why a check did not come to its end.
+#: Why a check did not finish.
 UNFINISHED = "not finished: the run was cut short"
 CRASHED = "not finished: the worker that ran this check ended unexpectedly"
-#: How many of the answers that show a failure get a curl line, unless they are steps: the first ones, and the last,
-#: which the others may lead to.
+#: How many of the answers that show a failure get a curl line, unless they are steps: the first ones, and the last, to
+#: which the others may lead.
 SPELLED = 6
 
 
 @dataclass
 class CheckReport:
-    """What one check reported of a target, with its exchanges; numbers in it count within the check. `process` ran it,
-    as the one numbered `place`."""
+    """The report of one check on a target, with its exchanges, whose numbers count within the check. The check ran in
+    `process`, as number `place`."""
 
     check: str
     target: str
@@ -51,8 +51,7 @@ class CheckReport:
         return undecided or self.status in (Status.FAILED, Status.INCONCLUSIVE)
 
     def ended_with(self, error: BaseException, shell: Shell, clean: Callable[[str], str]) -> None:
-        """Note what came of the check that raised `error`. Its curl lines are for `shell`; `clean` takes secrets out of
-        a text."""
+        """Note that the check raised `error`. Its curl lines are for `shell`; `clean` removes secrets from a text."""
         if isinstance(error, verify.Failed):
             self.status, self.certain, self.message = Status.FAILED, error.certain, str(error)
             self.failure = self._failure(error, shell, clean)
@@ -88,13 +87,13 @@ class CheckReport:
         )
 
     def cut_short(self, reason: str = UNFINISHED) -> None:
-        """Note that the check did not come to its end: whatever it had found is not its result."""
+        """Note that the check did not finish: whatever it had found is not its result."""
         self.status, self.message, self.failure = Status.INCONCLUSIVE, reason, None
         self.owners, self.certain, self.finished = [], False, False
 
     @classmethod
     def crashed(cls, check: str, target: str, process: str) -> CheckReport:
-        """Of a check whose process was lost while it ran: there is nothing but that."""
+        """The report of a check whose process was lost while it ran: nothing else is known."""
         lost = cls(check, target, Status.INCONCLUSIVE, process=process, place=sys.maxsize)
         lost.cut_short(CRASHED)
         lost.warnings = [f"check {check}: {CRASHED}"]

@@ -1,11 +1,11 @@
-"""Checks side by side, in forked processes: as many as `-n` says, else where a run would mostly wait for a service that
-is far away.
+"""Checks side by side, in forked processes: as many as `-n` says, or enough if a run would mostly wait for a distant
+service.
 
     units of items ─▶ queue ─▶ worker 1 … n, each like the one process of a run near by
                                   └─▶ reports ─▶ the command's own process, which collects them
 
-A fork has everything imported and collected already: eight of them start in the time of one worker of pytest-xdist. (A
-plain pytest has those.) A unit is one item, or all those of one `xdist_group`, which share something.
+A fork has everything imported and collected already: eight of them start in the time of one worker of pytest-xdist,
+which plain pytest uses. A unit is one item, or all items of one `xdist_group`, which share something.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from conformance.states.provider import given_meanwhile
 from conformance.transport.retries import too_many
 from conformance.verdict import Status
 
-#: Seconds in which a process that was told to end gives back its orders.
+#: Seconds in which a process that was told to end returns its orders.
 GRACE = 90.0
-#: Seconds without a word from a worker after which the command's own process loads what it takes to write reports: as a
-#: rule the checks that want the store to themselves are under way then, and the processors have little to do.
+#: After so many seconds without a report, the command's own process loads what writing the reports needs: usually the
+#: checks that need the store to themselves are running then, and the processors have little to do.
 LULL = 0.3
-#: The rank of the checks that want the store to themselves.
+#: The rank of the checks that need the store to themselves.
 LAST = 3
 
 
 class SideBySide:
-    """A plugin of pytest that takes over its loop."""
+    """A pytest plugin that replaces its loop over the tests."""
 
     def __init__(self, silenced: object, workers: str | None) -> None:
-        """`silenced` is the plugin that shows what is going on, which the workers do without. `workers` is how many
-        there are to be: a number; None for as many as the service bears (`capacity`); auto for that, or one per
-        processor if that is more. Where the store gives ids again there is one in any case."""
+        """`silenced` is the plugin that shows progress, which workers do without. `workers` is how many there should
+        be: a number; None for as many as the service can take (`capacity`); auto for that, or one per processor if that
+        is more. If the store uses ids again, there is only one in any case."""
         self._silenced = silenced
         self._workers = workers
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Run all items, with as many processes as there are to be; None where there is to be but this one."""
+        """Run all items in as many processes as there should be; None if this process is the only one."""
         own = process_in(session.config)
         if self._workers in (None, "auto"):
             count = max(own.side_by_side, (os.cpu_count() or 1) if self._workers else 1)
@@ -73,7 +73,7 @@ class SideBySide:
 
 
 class Pool:
-    """The workers that share the items of one session, seen from the command's own process and from each of them."""
+    """The workers that share the items of one session, as seen from the command's own process and from each of them."""
 
     def __init__(self, session: pytest.Session, own: Process, silenced: object) -> None:
         """`own` is the process of the run, `silenced` a plugin that the workers do without."""
@@ -91,7 +91,7 @@ class Pool:
         os.close(numbers)
 
     def run(self, count: int) -> None:
-        """Run all items in `count` workers, and pass on what comes of them."""
+        """Run all items in `count` workers, and pass on the reports."""
         try:
             for _ in range(min(count, len(self._units))):
                 self._start()
@@ -109,7 +109,7 @@ class Pool:
     # --- the command's own process
 
     def _start(self, left: Sequence[pytest.Item] = ()) -> None:
-        """Fork a worker, which runs the items that another one `left` before it takes units."""
+        """Fork a worker. It runs the items that another one `left`, and then takes units."""
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # or it is written twice
         context = multiprocessing.get_context("fork")
@@ -122,7 +122,7 @@ class Pool:
             self._workers[ours] = _Worker(process, name)
 
     def _collect(self, until: float = math.inf) -> None:
-        """Pass on what the workers report, until all have ended or it is late. One that dies is replaced."""
+        """Pass on what the workers report, until all have ended or time is up. A worker that dies is replaced."""
         while self._workers and time.monotonic() < until:
             ready = cast(list[Connection], wait(list(self._workers), timeout=LULL))
             if not ready:
@@ -162,8 +162,8 @@ class Pool:
                 self._let_go(pipe)
 
     def _done(self, reports: list[pytest.TestReport]) -> None:
-        """Pass on what an item reported. Where anything in it speaks against the service, or others of its unit may,
-        it is kept back until `_settle` knows which orders other checks held at that time."""
+        """Pass on the reports of an item. If anything in them speaks against the service, or others of its unit may,
+        they are kept back until `_settle` knows which orders other checks held at that time."""
         report = report_of(reports[-1])
         if report is not None and (report.unfavourable or len(self._unit_of[reports[-1].nodeid]) > 1):
             self._kept_back[reports[-1].nodeid] = (report, reports)
@@ -171,10 +171,10 @@ class Pool:
             self._pass_on(reports)
 
     def _settle(self, *, over: bool = False) -> None:
-        """Pass on what was kept back, unless it may be the doing of checks that ran at the same time. There are two
-        such cases: a check of the unit held an order with the same id as another check did, by accident; or nothing
-        failed, and a check met a limit on requests at once. Such a unit is run again, while no other is. Where the run
-        is `over`, its checks count as not finished."""
+        """Pass on what was kept back, unless other checks that ran at the same time may have caused it: a check of the
+        unit held an order with the same id as another check, by accident; or nothing failed, and a check met a limit on
+        simultaneous requests. Such a unit runs again, while no other does. If the run is `over`, its checks count as
+        not finished."""
         for report, _ in self._kept_back.values():
             self._own.collect(report)
         shared = {
@@ -204,7 +204,7 @@ class Pool:
             self._session.config.hook.pytest_runtest_logreport(report=report)
 
     def _lost(self, pipe: Connection) -> None:
-        """Note that a worker has died, and have another one go on behind the item that it was at."""
+        """Note that a worker has died, and let another one continue after its current item."""
         lost = self._let_go(pipe)
         unit = self._unit_of.get(lost.item, [])
         place = next((place for place, item in enumerate(unit) if item.nodeid == lost.item), 0)
@@ -220,7 +220,7 @@ class Pool:
         return ended
 
     def _end(self) -> None:
-        """Have all workers cut their checks short, and take in what they still have to say."""
+        """Make all workers cut their checks short, and collect their last reports."""
         self._ending = True
         for worker in self._workers.values():
             if worker.process.pid is not None and worker.process.is_alive():
@@ -230,8 +230,8 @@ class Pool:
     # --- the workers
 
     def _work(self, name: str, other: Connection, pipe: Connection, left: Sequence[pytest.Item]) -> None:
-        """What a worker does from the fork to its end: runs units, and reports over its end of the `pipe`, of which
-        `other` is the end that is the command's."""
+        """The life of a worker after the fork: it runs units, and reports through its end of the `pipe`; `other` is the
+        command's end."""
         session, own = self._session, self._own
         # What only the command's own process reads: else nobody here would notice that it was killed.
         for end in (other, *self._workers):
@@ -260,7 +260,7 @@ class Pool:
         own.close()
 
     def _taken(self, left: Sequence[pytest.Item]) -> Iterator[Sequence[pytest.Item]]:
-        """The units of this worker: what is `left` of one, then what it takes from the queue."""
+        """The units of this worker: what is `left` of one, then those it takes from the queue."""
         if left:
             yield left
         while number := os.read(self._queue, 2):
@@ -269,7 +269,7 @@ class Pool:
 
 @dataclass
 class _Worker:
-    """A forked process, with the item that it has begun last, whether it is done with it, and the reports of it."""
+    """A forked process, with the item that it began last, whether that is done, and the reports of it."""
 
     process: ForkProcess
     name: str
@@ -297,9 +297,9 @@ def _send(pipe: Connection, kind: str, told: Any) -> None:
 
 
 def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:
-    """What one process takes at a time, in the order of `items` but for what takes long: the large units first, then
-    the checks that send one request after the other down a connection of their own or are marked `lengthy`, then those
-    with orders of their own. Those that want the store to themselves come last, in the order of `items`."""
+    """What one process takes at a time, in the order of `items`, except that what takes long comes first: large units,
+    then checks that send one request after the other down a connection of their own or are marked `lengthy`, then those
+    with orders of their own. Checks that need the store to themselves come last, in the order of `items`."""
     units: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         group = item.get_closest_marker("xdist_group")

@@ -1,7 +1,7 @@
 """`badge.svg`: verdict and coverage at a glance, for a README or a dashboard.
 
-Its form is that of shields.io's flat badges. Text is given its width (SVG 2, `textLength`), so that no font
-lets it overflow.
+It looks like the flat badges of shields.io. Text has a fixed width (SVG 2, `textLength`), so that no font lets it
+overflow.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Two runs side by side: what got worse, what got better, what is merely different; a matrix of any number.
+"""Two runs side by side: what got worse, what got better, what is merely different; and a matrix of any number of runs.
 
 The runs may be of two deployments, or of one at two times. A requirement
 
-    regressed   if it failed, and had not before; or if it passed before and is now waived or undecided
+    regressed   if it failed, and had not before; or if it passed before, and is now waived or undecided
     improved    if it passed, and had failed before, waived or not
-    decided     if it passed, and had been undecided or left out before: the service may have kept it all along
-    differs     in every other case: the later run left it out, waived it or could not decide it, or one does not
-                know it
+    decided     if it passed, and had been undecided or left out before: the service may have met it all along
+    differs     in every other case: the later run left it out, waived it or could not decide it, or one of the runs
+                does not know it
 
-What a run leaves out is a decision of whoever ran it, so it says nothing about the service; it is shown all
-the same. Of what was observed, only what both runs have is compared, since seeds draw different requests; of what is
-counted, only whether it was seen, since they draw different numbers of them. `comparison_views` shows it all.
+What a run leaves out is a decision of whoever ran it, and says nothing about the service; it is shown nevertheless. Of
+the observations, only those that both runs have are compared, since seeds draw different requests; of counts, only
+whether something was seen, since they draw different numbers of requests. `comparison_views` shows it all.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from conformance.reporting.run import Run
 from conformance.text import cut, plural
 from conformance.verdict import EXERCISED, Status
 
-#: Characters of a reason, and of what was observed, at most.
+#: The most characters of a reason, and of an observation.
 TEXT = 300
-#: Topics under which it is counted how often something was seen.
+#: Topics whose values count how often something was seen.
 _COUNTED = {"compression", "HTTP version", "rate limiting"}
-#: Topics whose values are measures, of which two are hardly ever the same.
+#: Topics whose values are measurements, which hardly ever agree.
 _MEASURED = {"orders in one listing", "response times"}
-#: Topics whose value says for each status what got it: where a run has no entry for a status, nothing got it there.
+#: Topics whose value says for each status what got it: if a run has no entry for a status, nothing got it.
 _BY_STATUS = {"unknown query parameters"}
-#: The entry for the requests that generated checks have made up, with every status that any of them got.
+#: The entry for the requests that generated checks made up, with every status that any of them got.
 _MADE_UP = "made up"
 
 
 @dataclass(frozen=True)
 class Change:
-    """A requirement that ended differently, None where a run does not know it; `reason` is the later run's, empty where
-    that passed it."""
+    """A requirement with a different status; None if a run does not know it. `reason` is the later run's, empty if it
+    passed there."""
 
     requirement: Requirement
     before: Status | None
@@ -71,8 +71,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed from `a` to `b`: regressions first, then improvements, then what passed once it was looked at, then
-    what is merely different."""
+    """What changed from `a` to `b`: regressions first, then improvements, then what passed once it was decided, then
+    other differences."""
 
     a: Run
     b: Run
@@ -105,7 +105,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Each requirement with its status in each run, None where a run does not know it."""
+    """Each requirement with its status in each run, None if a run does not know it."""
 
     runs: tuple[Run, ...]
     rows: tuple[tuple[Requirement, tuple[Status | None, ...]], ...]
@@ -120,8 +120,8 @@ class Matrix:
 
 
 def compare(a: Run, b: Run) -> Comparison:
-    """What changed from run `a` to run `b`, in the order of the catalogue, required before recommended; of regressions,
-    what failed before what could not be decided."""
+    """What changed from run `a` to run `b`, in the order of the catalogue, required before recommended. Among
+    regressions, failures come before what could not be decided."""
     changes: dict[str, list[Change]] = {"regressions": [], "improvements": [], "decided": [], "others": []}
     before = {result.requirement.id: result for result in a.requirements}
     after = {result.requirement.id: result for result in b.requirements}
@@ -194,7 +194,7 @@ def _differences(a: Run, b: Run) -> Iterable[Difference]:
 
 
 def _seen(run: Run) -> dict[str, list[Any]]:
-    """The values observed on each topic; where they differed within the run, there are several."""
+    """The values observed on each topic; several if they differed within the run."""
     seen: dict[str, list[Any]] = {}
     for observed in run.observations:
         seen.setdefault(observed.topic, []).extend(
@@ -204,7 +204,7 @@ def _seen(run: Run) -> dict[str, list[Any]]:
 
 
 def _entries(topic: str, values: list[Any]) -> dict[str, set[str]]:
-    """What was observed under each label, under none (the empty one) where there are no labels."""
+    """What was observed under each label; under the empty one if there are no labels."""
     if topic in _COUNTED:
         labels = [value if isinstance(value, Mapping) else {str(value): 1} for value in values]
         return {"": {str(label) for counted in labels for label, count in counted.items() if count}}
@@ -221,7 +221,7 @@ def _told(values: set[str]) -> str:
 
 
 def _notes(a: Run, b: Run) -> Iterable[str]:
-    """What a reader has to know before blaming the service for a difference."""
+    """What a reader must know before blaming the service for a difference."""
     if a.catalogue != b.catalogue:
         yield "the runs used different catalogues of requirements"
     if a.suite_version != b.suite_version:
@@ -237,5 +237,5 @@ def _notes(a: Run, b: Run) -> Iterable[str]:
 
 
 def named(run: Run) -> str:
-    """A run, told from others of its target."""
+    """The name of a run that tells it from others of its target."""
     return f"{run.target} {run.started}"

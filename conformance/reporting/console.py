@@ -1,7 +1,7 @@
-"""What a person reads at the end of a run, in a terminal or in the log of a pipeline; GitHub's annotations.
+"""What a person reads at the end of a run, in a terminal or in the log of a pipeline; and GitHub's annotations.
 
-In a terminal, text is wrapped to its width under its label. Elsewhere nothing is wrapped, so that a log can
-be searched. `curl` lines are never wrapped or cut, so that they can be copied.
+In a terminal, text is wrapped to its width and aligned under its label. In a log nothing is wrapped, so that it can be
+searched. `curl` lines are never wrapped or cut, so that they can be copied.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _STYLES = {
     Verdict.NON_CONFORMANT: "bold red",
     Verdict.INCOMPLETE: "bold yellow",
 }
-#: Characters of what a service sent that one line shows; the reports have the rest.
+#: The most characters of what a service sent that one line shows; the reports have the rest.
 _TEXT = 1000
-#: How many warnings are shown: a provider may give cause for one with every check.
+#: The most warnings that are shown: a provider may cause one with every check.
 _WARNINGS = 8
-#: Seconds of a run from which on it may be worth knowing how to make it shorter.
+#: From so many seconds on, it may be worth knowing how to make a run shorter.
 _LONG = 10.0
-#: Seconds within which a service answers that has little to gain from several checks at a time.
+#: A service that answers within so many seconds gains little from several checks at a time.
 _NEAR = 0.01
-#: What GitHub shows of one step.
+#: The most annotations that GitHub shows for one step.
 _ANNOTATIONS = 10
 
 
 def summary(run: Run, console: Console) -> None:
-    """Print `run` on `console`: verdict and coverage, what puts the run itself in doubt (a wrong base path explains
-    all that follows), then whatever a person would want to act on."""
+    """Print `run` on `console`: verdict and coverage, then what casts doubt on the run itself (a wrong base path
+    explains everything that follows), then whatever a person would want to act on."""
     paper = _Paper(console)
     paper.line((f"{run.target}: ", "bold"), (outline.headline(run), _STYLES[run.verdict]))
     for warning in run.warnings[:_WARNINGS]:
@@ -69,7 +69,7 @@ def summary(run: Run, console: Console) -> None:
 
 
 def hint(run: Run) -> str | None:
-    """What to do otherwise in the next run, as this one went."""
+    """What to do differently in the next run, judging by this one; None if nothing."""
     waited = _waited(run)
     if run.seconds > _LONG and waited > run.seconds / 2:
         return (
@@ -89,7 +89,7 @@ def hint(run: Run) -> str | None:
 
 
 def _waited(run: Run) -> float:
-    """The seconds in which nothing was sent, since the service had asked for that."""
+    """The seconds in which nothing was sent because the service had asked for that."""
     total = until = 0.0
     for exchange in sorted(run.exchanges, key=lambda exchange: exchange.started + exchange.seconds):
         if exchange.waited and exchange.status is not None:
@@ -101,7 +101,7 @@ def _waited(run: Run) -> float:
 
 
 def _in_line(run: Run) -> bool:
-    """Whether the service answered requests that came at once one after the other."""
+    """Whether the service answered simultaneous requests one after the other."""
     answered = [exchange for exchange in run.exchanges if exchange.status is not None]
     together = [exchange.seconds for exchange in answered if exchange.crowded]
     alone = [exchange.seconds for exchange in answered if not exchange.crowded]
@@ -109,9 +109,9 @@ def _in_line(run: Run) -> bool:
 
 
 def github_annotations(run: Run) -> list[str]:
-    """Workflow commands that mark `run` on GitHub, worst first, at most as many as it shows.
+    """Workflow commands that annotate `run` on GitHub, worst first, at most as many as it shows.
 
-    An error for each failed requirement that gates, a warning for each other one and for what could not be
+    An error for each failed requirement that gates; a warning for each other failure, and for what could not be
     decided.
     """
     commands = []
@@ -132,7 +132,7 @@ def github_annotations(run: Run) -> list[str]:
 
 
 def _failure(paper: _Paper, run: Run, result: RequirementResult) -> list[outline.Evidence]:
-    """Write what failed. Returns the evidence whose `curl` lines it shows."""
+    """Write a failure. Returns the evidence whose `curl` lines are shown."""
     found = outline.evidence(run, result)
     _head(paper, result)
     paper.field("clause", f"section {result.requirement.section}: {result.requirement.clause}")
@@ -173,7 +173,7 @@ def _command(kind: str, title: str, lines: list[str]) -> str:
 
 
 class _Paper:
-    """Writes lines and labelled fields; text is printed as it is, without markup, highlighting or emoji."""
+    """Writes lines and labelled fields; text is printed unchanged, without markup, highlighting or emoji."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -185,7 +185,7 @@ class _Paper:
         self._print(text)
 
     def field(self, label: str, text: str, style: str = "dim") -> None:
-        """`text` behind its label, and all its lines indented."""
+        """`text` after its label, with all its lines indented."""
         shown = cut("\n".join(map(self._safe, text.split("\n"))), _TEXT)
         if self._console.is_terminal:
             grid = Table.grid(padding=(0, 1))

@@ -1,8 +1,8 @@
-"""The detection matrix: fault, the requirement that it breaks, the requirements that failed. Pure.
+"""The detection matrix: each fault, the requirement that it breaks, and the requirements that failed. Pure.
 
-`Proofs` say on top which checks have to fail on which faults, since a requirement mostly has several checks: were one
-of them deleted or weakened, another would still catch the fault, and nobody would notice. `Sent` says how much each
-check sends: one that tries less than before may still fail on every fault.
+`Proofs` say in addition which checks have to fail on which faults. A requirement mostly has several checks: if one of
+them were deleted or weakened, another would still catch the fault, and nobody would notice. `Sent` says how much each
+check sends, since one that tries less than before may still fail on every fault.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from conformance.contract import catalogue
 from conformance.reporting.pages import page
 from conformance.transport.evidence import Exchange
 
-#: Requirements that no server can break, so that no fault of one can show their checks, with what shows them instead.
+#: Requirements that no server can break, so that no fault can test their checks, with what tests them instead.
 NO_FAULT = {"BASE-2": "the scheme is the deployment's; the tests of the suite break it"}
-#: No requirement has fewer faults.
+#: Every other requirement has at least so many faults.
 LEAST_FAULTS = 2
 
 #: Check -> the faults of its requirement that it has to fail on, whatever the seed.
 Proofs = Mapping[str, Sequence[str]]
-#: Check -> what it sends to the correct server at the least, whatever the seed: how many requests, and how many
-#: different things in them (paths, parameters, header fields, credentials, bodies).
+#: Check -> the least that it sends to the correct server, whatever the seed: how many requests, and how many different
+#: values in them (paths, parameters, header fields, credentials, bodies).
 Sent = Mapping[str, Sequence[int]]
-#: Ids, dates and ports are drawn, and differ by the seed.
+#: Ids, dates and ports are random, and differ by the seed.
 _DRAWN = re.compile(r"[0-9]{4,}")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A server to judge: a fault with the requirement that it breaks, or a variant, with none, and the recommended
-    ones that it does not follow."""
+    """A server to judge: a fault with the requirement that it breaks, or a variant without one, and the recommended
+    requirements that the variant does not follow."""
 
     name: str
     requirement: str | None
@@ -44,15 +44,16 @@ class Case:
     leaves: frozenset[str] = frozenset()
 
     def matches(self, names: tuple[str, ...]) -> bool:
-        """Whether one of `names` is its own name, its requirement or that one's family, or `variants`, if it is one."""
+        """Whether one of `names` is its own name, its requirement, the family of that, or, for a variant,
+        `variants`."""
         kinds = ("VARIANTS",) if self.requirement is None else (self.requirement, self.requirement.partition("-")[0])
         return any(name == self.name or name.upper() in kinds for name in names)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What the suite said of a case: the requirements that failed and those that could not be decided, and `checks`,
-    the checks of the requirement that the fault breaks which failed."""
+    """What the suite said of a case: the requirements that failed or could not be decided, and in `checks` the failed
+    checks of the requirement that the fault breaks."""
 
     case: Case
     failed: tuple[str, ...] = ()
@@ -65,13 +66,13 @@ class Judged:
 
     @property
     def further(self) -> tuple[str, ...]:
-        """Required requirements that failed beside the one that the fault breaks."""
+        """Required requirements that failed besides the one that the fault breaks."""
         rows = catalogue.load().requirements
         return tuple(id_ for id_ in self.failed if id_ != self.case.requirement and rows[id_].level == "required")
 
     @property
     def good(self) -> bool:
-        """Whether the fault was caught, or the variant decided, and failed for what it does not follow alone."""
+        """Whether the fault was caught; or the variant was decided, and failed only what it does not follow."""
         if self.case.requirement:
             return self.case.requirement in self.failed
         return self.case.leaves == set(self.failed) and self.exit_status == 0
@@ -79,8 +80,8 @@ class Judged:
 
 @dataclass(frozen=True)
 class Matrix:
-    """What a selftest found; `complete` if it judged every case there is, `checks` are all that there are. `sent` is
-    what they sent to the correct server, `due` what they are known to send."""
+    """The outcome of a selftest; `complete` if it judged every case, `checks` are all checks. `sent` is what they sent
+    to the correct server, `due` what they are known to send."""
 
     judged: list[Judged]
     seconds: float
@@ -123,7 +124,7 @@ class Matrix:
 
     @property
     def lost(self) -> list[str]:
-        """What checks no longer see, in sentences: the faults that were to prove them and did not."""
+        """What checks no longer see, in sentences: recorded faults on which they did not fail."""
         seen = {judged.case.name: judged.checks for judged in self.faults}
         return [
             f"{check} {'no longer fails' if check in self.checks else 'is gone, which failed'} on {fault}"
@@ -134,13 +135,13 @@ class Matrix:
 
     @property
     def unproven(self) -> list[str]:
-        """Checks that no fault has been shown to fail, where all were judged."""
+        """Checks that are known to fail on no fault, if all cases were judged."""
         shown = {check for check, faults in self.proofs.items() if faults}
         return [check for check in self.checks if self.complete and check not in shown]
 
     @property
     def less(self) -> list[str]:
-        """Checks that send less than on record, in sentences."""
+        """Checks that send less than recorded, in sentences."""
         what = ("requests", "different things")
         return [
             f"{check} sends {sent} {each} to the correct server; on record: {due}"
@@ -174,7 +175,7 @@ def complaint(judged: Judged) -> str:
 
 
 def text(matrix: Matrix) -> str:
-    """The matrix in short, for the console: what was counted, and what is not as it should be."""
+    """The matrix in short, for the console: the counts, and whatever is wrong."""
     lines = [
         f"{', '.join(matrix.tally)}, {matrix.further_per_fault:.2f} further required requirements failed per fault, "
         f"{matrix.seconds:.0f} s",

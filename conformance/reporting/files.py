@@ -1,4 +1,4 @@
-"""Files that take their place in one step: a reader never meets half of one."""
+"""Files that are replaced in one step, so that nobody reads half a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.target import ConfigError
 
 
 def make_folder(folder: Path) -> None:
-    """See to it that files can be written to `folder`. Raises ConfigError."""
+    """Make `folder` if needed, and check that files can be written to it. Raises ConfigError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -21,8 +21,7 @@ def make_folder(folder: Path) -> None:
 
 
 def validate_folder(folder: Path) -> None:
-    """Check that files can be written to `folder`, or that it can be made within the folder around it. Raises
-    ConfigError."""
+    """Check that files can be written to `folder`, or that it can be made. Raises ConfigError."""
     if folder.is_dir():
         if not os.access(folder, os.W_OK | os.X_OK):
             raise ConfigError(f"--report-dir {folder.parent}: {folder} cannot be written to; choose another")

@@ -1,11 +1,11 @@
 """`evidence.har`: every exchange of a run as HTTP Archive (HAR) 1.2, and back.
 
-The format is that of w3c.github.io/web-performance/specs/HAR; browsers, proxies and editors open it. What
-it has no name for stands in fields of our own, which begin with an underscore as the format demands. A
-request that got no answer has the status 0, as browsers write it. A long body that came before is not written
-again: `_body_of` has the number of the exchange that shows it. One entry stands on each line.
+The format is that of w3c.github.io/web-performance/specs/HAR; browsers, proxies and editors open it. What it has no
+field for is in fields of our own, which begin with an underscore as the format demands. A request without an answer has
+the status 0, as in browsers. A long body that occurred before is not written again: `_body_of` has the number of the
+exchange that shows it. There is one entry per line.
 
-The messages to the state provider are evidence too: they stand in `_messages`, before the entries.
+The messages to the state provider are evidence, too: they are in `_messages`, before the entries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`report.html`: the run for people, as one file that needs no network, no server and no other file.
 
-The template decides what stands where, this module what there is to say. The page's Content Security Policy (CSP
-level 3) admits its own style and script by their digests and nothing besides.
+The template decides how the page looks, this module what it says. The page's Content Security Policy (CSP level 3)
+allows its own style and script, by their digests, and nothing else.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from conformance.transport.curl import curl
 from conformance.transport.evidence import Exchange
 from conformance.verdict import CheckResult, RequirementResult, Status, counts, coverage
 
-#: Characters of one body and of one message that the page shows.
+#: The most characters of one body, and of one message, that the page shows.
 _BODY = 3_000
 _TEXT = 2_000
-#: Characters of all laid-out exchanges together: of those that show a failure, and of those around them.
+#: The most characters of all laid-out exchanges together: of those that show a failure, and of those around them.
 _TELLING = 300_000
 _AROUND = 200_000
-#: Exchanges laid out for one check, and rows of the list of all exchanges.
+#: The most exchanges laid out for one check, and the most rows in the list of all exchanges.
 _PER_CHECK = 12
 _ROWS = 1_000
 
@@ -132,13 +132,13 @@ class Bar:
 
 
 class _Room:
-    """How much of the page the exchanges may still take."""
+    """How much space is left on the page for exchanges."""
 
     def __init__(self, size: int) -> None:
         self._left = size
 
     def take(self, *texts: str) -> bool:
-        """Whether `texts` still fit; if so, they are taken to be shown."""
+        """Whether `texts` still fit; if so, their space is used up."""
         size = sum(len(escape(text)) for text in texts)
         fits = size <= self._left
         if fits:
@@ -155,8 +155,8 @@ def _found(run: Run) -> Iterable[RequirementResult]:
 
 
 def _together(run: Run) -> list[outline.Group]:
-    """What nothing can be held against, undecided for a reason that several requirements share: a card for the reason
-    says all, where one for each of them would bury the others."""
+    """Groups of requirements without evidence that are undecided for the same reason. One card for the reason says it
+    all; a card for each requirement would bury the others."""
     undecided = outline.with_status(run, Status.INCONCLUSIVE)
     groups = outline.by_reason(result for result in undecided if not outline.evidence(run, result))
     return [group for group in groups if group.results[1:]]
@@ -184,7 +184,8 @@ def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], shel
 
 
 def _near(numbers: list[int], telling: int | None) -> list[int]:
-    """Those of `numbers` to lay out: around the telling one, most of them before it; else the last, where it ended."""
+    """Those of `numbers` to lay out: around the telling one, most of them before it; if there is none, the last
+    ones."""
     place = numbers.index(telling) if telling is not None else len(numbers)
     start = max(0, min(place - 2 * _PER_CHECK // 3, len(numbers) - _PER_CHECK))
     return numbers[start : start + _PER_CHECK]
@@ -247,7 +248,7 @@ def _moment(text: str) -> str:
 
 
 def _prose(text: str) -> Markup:
-    """Text of the catalogue, with what stands between backticks as code."""
+    """Text of the catalogue, with code between backticks."""
     parts = re.split(r"`([^`]+)`", visible(text))
     spans = (Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(parts))
     return Markup("").join(spans)

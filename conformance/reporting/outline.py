@@ -1,7 +1,7 @@
-"""What every report says about a run, and in which order; the formats differ in the writing only.
+"""What every report says about a run, and in which order; the formats differ only in how they write it.
 
-Verdict and coverage come first, then what failed (required before recommended), what is waived, what could
-not be decided, what was never going to be, and the facts. Order within each follows the catalogue.
+Verdict and coverage come first, then what failed (required before recommended), what is waived, what could not be
+decided, what was excluded, and the observed facts. The order within each follows the catalogue.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ from conformance.verdict import (
     coverage,
 )
 
-#: What differs from check to check where the cause is the same: what a state provider was asked, as messages quote it,
-#: and ids.
+#: What differs from check to check if the cause is the same: quoted messages to a state provider, and ids.
 _ASKED = re.compile(r'\{"state": .*?(?:\}\}|…)')
 _IDS = re.compile(r"(?:(?<=/orders/)|(?<=\border ))-?[0-9]+\b|(?<![:.\w])-?[0-9]{4,}\b")
 #: The order that a curl line cancels.
 _CANCELLED = re.compile(r"/store/orders/(-?[0-9]+)\b")
-#: How many of the further checks that failed a line names, and of the orders in one state.
+#: How many further failed checks a line names, and how many orders in one state.
 _NAMED, _ORDERS = 3, 4
-#: The statuses in the order in which a line tells how many there are of each.
+#: The statuses in the order in which a line counts them.
 _TOLD = (Status.PASSED, Status.FAILED, Status.WAIVED, Status.INCONCLUSIVE, Status.EXCLUDED)
 
 
@@ -63,7 +62,7 @@ def headline(run: Run) -> str:
 
 
 def shortfall(run: Run) -> str:
-    """What leaves the run as a whole without a verdict, whatever its requirements came to; empty where nothing does."""
+    """What leaves the run as a whole without a verdict, whatever its requirements ended as; empty if nothing does."""
     if run.process_lost:
         return "a process of the run ended unexpectedly"
     if not run.complete:
@@ -81,7 +80,7 @@ def with_status(run: Run, status: Status) -> list[RequirementResult]:
 
 
 def gates(run: Run, result: RequirementResult) -> bool:
-    """Whether `result` takes part in the verdict of `run`."""
+    """Whether `result` counts for the verdict of `run`."""
     return run.strict or result.requirement.level is Level.REQUIRED
 
 
@@ -92,14 +91,14 @@ def undecided(run: Run) -> list[RequirementResult]:
 
 @dataclass(frozen=True)
 class Group:
-    """Requirements of which the same is to be said; where only ids differ, the reason is that of the first."""
+    """Requirements with the same reason; if reasons differ only in ids, this is the first one."""
 
     reason: str
     results: list[RequirementResult]
 
 
 def by_reason(results: Iterable[RequirementResult]) -> list[Group]:
-    """Requirements that ended for the same reason, together, in the order in which the reasons first appear."""
+    """Requirements grouped by the reason for their status, in the order in which the reasons first appear."""
     return _grouped((result.reason, result) for result in results)
 
 
@@ -109,7 +108,7 @@ def excluded(run: Run) -> list[Group]:
 
 
 def in_part(run: Run) -> list[Group]:
-    """The requirements that were exercised, though without some of their checks, by the reason for that."""
+    """The requirements that were exercised without some of their checks, by the reason for that."""
     return _grouped(
         (check.message, result)
         for result in run.requirements
@@ -132,8 +131,8 @@ def _grouped(pairs: Iterable[tuple[str, RequirementResult]]) -> list[Group]:
 
 
 def ids(results: Iterable[RequirementResult]) -> str:
-    """The ids of requirements, for a list in a line; three or more that follow on one another by their ends:
-    `LIST-1 to LIST-4, LIST-6`."""
+    """The ids of requirements for a list in a line; three or more consecutive ones by their ends: `LIST-1 to LIST-4,
+    LIST-6`."""
     runs: list[list[str]] = []
     for result in results:
         family, _, number = result.requirement.id.partition("-")
@@ -154,24 +153,24 @@ def told(value: Any) -> str:
 
 
 def _aside(value: Any) -> str:
-    """A value within another: what has commas of its own stands in brackets."""
+    """A value within another: in brackets if it has commas of its own."""
     return f"({told(value)})" if isinstance(value, Mapping | list | tuple) and len(value) > 1 else told(value)
 
 
 def name(check: CheckResult) -> str:
-    """The id of `check`, empty for the stand-in of a requirement that nothing checked."""
+    """The id of `check`; empty for the stand-in of a requirement without checks."""
     return "" if check.id == NO_CHECK else check.id
 
 
 def explained(check: CheckResult) -> str:
-    """The id of a check, and how to learn what it does: that has the circumstances of what it met."""
+    """The id of a check, and how to find out what it does."""
     return f"{check.id} (explain {check.requirement} says what it does)"
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why a check of a requirement failed, ready to be written: `shown` is exchange `number` in words, and `orders` are
-    those that it is about."""
+    """Why a check of a requirement failed, ready to be written: `shown` is exchange `number` in words, `orders` the
+    orders that it is about."""
 
     check: CheckResult
     expected: str
@@ -260,14 +259,14 @@ def orders(run: Run, sender: str, lines: str) -> str:
 
 
 def _ids(found: Iterable[str], first: Collection[str]) -> str:
-    """Some of the ids `found`, those in `first` before all others."""
+    """Some of the ids `found`, those in `first` before the others."""
     ordered = sorted(found, key=lambda order: order not in first)
     return ", ".join(ordered[:_ORDERS]) + (", …" if len(ordered) > _ORDERS else "")
 
 
 def described(number: int, exchange: Exchange | None, requirement_of: Mapping[str, str]) -> str:
-    """An exchange in one line, with the check that sent it if `requirement_of` has that; only its number where the
-    evidence is not at hand."""
+    """An exchange in one line, with the check that sent it if `requirement_of` has that; only its number if there is no
+    evidence."""
     if exchange is None:
         return f"exchange {number}"
     owner = requirement_of.get(exchange.check)
@@ -275,7 +274,7 @@ def described(number: int, exchange: Exchange | None, requirement_of: Mapping[st
     return f"{exchange.line} -> {exchange.received} (exchange {number}{sender})"
 
 
-#: Why a `curl` line may be answered otherwise than it was in the run: where that was about orders of its own, where
+#: Why a `curl` line may be answered differently than in the run: because it is about orders that were returned, because
 #: bytes followed an answer, and in general.
 GIVEN_BACK = (
     "A run returns its orders when it ends. Before you paste a line, place orders in the states that are said of those "
@@ -289,8 +288,8 @@ ALONE = (
 
 
 def before_pasting(run: Run, pasted: Iterable[Evidence]) -> list[str]:
-    """What to know before pasting the `curl` lines of this evidence, a paragraph each. No message to a provider tells
-    of orders that a list in the configuration has: with such a list they matter where a line cancels one."""
+    """What to know before pasting the `curl` lines of this evidence, one paragraph each. Orders from lists in the
+    configuration are in no message to a provider: with such lists, orders matter if a line cancels one."""
     by_hand = run.mode == "full" and not any(message.get("action") == "setup" for message in run.messages)
     shown = [each for each in pasted if each.curl]
     orders_matter = any(each.orders or (by_hand and " -X DELETE " in each.curl) for each in shown)
@@ -317,7 +316,7 @@ def shell(run: Run) -> Shell:
 
 
 def meaning(run: Run) -> str:
-    """The verdict of `run` as a sentence for somebody who sees one for the first time."""
+    """The verdict of `run` as a sentence, for first-time readers."""
     if run.verdict is Verdict.NON_CONFORMANT:
         required = any(result.requirement.level is Level.REQUIRED for result in with_status(run, Status.FAILED))
         return f"At least one {'requirement' if required else 'recommendation'} of the contract is not kept."

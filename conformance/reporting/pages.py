@@ -1,7 +1,6 @@
-"""HTML pages from templates. What stands where is the template's; each is one file that needs no other.
+"""HTML pages from templates; each page is one file that needs no other.
 
-Every value goes through `visible` and is escaped on its way into a page, so what a service sent is text and nothing
-else.
+Every value goes through `visible` and is escaped on its way into a page, so whatever a service sent is shown as text.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from conformance.text import visible
 
 @cache
 def environment() -> Environment:
-    """What the templates beside this module are compiled in. To load Jinja and to compile takes as long as a hundred
-    requests."""
+    """The environment in which the templates beside this module are compiled. Loading Jinja and compiling takes as long
+    as a hundred requests."""
     return Environment(
         loader=FunctionLoader(resource),
         autoescape=True,

@@ -1,15 +1,15 @@
-"""Bodies laid out for reading, without parsing: what is laid out is what was sent, to the last digit.
+"""Lays bodies out for reading, without parsing them: what is shown is what was sent, to the last digit.
 
-A JSON parser would mend what a reader has to see: names that appear twice, `3.0`, a text that breaks off.
+A JSON parser would repair what readers have to see: names that occur twice, `3.0`, a text that breaks off.
 """
 
 from __future__ import annotations
 
 import re
 
-#: Strings (also one that breaks off), structure, and whatever else there is; white space between is left out.
+#: Strings (also one that breaks off), structure, and anything else; white space in between is dropped.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
-#: An array or object without another inside that is this short stays on one line.
+#: A flat array or object that is this short stays on one line.
 _LINE = 100
 
 
@@ -42,7 +42,7 @@ def pretty(text: str) -> str:
 
 
 def _flat(tokens: list[str], start: int) -> list[str]:
-    """The tokens of the container that opens at `start`, if it holds no other and is short; else none."""
+    """The tokens of the container that opens at `start`, if it contains no other and is short; else none."""
     length = 0
     for end in range(start + 1, len(tokens)):
         length += len(tokens[end])

@@ -1,7 +1,7 @@
-"""`results.json`: the whole result as data, from which every other report can be written anew.
+"""`results.json`: the whole result as data, from which every other report can be written again.
 
-The format is published as `results.schema.json` beside this module (JSON Schema 2020-12). Other programs
-rely on it: what it demands changes only with the number at the end of SCHEMA.
+The format is published as `results.schema.json` beside this module (JSON Schema 2020-12). Other programs rely on it:
+its demands change only together with the number at the end of SCHEMA.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 class ResultsError(ValueError):
-    """What was given is not a `results.json` that this version can read; the message says why."""
+    """This is not a `results.json` that this version can read; the message says why."""
 
 
 @cache
@@ -80,8 +80,8 @@ def to_json(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def digest(data: Mapping[str, Any]) -> str:
-    """The digest of `data`, the content of a `results.json`, but for the one it carries: anybody can make it, so it
-    shows that something was changed since, and not by whom."""
+    """The digest of `data`, the content of a `results.json`, without the digest in it. Anybody can compute it, so it
+    shows that something was changed since, not by whom."""
     rest = {name: value for name, value in data.items() if name != "digest"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -93,7 +93,7 @@ def render(run: Run, files: Mapping[str, str]) -> str:
 
 
 def parsed(text: str | bytes) -> Any:
-    """The content of a `results.json`, which may be any JSON yet. Raises ResultsError."""
+    """The content of a `results.json`, which may still be any JSON. Raises ResultsError."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -101,10 +101,10 @@ def parsed(text: str | bytes) -> Any:
 
 
 def read(data: Any, exchanges: Iterable[Exchange] = (), messages: Iterable[dict[str, Any]] = ()) -> Run:
-    """The run that `data`, the content of a `results.json`, tells of; `exchanges` and `messages` are those of
+    """The run that `data`, the content of a `results.json`, describes; `exchanges` and `messages` are those of
     `evidence.har`.
 
-    Raises ResultsError, naming the place, for anything that the schema does not admit.
+    Raises ResultsError, naming the place, for anything that the schema does not allow.
     """
     if not isinstance(data, dict) or "schema" not in data:
         raise ResultsError("not the results of a conformance run: no `schema` that says so")
@@ -164,12 +164,12 @@ def _circumstances(made: Circumstances | None) -> dict[str, Any] | None:
 
 
 def _read_circumstances(data: dict[str, Any] | None) -> Circumstances | None:
-    """What an earlier version of the suite did not write is as it was then: the defaults."""
+    """What an earlier version of the suite did not write has its default, as it had then."""
     return None if data is None else _converted({**data, "tools": list(data["tools"].items())}, Circumstances)
 
 
 def _converted(value: dict[str, Any], kind: type[_T]) -> _T:
-    """`value` as a dataclass. Raises ResultsError for what the schema admits all the same."""
+    """`value` as a dataclass. Raises ResultsError for what the schema allows but the class does not."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -227,7 +227,7 @@ def _read_requirement(row: dict[str, Any]) -> RequirementResult:
 
 
 def _plain(value: Any) -> Any:
-    """An observed value as JSON has it: names are texts, and sequences arrays."""
+    """An observed value in JSON terms: names are strings, and sequences arrays."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""One conformance run against one target, as a value: what every report is written from."""
+"""One run against one target, as a value: every report is written from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a run depended on besides the answers of the service: with it, `audit` runs the same checks again.
+    """What a run depended on besides the answers of the service; `audit` needs this to run the same checks again.
 
     `order` has the checks of each process as they ran, those of the command's own process first. `wrong_keys` are the
     kinds of invalid keys, and of queries, that can be made from the key. `states` is "url", "command", "lists" or
@@ -48,10 +48,10 @@ class Circumstances:
 class Run:
     """Everything that is known when a run against one target has ended.
 
-    `started` and `finished` are RFC 3339 in UTC, `requests` counts what was sent to the service, state provider
-    excluded, `exchanges` are in the order of their numbers and hold no secrets, `command` is how the run was started.
-    `messages` are those to the state provider, each with its answer, in the order of the checks that they were sent
-    for. `process_lost` tells a run that is not complete since one of its processes ended unexpectedly from one that was
+    `started` and `finished` are RFC 3339 in UTC. `requests` counts what was sent to the service, not to the state
+    provider. `exchanges` are in the order of their numbers and hold no secrets. `messages` are those to the state
+    provider, with their answers, in the order of the checks that needed them. `command` is how the run was started.
+    `process_lost` says that a run is incomplete because one of its processes ended unexpectedly, not because it was
     interrupted.
     """
 

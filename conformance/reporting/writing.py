@@ -1,6 +1,6 @@
-"""Writing the files of a run. Each replaces its predecessor in one step, once all of them could be written.
+"""Writes the files of a run. Each replaces its predecessor in one step, once all of them have been written.
 
-A reader never meets half a file, and a full disk leaves the results of the run before.
+So nobody reads half a file, and a full disk leaves the results of the previous run.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from conformance.reporting import badge, har, html, junit, results, summary
 from conformance.reporting.files import stage
 from conformance.reporting.run import Run
 
-#: File name -> what renders it, whole or piece by piece; results.json comes last, since it names the others with their
-#: digests.
+#: File name -> its renderer, which gives the text whole or in pieces. results.json comes last, since it holds the
+#: digests of the others.
 WRITERS: dict[str, Callable[[Run], str | Iterable[str]]] = {
     "junit.xml": junit.render,
     "summary.md": summary.render,
@@ -26,15 +26,15 @@ WRITERS: dict[str, Callable[[Run], str | Iterable[str]]] = {
     "badge.svg": badge.render,
 }
 
-#: Seconds after which a file that has not taken its place never will.
+#: After so many seconds, a file that has not been put in place never will be.
 ABANDONED = 600.0
 
 
 def write(run: Run, folder: Path, named: Mapping[str, str] | None = None) -> None:
-    """Write all files of `run` to `folder`, made if need be. Raises OSError, and then leaves what was there.
+    """Write all files of `run` to `folder`, which is made if needed. Raises OSError, and then leaves what was there.
 
-    Of a run whose evidence is not at hand, `named` are the files with their digests that its results.json named: no
-    evidence.har is written then, and results.json goes on naming the one that there is elsewhere.
+    If the evidence of the run is missing, `named` are the files with their digests that its results.json named: then no
+    evidence.har is written, and results.json goes on naming the one that exists elsewhere.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
@@ -57,12 +57,12 @@ def write(run: Run, folder: Path, named: Mapping[str, str] | None = None) -> Non
 
 
 def prepare() -> None:
-    """Have ready what would be loaded when the first run is written."""
+    """Load what would otherwise be loaded when the first run is written."""
     html.template()
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what runs that were killed as they wrote have left behind; what is young may be another run's."""
+    """Remove what runs left behind that were killed while writing. Recent files may belong to another run."""
     for name in (*WRITERS, "results.json"):
         for left in folder.glob(f".{name}.*"):
             with suppress(FileNotFoundError):  # that run has just put it in its place
@@ -71,7 +71,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _encoded(text: str | Iterable[str], note: Callable[[bytes], object]) -> Iterator[bytes]:
-    """`text` in UTF-8, each piece of which is noted."""
+    """`text` in UTF-8; `note` is called with each piece."""
     for piece in (text,) if isinstance(text, str) else text:
         encoded = piece.encode()
         note(encoded)

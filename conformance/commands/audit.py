@@ -1,4 +1,4 @@
-"""`audit`: re-derives the verdict of a written run from its evidence, without the service."""
+"""`audit`: re-derives the verdict of a saved run from its evidence, without the service."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from conformance.target import ConfigError
 from conformance.text import plural, visible
 from conformance.transport.evidence import Exchange
 
-#: Sentences that are printed; of more there is the number.
+#: The most sentences that are printed; the others are counted.
 _MOST = 20
-#: By how much the clock may have been set while the run went on.
+#: By how many seconds the clock may have been set during the run.
 _CLOCK = 2.0
-#: A base URL on record in which nothing was taken out but of its path.
+#: A recorded base URL from which nothing was removed as secret, except in its path.
 _ADDRESS = re.compile(r"https?://[^/<>]+(/.*)?/v1")
 
 
 def audit(folder: Path) -> int:
-    """Say whether the evidence in `folder` bears out the result there: 0 if it does, else 1.
+    """Say whether the evidence in `folder` supports the result there: 0 if it does, else 1.
 
-    Raises ConfigError for what cannot be read, and for the result of another version of the suite.
+    Raises ConfigError if something cannot be read, or comes from another version of the suite.
     """
     saved = Saved.at(folder)
     stated, made = saved.run, _auditable(saved)
@@ -58,8 +58,7 @@ def audit(folder: Path) -> int:
 
 
 def _auditable(saved: Saved) -> Circumstances:
-    """What the run depended on. Raises ConfigError where this suite is not the one that made it, and where there is no
-    evidence."""
+    """What the run depended on. Raises ConfigError if it was made by another suite, or if there is no evidence."""
     stated = saved.run
     if saved.evidence is None:
         raise ConfigError(f"{saved.file.with_name('evidence.har')} is not there: an audit goes by the evidence alone")
@@ -93,7 +92,7 @@ def _auditable(saved: Saved) -> Circumstances:
 
 
 def _files(saved: Saved) -> Iterator[str]:
-    """What is wrong with the files as files: not those that the run wrote."""
+    """What is wrong with the files themselves: they are not those that the run wrote."""
     if not saved.as_written:
         yield "results.json was changed after the run had written it: its digest is that of another content"
     for name, render in WRITERS.items():
@@ -108,7 +107,7 @@ def _files(saved: Saved) -> Iterator[str]:
 
 
 def _plausible(stated: Run, made: Circumstances) -> Iterator[str]:
-    """What is wrong with the record by itself."""
+    """What is wrong with the record in itself."""
     if [exchange.number for exchange in stated.exchanges] != list(range(len(stated.exchanges))):
         yield "evidence.har does not have the exchanges from 0 on, each once"
     for exchange in stated.exchanges:
@@ -134,14 +133,15 @@ def _plausible(stated: Run, made: Circumstances) -> Iterator[str]:
 
 
 def _moment(text: str) -> float:
-    """A moment that `results.read` has admitted, in seconds since the epoch."""
+    """A moment that `results.read` has accepted, in seconds since the epoch."""
     moment = dates.instant(text)
     assert isinstance(moment, datetime)
     return moment.timestamp()
 
 
 def _body(exchange: Exchange) -> Iterator[str]:
-    """The digest of a body is that of its bytes as they came; what was taken out of it as secret cannot be checked."""
+    """Whether the digest of a body is that of its bytes. This cannot be checked if something was removed from it as
+    secret."""
     raw = exchange.raw_body
     if exchange.body_cut or LABEL.search(exchange.body):
         return
@@ -150,7 +150,7 @@ def _body(exchange: Exchange) -> Iterator[str]:
 
 
 def _rerun(data: dict[str, Any], stated: Run, made: Circumstances) -> Iterator[str]:
-    """What is wrong with the result, going by the same checks on the evidence."""
+    """What is wrong with the result, according to the same checks on the evidence."""
     from conformance.audit.replay import replay
     from conformance.audit.standin import stand_in
     from conformance.runner import preflight

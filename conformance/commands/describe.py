@@ -62,7 +62,7 @@ def explain(requirement: str) -> str:
 
 
 def faults(form: str | None) -> str:
-    """The faults and variants of the reference server, which break no requirement: `form` is None for a list, or
+    """The faults and the variants of the reference server; variants break no requirement. `form` is None for a list, or
     "json"."""
     from conformance.commands.selftest import cases
 

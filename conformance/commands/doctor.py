@@ -1,4 +1,4 @@
-"""`doctor`: a look at a target before a run. Says what a run needs and is not there, and how to fix it."""
+"""`doctor`: examines a target before a run. Says what a run needs and lacks, and how to fix it."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from conformance.verdict import Exit
 from conformance.verify import GATEWAY
 
 OK, NOTE, FAIL = "ok", "note", "fail"
-#: What stands in the place of a check for what is sent from here.
+#: Stands in place of a check for what is sent from here.
 DOCTOR = "doctor"
 Finding = tuple[str, str]
-#: An id that shows whether a provider can choose ids; above 2^53, so that it also shows whether they stay exact.
+#: An id that shows whether a provider can choose ids; it is above 2^53, so that it also shows whether they stay exact.
 CHOSEN = 2**53 + 3
-#: Characters shown of the names in a certificate: some have hundreds.
+#: The most characters shown of the names in a certificate: some have hundreds of names.
 NAMES = 300
 #: OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name.
 NO_CHECK_TIME = 0x200000
 
 
 def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
-    """Examine one target and print what is found; return 0, or 2 where something is to be fixed. Raises ConfigError."""
+    """Examine one target and print the findings; return 0, or 2 if something must be fixed. Raises ConfigError."""
     chosen = settings.read(targets, values)
     (target,) = resolve(chosen.targets, chosen.options, looking=True)
     if target is not None:
@@ -60,7 +60,7 @@ def examine(targets: tuple[str, ...], values: dict[str, Any]) -> int:
 
 
 def _report(target: Target, key: str) -> int:
-    """Print what is found of a target, where the `key` comes from first; the exit status."""
+    """Print the findings about a target, first where the `key` comes from; returns the exit status."""
     console = Console(highlight=False)
     unless = f" (full where a run has --confirm-cancel {target.name})" if target.unconfirmed else ""
     session = Session(target, seed=0)
@@ -81,7 +81,7 @@ def _report(target: Target, key: str) -> int:
 
 
 def findings(session: Session) -> Iterator[Finding]:
-    """What is found, step by step; ends early where the rest would be pointless."""
+    """The findings, step by step; ends early if the rest would be pointless."""
     endpoint = session.endpoint
     route = _route(session)
     yield route
@@ -131,7 +131,7 @@ def _raw_connections(session: Session) -> Iterator[Finding]:
 
 
 def _key(answer: Answer) -> Finding:
-    """What the answer to a listing with the key says of the key, or of what is wrong before that matters."""
+    """What the answer to a listing with the key says about the key, or about what is wrong before the key matters."""
     received = answer.exchange.received
     if answer.status == 200 and answer.listing is not None:
         return OK, f"key: accepted; the listing holds {plural(len(answer.listing.elements), 'order')}"
@@ -148,7 +148,7 @@ def _key(answer: Answer) -> Finding:
 
 
 def _route(session: Session) -> Finding:
-    """Whether there is a way to the service: its proxy takes connections, or else its name has an address."""
+    """Whether the service can be reached: its proxy accepts connections, or its name has an address."""
     target, endpoint = session.target, session.endpoint
     if target.proxy is not None:
         try:
@@ -166,7 +166,7 @@ def _route(session: Session) -> Finding:
 
 
 def _trouble(session: Session, answer: Answer) -> str | None:
-    """Why a listing got no HTTP answer, and what to do about it; None where it got one."""
+    """Why a listing got no HTTP answer, and what to do about it; None if it got one."""
     target, detail = session.target, answer.exchange.detail
     # To plain HTTP, a proxy would answer itself where it cannot reach the service.
     unclear = (
@@ -209,8 +209,8 @@ def _remedy(session: Session, detail: str) -> str:
 
 
 def _certificate(session: Session) -> dict[str, Any]:
-    """The certificate of the service, as `getpeercert` has it, whatever its dates and names are. Empty where it cannot
-    be had, as where its authority is not trusted."""
+    """The certificate of the service, as `getpeercert` gives it, whatever its dates and names are; empty if it cannot
+    be read, because its authority is not trusted, say."""
     if session.target.proxy is not None:
         return {}
     context = tls_settings(session.target)
@@ -271,17 +271,17 @@ def _provider(session: Session, provider: Provider) -> Iterator[Finding]:
 
 
 def _listed(session: Session) -> Listing | None:
-    """The listing as it is now, None where there is no readable one."""
+    """The current listing; None if there is no readable one."""
     return session.api(DOCTOR).list().listing
 
 
 def _missing(listed: Listing | None, ids: Iterable[int]) -> list[int]:
-    """Those of `ids` that the listing has left out, as far as there is one."""
+    """Those of `ids` that the listing leaves out; none if there is no listing."""
     return [] if listed is None else listed.left_out(ids)
 
 
 def _emptied(session: Session) -> Iterator[Finding]:
-    """Whether the store is empty, as the provider says that it is."""
+    """Whether the store is empty, as the provider claims."""
     listed = _listed(session)
     if listed is not None and listed.elements:
         count = plural(len(listed.elements), "order")
@@ -304,8 +304,8 @@ def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterat
 
 
 def _in_another_state(session: Session, state: State, order: int) -> str | None:
-    """What to say where the cancel of an order is answered as if it were in another state than it was placed in. None
-    where it is not, or where the mode forbids to try."""
+    """What to say if the cancel of an order is answered as if it were in another state than it was placed in; None if
+    it is not, or if the mode forbids trying."""
     if session.target.mode is not Mode.FULL:
         return None
     status, requirement = (204, "CANCEL-1") if state is State.PENDING else (409, "CANCEL-3")
@@ -319,8 +319,8 @@ def _in_another_state(session: Session, state: State, order: int) -> str | None:
 
 
 def _message(session: Session, provider: Provider, state: State, *, chosen: bool) -> Iterator[Finding]:
-    """Set a state up, with an id of the suite's choice if it is `chosen`, find its orders in the listing, cancel one
-    if it may be, tear it down, and see that they are gone. Raises ProviderAbsent and ServiceGone."""
+    """Set a state up, with an id of the suite's choice if it is `chosen`, find its orders in the listing, cancel one if
+    that is allowed, tear the state down, and check that the orders are gone. Raises ProviderAbsent and ServiceGone."""
     name = f"{state} orders, {'chosen id' if chosen else 'any ids'}"
     held = Leases(provider, session.guard)
     listed: Listing | None = None

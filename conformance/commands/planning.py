@@ -1,4 +1,4 @@
-"""`run --plan`: what would run against each target and what would not, and why. Sends nothing, starts nothing."""
+"""`run --plan`: what would run against each target, what would not, and why. Sends nothing, and starts nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conformance.runner.session import redactor_of
 from conformance.target import REFERENCE, Mode, Secret, States, Target
 from conformance.text import plural
 
-#: The reference as `--plan` sees it: nothing is started, so there is no address yet.
+#: The reference server in a plan: it is not started, so it has no address yet.
 _REFERENCE = Target(
     REFERENCE, "(started by the run)/v1", Secret("unused"), Mode.FULL, states=States(url="(started by the run)")
 )
@@ -38,7 +38,7 @@ def plan(targets: tuple[str, ...], values: dict[str, Any], workers: str | None) 
 
 
 def lines(target: Target, checks: Sequence[Check], budget: Budget) -> list[str]:
-    """The plan for one target and a budget, line by line."""
+    """The plan for one target and a budget."""
     rows = catalogue.load().requirements
     reasons = exclusions(checks, target)
     running = [check for check in checks if check.id not in reasons]
@@ -68,7 +68,7 @@ def lines(target: Target, checks: Sequence[Check], budget: Budget) -> list[str]:
 
 
 def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], budget: Budget) -> str:
-    """The orders that the run wants."""
+    """The orders that the run needs."""
     if target.states is not None and target.states.static:
         able = [check.needs for check in checks if exclusion(check.needs, target) is None]
         return (

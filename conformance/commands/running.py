@@ -1,4 +1,4 @@
-"""`run`: the checks under pytest, progress while they run, a summary when they have."""
+"""`run`: the checks under pytest, with progress while they run and a summary afterwards."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from conformance.verdict import Exit, Status
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-#: Seconds of silence after which a log is told how far the run has come.
+#: After so many seconds of silence, a log is told how far the run has come.
 SILENCE = 10.0
 
 
 def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, generator: ahead.Ahead | None) -> int:
-    """Judge `targets` and return the exit status. The `generator`, if there is one, generates what checks send. Raises
+    """Judge `targets` and return the exit status. The `generator`, if any, generates what checks send. Raises
     ConfigError before anything is sent."""
     chosen = settings.read(targets, values)
     resolved = resolve(chosen.targets, chosen.options)
@@ -77,7 +77,7 @@ def run(targets: tuple[str, ...], values: dict[str, Any], workers: str | None, g
 
 
 def _exit_status(ended: int, runs: list[Run]) -> int:
-    """The exit status of a command with these results, whose pytest has `ended` with that of its own."""
+    """The exit status of a command with these results, whose pytest has `ended` with a status of its own."""
     if ended in (pytest.ExitCode.INTERRUPTED, Exit.INTERRUPTED):
         if not runs:
             complain("interrupted before the first request")
@@ -117,7 +117,7 @@ def options_for(names: list[str], values: dict[str, Any], workers: str | None) -
 
 
 def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[str]) -> None:
-    """Print the summary of each run, where its files are unless it is `unwritten`, and how to repeat it."""
+    """Print the summary of each run, where its files are (unless it is `unwritten`), and how to repeat it."""
     console = Console(highlight=False)
     for each in runs:
         console.print()
@@ -133,7 +133,7 @@ def _conclude(runs: list[Run], folder: Path, seed: int, unwritten: Collection[st
 
 
 def _tell_github(run: Run) -> None:
-    """Annotate a run on GitHub, and add to the summary of its step, where it is made there."""
+    """On GitHub, annotate a run and add it to the job summary."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in printed.github_annotations(run):
             print(line)
@@ -148,9 +148,9 @@ def _tell_github(run: Run) -> None:
 
 
 class _Interruption:
-    """Ends the run at the first signal. Python drops exceptions in some of its callbacks, hence the note.
+    """Ends the run at the first signal. Python drops exceptions in some of its callbacks, so it is also noted.
 
-    Pipelines send a second signal soon after the first: it does not keep orders from being given back.
+    Pipelines send a second signal soon after the first; it must not prevent orders from being returned.
     """
 
     def __init__(self) -> None:
@@ -169,8 +169,8 @@ class _Interruption:
 
 
 class _Watch:
-    """Says how far the run is: a bar on a terminal; elsewhere a line for each family of requirements, and where that
-    takes long, how many checks are done."""
+    """Shows progress: a bar on a terminal; elsewhere a line for each family of requirements, and, if that takes long,
+    how many checks are done."""
 
     def __init__(self, names: list[str], checks: Sequence[Check]) -> None:
         self.runs: list[Run] = []

@@ -1,4 +1,4 @@
-"""`compare` and `report`: what can be said from saved results, without a new run."""
+"""`compare` and `report`: what can be said about saved results, without a new run."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from conformance.target import ConfigError
 
 @dataclass(frozen=True)
 class Saved:
-    """A result as it was saved: `data` is what stands in results.json, `run` the same with the evidence. Without
-    evidence, `archived_by`, the version of the suite that wrote that, is empty."""
+    """A saved result: `data` is the content of results.json, `run` the same with the evidence. `archived_by` is the
+    version of the suite that wrote the evidence, empty if there is none."""
 
     file: Path
     evidence: Path | None
@@ -29,7 +29,7 @@ class Saved:
 
     @classmethod
     def at(cls, path: Path) -> Saved:
-        """The result at `path`, a results.json or its folder, with its evidence where that lies beside it.
+        """The result at `path`, a results.json or its folder, with the evidence beside it, if any.
 
         Raises ConfigError.
         """
@@ -51,21 +51,21 @@ class Saved:
 
     @property
     def named(self) -> dict[str, str]:
-        """The files that the run wrote, by name, each with its digest."""
+        """The files that the run wrote, by name, with their digests."""
         return dict(self.data.get("files", {}))
 
     @property
     def as_written(self) -> bool:
-        """Whether results.json is as the run wrote it."""
+        """Whether results.json is unchanged since the run wrote it."""
         return bool(self.data.get("digest") == results.digest(self.data))
 
     def is_named(self, file: Path) -> bool:
-        """Whether a file beside the result is the one that the run wrote."""
+        """Whether a file beside the result is unchanged since the run wrote it."""
         return self.named.get(file.name) == f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
 
     @property
     def changed(self) -> Path | None:
-        """Which of results.json and the evidence, if that is there, is not as the run wrote it."""
+        """Whichever of results.json and the evidence, if that is there, was changed since the run wrote it."""
         if not self.as_written:
             return self.file
         return self.evidence if self.evidence and not self.is_named(self.evidence) else None
@@ -73,7 +73,7 @@ class Saved:
 
 def compare(paths: list[Path], folder: Path | None) -> int:
     """Print what changed between two results, or a matrix of more, write it to `folder` if given, and return the exit
-    status: 1 where two results show a regression."""
+    status: 1 if two results show a regression."""
     if len(paths) < 2:
         raise ConfigError("compare needs two results or more")
     found = [Saved.at(path) for path in paths]
@@ -97,11 +97,11 @@ def compare(paths: list[Path], folder: Path | None) -> int:
 
 
 def report(path: Path, folder: Path | None) -> int:
-    """Render the reports of the result saved at `path` anew and return 0.
+    """Render the reports of the result saved at `path` again and return 0.
 
-    Raises ConfigError, also where the result or its evidence is not as the run wrote it: what is rendered has digests
-    that agree. Without its evidence they show no exchanges, and none is made up for it: results.json names the evidence
-    of the run.
+    Raises ConfigError, also if the result or its evidence was changed since the run wrote it: rendered again,
+    everything would have matching digests. Without its evidence the reports show no exchanges, and no evidence.har is
+    written: results.json goes on naming that of the run.
     """
     saved = Saved.at(path)
     if saved.changed:

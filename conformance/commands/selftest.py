@@ -1,8 +1,8 @@
 """`selftest`: proves that each check can fail, and that none fails a correct service.
 
-Every fault of the reference server, and every correct variant of it, is judged by the whole suite. A fault is caught
-only if the requirement that it breaks failed; a variant is left alone only if everything was decided and nothing failed
-but the recommended requirements that it is known not to follow (`detection.Judged.good`).
+The whole suite judges every fault and every correct variant of the reference server. A fault is caught only if the
+requirement that it breaks failed. A variant is left alone only if everything was decided, and nothing failed but the
+recommended requirements that it is known not to follow (`detection.Judged.good`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from reference_server.faults import FAULTS
 from reference_server.running import Running, build
 from reference_server.variants import VARIANTS
 
-#: The part of the queue by whose end all variants have been begun.
+#: All variants have begun by this part of the queue.
 EARLIER = 0.9
 
 
@@ -63,7 +63,7 @@ def cases() -> list[Case]:
 
 
 class _Collector(Process):
-    """Has the checks collected, and begins nothing."""
+    """A process for which checks are collected, and that begins nothing."""
 
     def __init__(self) -> None:
         super().__init__(settings.read((UNNAMED,), {}), Shared(0), {UNNAMED: None}, {})
@@ -76,7 +76,7 @@ class _Collector(Process):
 
 
 class _TakesOverLoop:
-    """Does `work` with the checks that were collected, in the place of pytest's own loop over them."""
+    """Does `work` with the collected checks, in place of pytest's own loop over them."""
 
     def __init__(self, work: Callable[[pytest.Session], None]) -> None:
         self._work = work
@@ -100,7 +100,7 @@ def collected(work: Callable[[pytest.Session], None]) -> None:
 
 
 class _Judging(Process):
-    """A process with a service of its own as its target."""
+    """A process whose target is a service of its own."""
 
     def __init__(self, chosen: Settings, target: Target, service: Service) -> None:
         super().__init__(chosen, Shared(chosen.seed), {target.name: target}, {})
@@ -126,7 +126,7 @@ def run_on(session: pytest.Session, chosen: Settings, target: Target, service: S
 
 
 def _run_on_new(session: pytest.Session, case: Case | None, seed: int, budget: str) -> tuple[Run, Exit]:
-    """A run of the whole suite, as `session` has collected it, in this process against a new service: `case`, or the
+    """A run of the whole suite, as collected in `session`, in this process, against a new service: `case`, or the
     correct one."""
     name = case.name if case else "correct"
     letters = random.Random(f"{seed}:{name}").choices(string.ascii_letters + string.digits + "-_", k=28)
@@ -141,7 +141,7 @@ def _run_on_new(session: pytest.Session, case: Case | None, seed: int, budget: s
 
 
 def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged:
-    """Run the whole suite, as `session` has collected it, against `case` in this process."""
+    """Run the whole suite, as collected in `session`, against `case` in this process."""
     started = time.monotonic()
     run, status = _run_on_new(session, case, seed, budget)
     ended = by_status(run)
@@ -160,7 +160,7 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
 
 
 def sent_to_correct(session: pytest.Session, seed: int, budget: str) -> dict[str, list[int]]:
-    """What each check, as `session` has collected them, sends to the correct server."""
+    """What each check, as collected in `session`, sends to the correct server."""
     run, _ = _run_on_new(session, None, seed, budget)
     checks = {check.id for check in all_checks()}
     return detection.sent_by(exchange for exchange in run.exchanges if exchange.check in checks)
@@ -172,23 +172,23 @@ def by_status(run: Run) -> dict[Status, tuple[str, ...]]:
 
 
 def _named(check: str, requirement: str) -> str:
-    """The name of a check in proofs: its id, for the judges of every exchange with the requirement."""
+    """The name of a check in proofs: its id; for the judges of every exchange, together with the requirement."""
     return f"{check} for {requirement}" if check == EVERY_EXCHANGE else check
 
 
 def every_check() -> tuple[str, ...]:
-    """The names of all checks, of requirements that a server can break."""
+    """The names of all checks of requirements that a server can break."""
     own = [check.id for check in all_checks() if check.requirement not in detection.NO_FAULT]
     return (*own, *(_named(EVERY_EXCHANGE, requirement) for requirement in judges.JUDGES))
 
 
 def proofs() -> detection.Proofs:
-    """The proofs on record: those that every seed gives. Written from the `proofs.json` of several selftests."""
+    """The recorded proofs: those that every seed gives, compiled from the `proofs.json` of several selftests."""
     return cast(detection.Proofs, json.loads((files("conformance") / "proofs.json").read_text(encoding="utf-8")))
 
 
 def due() -> detection.Sent:
-    """What each check is known to send to the correct server. Written from the `sent.json` of several selftests."""
+    """What each check is known to send to the correct server, compiled from the `sent.json` of several selftests."""
     return cast(detection.Sent, json.loads((files("conformance") / "sent.json").read_text(encoding="utf-8")))
 
 
@@ -196,8 +196,8 @@ _collected: pytest.Session  # in a worker: what its parent has collected
 
 
 def _begin_work(session: pytest.Session) -> None:
-    """Begin a worker. Its garbage collector leaves alone what was there before, and comes less often: a tenth of the
-    time was its."""
+    """Prepare a worker. Its garbage collector ignores what was there before, and runs less often: it took a tenth of
+    the time."""
     global _collected
     _collected = session
     ignore_ending_signals()  # the command ends its workers
@@ -208,8 +208,8 @@ def _begin_work(session: pytest.Session) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent has ended without ending it, as where that was killed. It would wait for ever: it
-    holds both ends of the queue that it takes its work from."""
+    """End this worker when its parent has ended without ending it, because that was killed, say. It would wait for
+    ever, since it holds both ends of the queue that it takes work from."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "only workers come here"
     parent.join()
@@ -225,8 +225,8 @@ def _send(seed: int, budget: str) -> dict[str, list[int]]:
 
 
 def spread(chosen: list[Case]) -> list[Case]:
-    """`chosen`, with the variants spread among the faults, and none among the last of these: some variants take long,
-    and what takes long must not come last, since everyone would wait for it."""
+    """`chosen`, with the variants spread among the faults, and none among the last of them: some variants take long,
+    and if such a case came last, everybody would wait for it."""
     variants = [case for case in chosen if case.requirement is None]
     faults = [case for case in chosen if case.requirement is not None]
     places = {case: number / len(kind) for kind in (variants, faults) for number, case in enumerate(kind)}
@@ -236,7 +236,7 @@ def spread(chosen: list[Case]) -> list[Case]:
 def judge_all(
     chosen: list[Case], seed: int, budget: str, workers: int, done: Callable[[Judged], None]
 ) -> dict[str, list[int]]:
-    """Judge `chosen` in parallel, and tell `done` of each; gives what the checks send to the correct server. The
+    """Judge `chosen` in parallel, and call `done` with each; gives what the checks send to the correct server. The
     workers are forked when everything is imported and the checks are collected."""
     ordered = spread(chosen)
     sent: dict[str, list[int]] = {}
@@ -263,8 +263,8 @@ def judge_all(
 
 
 def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Path) -> int:
-    """Judge the cases that `names` select (faults, variants, requirements, families; all of them where there is none),
-    print and write the matrix, and return 0 if it is as it should be, else 1. Raises ConfigError."""
+    """Judge the cases that `names` select (faults, variants, requirements, families; all if there are none), print and
+    write the matrix, and return 0 if everything is as it should be, else 1. Raises ConfigError."""
     everything = cases()
     chosen = [case for case in everything if not names or case.matches(names)]
     unknown = [name for name in names if not any(case.matches((name,)) for case in everything)]

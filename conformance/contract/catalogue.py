@@ -1,7 +1,7 @@
 """The requirement catalogue, `requirements.toml`, as values.
 
-The file is data that users rely on, so loading it is strict: an unknown or missing key, an unknown level or need,
-or an id that appears twice is an error that names the row.
+Users rely on this data, so loading it is strict: an unknown or missing key, an unknown level or need, or a duplicate id
+is an error that names the row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NEEDS = ("absent ids", "pending orders", "shipped orders", "chosen ids", "many o
 
 
 class CatalogueError(ValueError):
-    """The catalogue file is not what this module demands of it."""
+    """The catalogue file breaks a rule of this module."""
 
 
 class Level(StrEnum):
@@ -35,9 +35,8 @@ class Level(StrEnum):
 class Requirement:
     """One row: what the service must (or should) do, the clause that says so, and what checking it needs.
 
-    `rests_on` are requirements: where one of them failed, a failure of this one proves nothing of its own. `expected`
-    is what each single answer should be, where the title speaks of the whole run; results have it only where it was
-    missed.
+    `rests_on` are requirements: if one of them failed, a failure of this one proves nothing of its own. `expected` says
+    what each single answer should be, if the title is about the whole run; saved results have it only if it was missed.
     """
 
     id: str
@@ -63,13 +62,13 @@ class Requirement:
 
     @property
     def expectation(self) -> str:
-        """The row as what is expected: "the service to refuse a shipped order with 409"."""
+        """The row as an expectation: "the service to refuse a shipped order with 409"."""
         refrain = self.title.removeprefix("not ")
         return f"the service {'to' if refrain == self.title else 'not to'} {refrain}"
 
     @property
     def of_each_answer(self) -> str:
-        """What each answer is expected to be, of a row that is judged on all exchanges."""
+        """What is expected of each answer, for a row that is judged on all exchanges."""
         return self.expected or self.expectation
 
 
@@ -93,7 +92,7 @@ class Undecidable:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All rows, in the order of the file, and the digest of the file they came from."""
+    """All rows, in the order of the file, and the digest of the file."""
 
     requirements: dict[str, Requirement]
     observations: dict[str, Observation]
@@ -106,7 +105,7 @@ class Catalogue:
         return tuple(dict.fromkeys(row.family for row in self.requirements.values()))
 
     def hint(self, word: str) -> str:
-        """What somebody may have meant who wrote `word` for the id of a requirement."""
+        """What somebody may have meant by writing `word` for the id of a requirement."""
         meant = word.strip().upper()
         close = [meant] if meant in self.requirements else difflib.get_close_matches(meant, self.requirements, 1, 0.8)
         if close and meant not in self.families:
@@ -186,7 +185,7 @@ def _row(kind: type[Row], table: dict[str, Any]) -> Row:
 
 
 def _check_rests_on(row: Requirement, rows: list[Requirement]) -> None:
-    """Refuse rows that rest on unknown ones, or on themselves by whatever way round."""
+    """Refuse rows that rest on unknown ones, or on themselves, directly or indirectly."""
     by_id = {other.id: other for other in rows}
     reached: set[str] = set()
     ahead = list(row.rests_on)

@@ -1,7 +1,7 @@
-"""Dates with a time: ISO 8601 (what section 2 of the specification names) and RFC 3339 (what OpenAPI means by it).
+"""Dates with a time: ISO 8601 (which section 2 of the specification names) and RFC 3339 (which OpenAPI means by it).
 
-Written out because the readers at hand are all too loose or too strict: `datetime.fromisoformat` takes a bare date and
-any separator, others refuse a leap second, a comma before the fraction, or the basic form.
+Written out because the available parsers are too loose or too strict: `datetime.fromisoformat` accepts a bare date and
+any separator; others refuse a leap second, a comma before the fraction, or the basic form.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 
-#: How far apart two readings of an expected date may be: a service may reckon it from the time of the request.
+#: How far apart two readings of an expected date may be: a service may compute it from the time of the request.
 MINUTE = timedelta(minutes=1)
 
-#: ISO 8601 has a minus sign of its own, and a hyphen where there is none.
+#: ISO 8601 has a minus sign of its own, or a hyphen in its place.
 MINUS = "\N{MINUS SIGN}"
 _SIGN = f"[+{MINUS}-]"
 _OFFSET = rf"(?P<offset>Z|{_SIGN}\d{{2}}(?::?\d{{2}})?)?"
@@ -46,8 +46,8 @@ _RFC3339_LINES = re.compile(rf"(?:{_OF_RFC3339}\n)*+", re.ASCII)
 
 
 def all_rfc3339(texts: Sequence[str]) -> bool:
-    """Whether each of `texts` is a date-time by RFC 3339. There may be millions: all are looked at in one go, unless
-    there may be leap seconds among them."""
+    """Whether each of `texts` is a date-time by RFC 3339. There may be millions: all are matched at once, unless there
+    may be leap seconds among them."""
     lines = "\n".join([*texts, ""])
     if lines.count("\n") == len(texts) and _RFC3339_LINES.fullmatch(lines) is not None:
         return True
@@ -57,8 +57,8 @@ def all_rfc3339(texts: Sequence[str]) -> bool:
 @lru_cache(maxsize=2**16)
 def is_iso8601(text: str) -> bool:
     """Whether `text` is a date with a time by ISO 8601: calendar, week or ordinal date, basic or extended form, with or
-    without offset, down to the hour at least, of years with more than four digits, too. A bare date and a blank instead
-    of the `T` are not."""
+    without offset, at least to the hour, also with years of more than four digits. A bare date, or a blank instead of
+    the `T`, is not."""
     if is_rfc3339(text):  # ISO 8601 wants capitals; RFC 3339, a profile of it, lets `t` and `z` pass
         return True
     parts = _parts(text)
@@ -66,8 +66,8 @@ def is_iso8601(text: str) -> bool:
 
 
 def is_rfc3339(text: str) -> bool:
-    """Whether `text` is a date-time by RFC 3339 section 5.6, with the second 60 only in the last minute of a day
-    of UTC, where leap seconds are (section 5.7)."""
+    """Whether `text` is a date-time by RFC 3339 section 5.6; the second 60 only in the last minute of a UTC day, where
+    leap seconds are (section 5.7)."""
     if text[16:19] != ":60":
         return _RFC3339.fullmatch(text) is not None
     before = f"{text[:17]}59{text[19:]}"
@@ -75,9 +75,9 @@ def is_rfc3339(text: str) -> bool:
 
 
 def instant(text: str) -> datetime | str:
-    """A value that is equal for two texts that name the same moment, however each of them is written: a `datetime`,
-    which is a local time where there is no offset. A date-time that no `datetime` can hold, as of the years 0 and
-    10000, is returned in capitals, and what is no date-time as it is."""
+    """A value that is equal for two texts that name the same moment, however they are written: a `datetime`, in local
+    time if there is no offset. A date-time that no `datetime` can hold, as in the years 0 and 10000, is returned in
+    capitals, and anything else unchanged."""
     capitals = text.upper()
     parts = _parts(capitals)
     with suppress(ValueError, OverflowError):
@@ -89,7 +89,7 @@ def instant(text: str) -> datetime | str:
 
 
 def _parts(text: str) -> dict[str, str | None] | None:
-    """The parts of what has the form of a date with a time by ISO 8601, each minus sign a hyphen; else None."""
+    """The parts of a text in the form of an ISO 8601 date with time, minus signs as hyphens; else None."""
     match = _EXTENDED.fullmatch(text) or _BASIC.fullmatch(text)
     if match is None:
         return None
@@ -98,8 +98,8 @@ def _parts(text: str) -> dict[str, str | None] | None:
 
 
 def _reckoned(parts: dict[str, str | None]) -> datetime:
-    """The moment of a date-time that exists, by its parts: Python reads no ordinal date, hour 24 or leap second, and
-    fractions of hours and minutes as if they were of seconds."""
+    """The moment of an existing date-time, from its parts. Python reads no ordinal date, hour 24 or leap second, and
+    takes fractions of hours and minutes for fractions of seconds."""
     part = _numbers(parts)
     if "week" in part:
         day = date.fromisocalendar(part["year"], part["week"], part["weekday"])
@@ -114,14 +114,14 @@ def _reckoned(parts: dict[str, str | None]) -> datetime:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are the same, or name the same moment."""
+    """Whether two values are equal, or name the same moment."""
     if one == other or not (isinstance(one, str) and isinstance(other, str)):
         return one == other
     return instant(one) == instant(other)
 
 
 def close(one: object, other: object) -> bool:
-    """Whether two values are the same, or name moments that are at most a MINUTE apart."""
+    """Whether two values are equal, or name moments at most a MINUTE apart."""
     if same(one, other) or not (isinstance(one, str) and isinstance(other, str)):
         return same(one, other)
     try:
@@ -131,7 +131,7 @@ def close(one: object, other: object) -> bool:
 
 
 def one_way(values: Sequence[object]) -> bool:
-    """Whether all of these moments go forward in time, or all go back. False where some are no moments, or cannot be
+    """Whether all of these moments go forward in time, or all go back. False if some are not moments, or cannot be
     compared."""
     moments = [instant(value) for value in values if isinstance(value, str)]
     try:
@@ -176,9 +176,9 @@ def _time_exists(part: dict[str, int]) -> bool:
 
 
 def _ends_a_day(hour: int, minute: int, ending: str) -> bool:
-    """Whether a minute is the last of a day in UTC, which is the only one that may have a leap second. `ending` ends
-    with the offset from UTC. Where there is none, any minute will do that some offset makes the last: those in use are
-    multiples of a quarter of an hour."""
+    """Whether a minute is the last of a day in UTC, the only one that may have a leap second. `ending` ends with the
+    offset from UTC. Without an offset, any minute will do that some offset in use makes the last: these are multiples
+    of a quarter of an hour."""
     found = re.search(r"([+-]\d\d):?(\d\d)?$", ending)
     if found is None and ending[-1:] not in ("Z", "z"):
         return minute % 15 == 14

@@ -1,8 +1,8 @@
-"""Reading one JSON text exactly as RFC 8259 defines it, which Python's `json` alone does not.
+"""Reads one JSON text exactly as RFC 8259 defines it, which Python's `json` alone does not.
 
-`json.loads` takes NaN and Infinity, drops a byte-order mark, keeps the last of doubled names silently and turns
-`3.0` into a float that no longer tells how it was written. Here the first two are errors, and the last two are kept
-for the requirement that asks about them (LIST-11).
+`json.loads` accepts NaN and Infinity, drops a byte-order mark, silently keeps the last of duplicate names, and turns
+`3.0` into a float that no longer shows how it was written. Here the first two are errors, and the last two are kept for
+the requirement that asks about them (LIST-11).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 INT64 = range(-(2**63), 2**63)
-#: No integer that anybody means has more digits; past this Python's own conversion turns quadratic, then refuses.
+#: No meaningful integer has more digits; beyond this, Python's own conversion takes quadratic time, then refuses.
 MAX_DIGITS = 400
-#: Levels of nesting that are read. RFC 8259 section 9 leaves the limit to the reader; no Order needs more than one.
+#: How many levels of nesting are read. RFC 8259 section 9 leaves the limit to the reader; no Order needs more than one.
 MAX_DEPTH = 200
 _NO_BRACKET = re.compile(rb'[^\[\]{}"]+|"(?:[^"\\]|\\.)*"', re.DOTALL)
 #: Bytes that are neither brackets nor quotes, and brackets of both kinds made alike.
@@ -30,11 +30,11 @@ class NotJson(ValueError):
 
 
 class TooDeep(NotJson):
-    """The text is nested deeper than is read here; whether it is JSON is left open."""
+    """The text is nested too deeply to be read here; it may still be JSON."""
 
 
 class Number(float):
-    """A number that was not written as a plain integer (`3.0`, `1e3`, `0.5`), with the text it was written as."""
+    """A number that was not written as a plain integer (`3.0`, `1e3`, `0.5`), with its original text."""
 
     __slots__ = ("text",)  # there may be millions
     text: str
@@ -46,7 +46,7 @@ class Number(float):
 
     @property
     def integral(self) -> int | None:
-        """The integer it equals, where that is one of at most 64 bits; else None (also for `1e400`)."""
+        """The integer that it equals, if that fits into 64 bits; else None (also for `1e400`)."""
         return int(Decimal(self.text)) if self.whole and INT64.start <= Decimal(self.text) < INT64.stop else None
 
     @property
@@ -61,7 +61,7 @@ class Number(float):
 
 @dataclass
 class JsonText:
-    """A JSON text, read: its value, and the member names that some object held twice."""
+    """A JSON text, read: its value, and the member names that occurred twice in an object."""
 
     value: Any
     doubled_names: list[str]
@@ -106,7 +106,7 @@ def _read(text: str, parse_int: Callable[[str], Any] = int) -> JsonText:
 
 
 def integer(value: object) -> int | None:
-    """The integer that a JSON value is (`3`, and by value `3.0` or `3e0`), or None. A boolean is none."""
+    """The integer that a JSON value equals (`3`, and also `3.0` or `3e0`), or None. A boolean is not an integer."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -138,8 +138,8 @@ def type_name(value: object) -> str:
 
 
 def _too_deep(body: bytes) -> bool:
-    """Whether the brackets of `body` are nested deeper than MAX_DEPTH; found out without nesting anything, by taking
-    the innermost pairs away, level by level. Brackets that do not match are left to the parser."""
+    """Whether the brackets of `body` are nested deeper than MAX_DEPTH. The innermost pairs are removed level by level,
+    so nothing recurses. Brackets that do not match are left to the parser."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
     brackets = body.translate(_ALIKE, _NEITHER).replace(b'""', b"")

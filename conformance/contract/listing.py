@@ -1,8 +1,8 @@
 """A listing as read from its bytes (section 4.1 of the specification), and what is wrong with it.
 
-Listings may be long and are read hundreds of times in a run, so their usual form goes a fast way: msgspec reads what
-is an array of Orders with nothing odd about any of them, and no element of those is looked at again. What it does not
-take, or might take wrongly, goes the thorough way through `jsontext`; both ways agree on every byte sequence.
+Listings may be long, and a run reads hundreds of them, so there is a fast way for the usual form: msgspec reads an
+array of Orders with nothing odd about any of them, and its elements are not looked at again. Whatever msgspec refuses,
+or might misread, goes the thorough way through `jsontext`. Both ways agree on every byte sequence.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from conformance.contract.validators import as_json, order_problems, shown
 
 #: How many problems of one kind a message spells out.
 SHOWN = 3
-#: Where a listing has fewer elements than this and one of them is odd, all of it goes the thorough way: there is not
-#: enough to gain by telling them apart.
+#: If a listing has fewer elements than this, and one is odd, all of it goes the thorough way: telling them apart would
+#: gain too little.
 MANY = 100
-#: How many elements are read at a time where some are odd; and how many at most are then looked at one by one.
+#: How many elements are read at a time if some are odd, and how many at most are then looked at one by one.
 CHUNK, FEW = 1024, 64
 
-#: What section 2 has ids be.
+#: The range of ids (section 2).
 Int64 = Annotated[int, msgspec.Meta(ge=INT64.start, le=INT64.stop - 1)]
 
 
 class Order(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    """An Order without anything odd: only fields of section 2, of the right types."""
+    """An Order with nothing odd about it: only fields of section 2, of the right types."""
 
     id: Int64 | UnsetType = UNSET
     pet_id: Int64 | UnsetType = UNSET
@@ -43,12 +43,12 @@ class Order(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False
     complete: bool | UnsetType = UNSET
 
     def fields(self) -> dict[str, Any]:
-        """The JSON object that it is."""
+        """The Order as a JSON object."""
         return {written: value for name, written in FIELDS.items() if (value := getattr(self, name)) is not UNSET}
 
 
 class Extended(Order, forbid_unknown_fields=False, gc=False):
-    """The same, with whatever further fields."""
+    """The same, with any further fields."""
 
 
 #: The fields of an Order, with their names in JSON.
@@ -56,28 +56,28 @@ FIELDS = dict(zip(Order.__struct_fields__, Order.__struct_encode_fields__, stric
 _ORDERS, _RAWS = msgspec.json.Decoder(list[Order]), msgspec.json.Decoder(list[msgspec.Raw])
 _OBJECTS = msgspec.json.Decoder(list[dict[str, Int64 | str | bool | None]])
 _ENCODER = msgspec.json.Encoder()
-#: What msgspec raises for bytes that are no JSON text; `parse` then says why.
+#: What msgspec raises for bytes that are not a JSON text; `parse` then says why.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 @dataclass
 class Listing:
-    """A listing as read: its elements in order, each a plain Order or whatever JSON value else, and the member names
-    that some object held twice."""
+    """A listing as read: its elements in order, each a plain Order or any other JSON value, and the member names that
+    occurred twice in an object."""
 
     elements: list[Any]
     doubled_names: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, body: bytes, thoroughly: Callable[[], JsonText] | None = None) -> Listing | None:
-        """The listing that `body` is, or None where it is no array. Where it has to be parsed as JSON, `thoroughly`
-        does so, for a caller that has more use for the outcome. Raises NotJson."""
+        """The listing in `body`, or None if that is not an array. If it has to be parsed as JSON, `thoroughly` does so,
+        for a caller that needs the result as well. Raises NotJson."""
         found = cls._fast(body)
         return found if found is not None else cls.of(thoroughly() if thoroughly else parse(body))
 
     @classmethod
     def _fast(cls, body: bytes) -> Listing | None:
-        """The same by the fast way, where few elements are odd, or none; else None."""
+        """The same by the fast way, if no or few elements are odd; else None."""
         try:
             orders = _orders(body)
             if orders is not None:
@@ -94,12 +94,12 @@ class Listing:
 
     @classmethod
     def of(cls, text: JsonText) -> Listing | None:
-        """The listing that a JSON text is, or None where it is no array."""
+        """The listing in a JSON text, or None if that is not an array."""
         return cls(text.value, text.doubled_names) if isinstance(text.value, list) else None
 
     def _add(self, raws: list[msgspec.Raw]) -> None:
-        """Read further elements: together if all of them are simple; else by halves, so that of many elements only the
-        odd ones go the thorough way."""
+        """Read further elements: together if all are simple; else by halves, so that only the odd ones go the thorough
+        way."""
         elements = _simple(b"[%b]" % b",".join(raws))
         if elements is not None:
             self.elements += elements
@@ -113,7 +113,7 @@ class Listing:
 
     @cached_property
     def by_id(self) -> Mapping[int, Any]:
-        """The elements that have a readable id; of doubled ids the last."""
+        """The elements that have a readable id; the last one if an id occurs twice."""
         found = dict(zip(self._ids, self.elements, strict=True))
         found.pop(None, None)
         return _ById(cast("dict[int, Any]", found))
@@ -125,12 +125,12 @@ class Listing:
 
     @cached_property
     def without_id(self) -> int:
-        """How many elements have no id, or one that is no integer."""
+        """How many elements have no id, or one that is not an integer."""
         return self._ids.count(None)
 
     @cached_property
     def odd_ids(self) -> int:
-        """How many elements have an id that is no integer."""
+        """How many elements have an id that is not an integer."""
         return sum(
             "id" in element for element in self.unidentified if isinstance(element, dict) and _id(element) is None
         )
@@ -141,22 +141,22 @@ class Listing:
         return frozenset(self.by_id)
 
     def left_out(self, orders: Iterable[int]) -> list[int]:
-        """Those of `orders` that it has left out. No field is required, so an element without an id may be any of them:
-        where there are as many of those as ids are lacking, none is left out."""
+        """Those of `orders` that the listing leaves out. No field is required, so an element without an id may be any
+        order: if there are as many such elements as missing ids, nothing is left out."""
         known = self.ids
         lacking = [order for order in orders if order not in known]
         return lacking if len(lacking) > self.without_id else []
 
     @cached_property
     def unidentified(self) -> list[Any]:
-        """The elements that have no id, or none that an Order may have."""
+        """The elements without an id that an Order may have."""
         if not self._odd and not self.without_id:
             return []
         pairs = zip(self._ids, self.elements, strict=True)
         return [element for number, element in pairs if number is None or number not in INT64]
 
     def doubled_ids(self) -> list[int]:
-        """The ids that more than one element carries (LIST-4)."""
+        """The ids that more than one element has (LIST-4)."""
         if len(self.by_id) + self.without_id == len(self.elements):
             return []
         return [number for number, count in Counter(self._ids).items() if number is not None and count > 1]
@@ -195,14 +195,14 @@ class Listing:
 
     @cached_property
     def _odd(self) -> list[tuple[int, Any]]:
-        """The elements that may have something odd about them other than further fields, with their index."""
+        """The elements that may have something odd about them besides further fields, with their index."""
         if self._plain:
             return []
         places = [place for place, element in enumerate(self.elements) if type(element) is not Order]
         return [(place, self.elements[place]) for place in self._odd_places(places)]
 
     def _odd_places(self, places: list[int]) -> Iterator[int]:
-        """Those of `places` whose elements may be more than merely extended."""
+        """Those of `places` whose elements may be more than Orders with further fields."""
         if _merely_extended([self.elements[place] for place in places]):
             return
         if len(places) <= FEW:
@@ -213,7 +213,7 @@ class Listing:
 
     @cached_property
     def _ids(self) -> list[int | None]:
-        """The id of each element, None where it has none that is an integer."""
+        """The id of each element; None if it has none that is an integer."""
         if self._plain:
             found = list(map(operator.attrgetter("id"), self.elements))
             if UNSET not in found:
@@ -228,7 +228,7 @@ def _id(element: Any) -> int | None:
 
 
 class _ById(Mapping[int, Any]):
-    """The elements of a listing by id, each as the JSON value that it is."""
+    """The elements of a listing by id, as JSON values."""
 
     def __init__(self, elements: dict[int, Any]) -> None:
         self._elements = elements
@@ -248,9 +248,9 @@ class _ById(Mapping[int, Any]):
 
 
 def _orders(text: bytes) -> list[Order] | None:
-    """The plain Orders that a JSON array consists of; None where anything is odd about one of them that their types
-    leave open: escapes, names that stand twice in one object, other dates than those of RFC 3339. Raises UNREADABLE
-    where it is no JSON text, or might be none."""
+    """The elements of a JSON array if all are plain Orders; None if anything is odd that their types allow: escapes,
+    names that occur twice in an object, dates other than those of RFC 3339. Raises UNREADABLE if the text is not JSON,
+    or might not be."""
     try:
         orders = _ORDERS.decode(text)
     except msgspec.ValidationError:
@@ -259,8 +259,8 @@ def _orders(text: bytes) -> list[Order] | None:
 
 
 def _simple(text: bytes) -> list[Any] | None:
-    """The elements of a JSON array if all of them are plain Orders, or all are objects of plain values; else None.
-    Raises UNREADABLE like `_orders`."""
+    """The elements of a JSON array if all are plain Orders, or all are objects of plain values; else None. Raises
+    UNREADABLE like `_orders`."""
     orders = _orders(text)
     if orders is not None:
         return orders
@@ -273,7 +273,7 @@ def _simple(text: bytes) -> list[Any] | None:
 
 def _named_once(text: bytes, values: list[Any]) -> bool:
     """Whether a JSON array, which was read as `values`, has no escapes, and no name twice in an object. When the values
-    are written again, each name stands there once: if one stood there twice, the text has more quotes than that."""
+    are written again, each name occurs once; if one occurred twice, the text has more quotes than that."""
     if b"\\" in text:
         return False
     again = (_ENCODER.encode(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK))
@@ -289,12 +289,12 @@ def _merely_extended(elements: list[Any]) -> bool:
 
 
 def _usual_dates(orders: Sequence[Order]) -> bool:
-    """Whether the dates of orders are those of RFC 3339."""
+    """Whether all dates of the orders are in the form of RFC 3339."""
     return dates.all_rfc3339([text for text in map(operator.attrgetter("ship_date"), orders) if text is not UNSET])
 
 
 def _several(found: Iterator[tuple[str, str]]) -> list[str]:
-    """Sentences "where what", at most SHOWN that begin with the same word, then how many more there are."""
+    """Sentences "where what", at most SHOWN that begin with the same word, then the number of the others."""
     kinds: Counter[str] = Counter()
     sentences = []
     for where, what in found:
@@ -307,14 +307,14 @@ def _several(found: Iterator[tuple[str, str]]) -> list[str]:
 
 
 def alike(one: Any, other: Any, *, shipped: bool = False, later: bool = False) -> bool:
-    """Whether two elements may show the same order in the same state: they agree in each field of section 2 that both
-    of them have.
+    """Whether two elements may show the same order in the same state: they agree in every field of section 2 that both
+    have.
 
-    No field is required, so one that only one of them has tells nothing; nor do fields beside those of section 2, an
-    age or a signed link, which may change at any time. The `shipDate` of a pending order is expected, and may move;
-    that of a `shipped` one is actual, and has to be the same moment, however that is written (section 2). The
-    `complete` of a shipped order may change where one element is so much `later` than the other that it may have been
-    fulfilled: what that has to do with the status is not shown (section 3).
+    No field is required, so a field that only one of them has means nothing; neither do further fields, such as an age
+    or a signed link, which may change at any time. The `shipDate` of a pending order is an expectation, and may move;
+    that of a `shipped` one is a fact, and must be the same moment, however it is written (section 2). The `complete` of
+    a shipped order may change if one element is so much `later` than the other that the order may have been fulfilled:
+    how that relates to the status is not shown (section 3).
     """
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return bool(one == other)
@@ -322,7 +322,7 @@ def alike(one: Any, other: Any, *, shipped: bool = False, later: bool = False) -
 
 
 def changes(now: Any, before: Any, *, shipped: bool = False, later: bool = False) -> str:
-    """How an element differs from what it was, in words: the fields by which it is not `alike`, as JSON."""
+    """How an element differs from what it was, in words: the fields in which it is not `alike`, as JSON."""
     if isinstance(now, dict) and isinstance(before, dict):
         names = _differing(now, before, shipped, later)
         now, before = ({name: element[name] for name in names} for element in (now, before))
@@ -337,7 +337,7 @@ def _differing(one: dict[str, Any], other: dict[str, Any], shipped: bool, later:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same, integers however they are written (LIST-11): not as floats, which are inexact
-    beyond 2^53."""
+    """Whether two values are equal, integers however they are written (LIST-11): not compared as floats, which are
+    inexact beyond 2^53."""
     one, other = (value.integral or value if isinstance(value, Number) else value for value in (one, other))
     return bool(one == other)

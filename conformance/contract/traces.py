@@ -1,6 +1,6 @@
 """What the body of a failed request should not show: stack traces and file paths (ERR-4). Pure.
 
-Of the languages that services are written in, traces in text and as objects in JSON.
+Covers the languages that services are written in, traces as text, and traces as objects in JSON.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any
 
 from conformance.contract.jsontext import JsonText, integer, values
 
-#: Characters of a body that are searched.
+#: How many characters of a body are searched.
 SEARCHED = 256 * 1024
-#: Repetitions have bounds, and quoted text an end: else a hostile text is gone through once for each of its characters.
+#: Repetitions have bounds, and quoted text an end: otherwise a hostile text would be searched once for each of its
+#: characters.
 _STACK_TRACE = re.compile(
     r"Traceback \(most recent call last\)|File [\"'][^\"'\n]{1,500}[\"'], line \d+"  # Python
     r"|\bat [\w$.<>/]{1,300}\([^)\n]{0,200}\.\w{1,10}:\d{1,9}(?::\d{1,9})?\)"  # Java
@@ -39,7 +40,7 @@ _FILE_PATH = re.compile(
     r"|(?i:\bfile:///)[\w.%-]+"
     r"|\b[A-Za-z]:\\(?:[\w .-]+\\)+[\w .-]*"
 )
-#: Names of source files, as frames of stack traces in JSON have them.
+#: Names of source files, as in the frames of stack traces in JSON.
 _SOURCE_FILE = re.compile(
     r"[^\n]{0,500}\w\.(?:java|kts?|scala|groovy|py|rb|php|[cm]?[jt]sx?|go|rs|cs|fs|vb|exs?|erl|swift)"
 )
@@ -47,8 +48,8 @@ _SOURCE_FILE = re.compile(
 
 @dataclass(frozen=True)
 class Traces:
-    """What a body shows: an object that is a frame of a stack trace, and the patterns, each with what it finds, that
-    match somewhere in `text`."""
+    """What a body shows: an object that is a frame of a stack trace, and the patterns that match in `text`, each with
+    what it finds."""
 
     frame: dict[str, Any] | None
     text: str
@@ -56,7 +57,7 @@ class Traces:
 
 
 def traces(body: bytes, json: JsonText | None) -> Traces:
-    """What `body` shows, which is also given as `json` if it is that: then its strings are looked at, unescaped."""
+    """What `body` shows. If it is JSON, it is also given as `json`, and its unescaped strings are searched."""
     strings = None if json is None else (item for item in values(json.value) if isinstance(item, str))
     text = (body.decode("utf-8", "replace") if strings is None else "\n".join(strings))[:SEARCHED]
     patterns = ((_STACK_TRACE, "a stack trace"), (_FILE_PATH, "a file path"))
@@ -65,8 +66,8 @@ def traces(body: bytes, json: JsonText | None) -> Traces:
 
 
 def _frame(value: Any) -> dict[str, Any] | None:
-    """The first object in a JSON value that is a frame: a source file with a line or the name of a method, or what Java
-    calls its elements."""
+    """The first object in a JSON value that is a frame: it has a source file with a line or the name of a method, or
+    looks like an element of a Java trace."""
     return next((item for item in values(value) if isinstance(item, dict) and _is_frame(item)), None)
 
 

@@ -1,4 +1,4 @@
-"""The states of an order, and what a cancel with the key is answered in each (sections 3 and 4.2).
+"""The states of an order, and how a cancel with the key is answered in each (sections 3 and 4.2).
 
 state        cancelled with the key     next state     owner of another answer
 pending      204                        cancelled      CANCEL-1
@@ -15,7 +15,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """What an order is, as far as cancelling goes."""
+    """The state of an order, as far as cancelling is concerned."""
 
     PENDING = "pending"
     SHIPPED = "shipped"
@@ -25,7 +25,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Transition:
-    """What cancelling an order in some state is answered, the state after it, and the requirement that says so."""
+    """How the cancel of an order in some state is answered, the state after it, and the requirement that says so."""
 
     statuses: frozenset[int]
     expected: str  # the statuses, in words

@@ -1,7 +1,7 @@
 """What a JSON value must be: an Order, an Error (section 2 of the specification).
 
-Each function takes a value and returns the problems as sentences, none when there is nothing to object to. They demand
-what the specification shows: no field of an Order is required, further fields are allowed anywhere.
+Each function takes a value and returns its problems as sentences, none if it is fine. They demand only what the
+specification shows: no field of an Order is required, and further fields are allowed anywhere.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from conformance.contract.jsontext import INT64, Number, integer, type_name
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """`value` as a message quotes it, cut to `limit` characters: a number as it was written, bytes as the text that
-    they are, nothing as `null`, else a Python literal."""
+    """`value` as a message quotes it, cut to `limit` characters: a number as it was written, bytes as text, None as
+    `null`, anything else as a Python literal."""
     if isinstance(value, bytes):
         text = repr(value[:limit].decode("utf-8", "backslashreplace"))
         return text if len(value) <= limit else f"{text[:limit]}… ({len(value)} bytes)"
@@ -28,7 +28,7 @@ def shown(value: object, limit: int = 80) -> str:
 
 
 def as_json(value: object) -> str:
-    """A JSON value as JSON, its numbers as they were written."""
+    """A JSON value as JSON, with numbers as they were written."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{as_json(name)}: {as_json(item)}' for name, item in value.items())}}}"
     if isinstance(value, list):
@@ -84,7 +84,7 @@ ORDER_FIELDS, ERROR_FIELDS = tuple(ORDER_RULES), tuple(ERROR_RULES)
 
 
 def order_problems(value: object) -> list[str]:
-    """What keeps a JSON value from being an Order (section 2): wrong types and formats of listed fields."""
+    """Why a JSON value is not an Order (section 2): wrong types and formats of listed fields."""
     if not isinstance(value, dict):
         return [f"is {_kind(value)}, not an object"]
     return [
@@ -95,7 +95,7 @@ def order_problems(value: object) -> list[str]:
 
 
 def error_problems(value: object) -> list[str]:
-    """What keeps a JSON value from being an Error (section 2): missing fields and wrong types."""
+    """Why a JSON value is not an Error (section 2): missing fields and wrong types."""
     if not isinstance(value, dict):
         return [f"the body is {_kind(value)}, not an object"]
     problems = []

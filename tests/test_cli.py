@@ -275,7 +275,7 @@ def test_the_plan_for_lists_and_for_production(command: Command) -> None:
         "needs mode full and a state provider: mode guarded does not cancel orders of the state provider" in production
     )
     assert "runs      CANCEL-5 " in production or "in part   CANCEL-5 " in production
-    assert "There is no state provider for this target, so no orders are wanted" in production
+    assert "There is no state provider for this target, so no orders are needed" in production
 
 
 def test_the_plan_of_a_run_that_is_not_confirmed(command: Command) -> None:

@@ -132,7 +132,7 @@ def test_a_provider_of_another_store_whose_orders_have_the_same_ids(
     text = (folder / "targets.toml").read_text(encoding="utf-8")
     (folder / "targets.toml").write_text(re.sub("states = .*", lambda _: provider, text), encoding="utf-8")
     done = command(folder, *words)
-    said = f"state provider hands out order {first}, which was listed before it was asked for one"
+    said = f"state provider hands out order {first}, which was listed before it was asked for any"
     assert said in done.out, done.said
     if words[0] == "run":
         assert command(folder, "audit", "reports/staging").status == 0

@@ -295,7 +295,7 @@ def test_ids_made_of_the_time_are_taken_for_neither(pause: int) -> None:
 def test_whoever_looks_for_small_pages_only_is_told(bulk_orders: int, warned: bool) -> None:
     with looked_at(build(KEY.encode(), faults=[], variants=[]), bulk_orders=bulk_orders) as (session, _, trouble):
         assert trouble is None
-        said = [f"bulk_orders is {bulk_orders}: pages that hold more than that go unnoticed (LIST-5)"] * warned
+        said = [f"bulk_orders is {bulk_orders}: pages that hold more go unnoticed (LIST-5)"] * warned
         assert [told.partition(";")[0] for told in preflight.shortcomings(session)] == said
 
 

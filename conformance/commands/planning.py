@@ -78,7 +78,7 @@ def _orders(target: Target, checks: Sequence[Check], running: Sequence[Check], b
             "Each is used once, so name others before the next run."
         )
     if target.states is None:
-        return "There is no state provider for this target, so no orders are wanted."
+        return "There is no state provider for this target, so no orders are needed."
     needs = [scaled(check.needs, target) for check in running]
     apart = [need for check, need in zip(running, needs, strict=True) if not check.id.startswith(search.CHECKS)]
     searched = search.orders_for(budget) if len(apart) < len(needs) else (0, 0)  # one search for all of them

@@ -73,18 +73,18 @@ def hint(run: Run) -> str | None:
     waited = _waited(run)
     if run.seconds > _LONG and waited > run.seconds / 2:
         return (
-            f"For {waited:.0f} s of that the run waited as the service asked it to (429, or 503 with Retry-After); "
-            "with --rate-limit it keeps below a limit that you know."
+            f"For {waited:.0f} s of that the run waited because the service asked it to (429, or 503 with "
+            "Retry-After); --rate-limit keeps it below a limit that you know."
         )
     processes = sum(bool(checks) for checks in run.circumstances.order) if run.circumstances else 0
     if processes > 1 and run.verdict is not Verdict.CONFORMANT and run.complete:
-        return "Checks ran side by side, and one may have spoilt what another worked on: -n 1 tells causes apart."
+        return "Checks ran side by side, and one may have spoilt another's orders: -n 1 tells causes apart."
     answered = [exchange.seconds for exchange in run.exchanges if exchange.status is not None]
     spent = sum(answered)
     near = spent < _NEAR * len(answered)
     limited = any(exchange.limited or exchange.trouble == Trouble.DROPPED for exchange in run.exchanges)
     if processes == 1 and run.seconds > _LONG and spent > run.seconds / 2 and not (limited or near or _in_line(run)):
-        return "Most of that went into waiting for one answer after the other; with -n 4, four checks wait at a time."
+        return "Most of that time went into waiting for answers one by one; with -n 4, four checks wait at a time."
     return None
 
 

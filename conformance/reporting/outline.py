@@ -277,13 +277,13 @@ def described(number: int, exchange: Exchange | None, requirement_of: Mapping[st
 #: Why a `curl` line may be answered differently than in the run: because it is about orders that were returned, because
 #: bytes followed an answer, and in general.
 GIVEN_BACK = (
-    "A run returns its orders when it ends. Before you paste a line, place orders in the states that are said of those "
-    "it is about, and put their ids into it. An id that no order had stays as it is."
+    "A run returns its orders when it ends. Before you paste a line, place orders in the states given for it, and put "
+    "their ids into the line. Leave an id that no order had as it is."
 )
-HIDDEN = "curl does not show bytes that follow an answer; curl -v says that there are some (Excess found)."
+HIDDEN = "curl does not show bytes that follow an answer; curl -v says whether there are any (Excess found)."
 ALONE = (
-    "Each line opens a connection of its own. What shows only on a kept-alive connection, among simultaneous requests "
-    "or after many of them is repeated by the same run with --only {ids} --seed {seed}."
+    "Each line opens a connection of its own. If a failure shows only on a kept-alive connection, among simultaneous "
+    "requests or after many requests, repeat it by the same run with --only {ids} --seed {seed}."
 )
 
 

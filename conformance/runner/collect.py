@@ -35,21 +35,21 @@ from conformance.verdict import (
 
 #: The warning about checks that ran again, in the command's own process, after others had run them.
 RUN_AGAIN = (
-    "checks ran side by side, and some met what others may have caused: an order that both worked on, since the store "
-    "gave the id of a cancelled one to a new one, or a limit on requests at once; those in which anything went wrong "
-    "were run again one by one, and only the second time is in the results (with -n 1 all checks run one by one): {}"
+    "checks ran side by side, and may have got in each other's way: two held an order with the same id, since the "
+    "store gave the id of a cancelled order to a new one, or they met a limit on simultaneous requests; checks in "
+    "which anything went wrong ran again one by one, and only the second time counts (with -n 1 all run one by one): {}"
 )
 #: The warning about unanswered requests for which nobody can be blamed.
 UNANSWERED = (
     "{} of {} requests got no answer in time while others were under way, the first of them {}; no requirement fails "
-    "for that, since a limit may be the reason, and limits are not shown"
+    "for that, since a limit may be the reason, and the specification does not show limits"
 )
 NOT_THERE = (
-    "no order that the state provider handed out was ever listed, and no cancel of one has found it: does the "
-    "provider place orders in the store of this service?"
+    "no order that the state provider handed out was ever listed, and no cancel found one: does the provider place "
+    "orders in the store of this service?"
 )
 #: The reason for requirements that every exchange is judged by, if not all requirements are selected.
-NOT_SELECTED = "judged only on what the checks of the selected requirements send; a whole run sends more"
+NOT_SELECTED = "judged only on what the checks of the selected requirements send; a complete run sends more"
 #: The libraries that generate requests: another version of them generates others.
 TOOLS = ("hypothesis", "schemathesis")
 

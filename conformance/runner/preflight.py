@@ -41,26 +41,26 @@ SPEAKS_TLS = "This port speaks TLS: is it https:// in base_url?"
 #: How OpenSSL begins to say why it does not trust a certificate.
 VERIFY_FAILED = "certificate verify failed"
 USED_AGAIN = (
-    "the service gives the ids of cancelled orders to new ones: checks are run one at a time (by plain pytest, too, if "
-    "-n is left out), since an order that one of them has cancelled could be another's by then; while others place "
-    "orders too, a second cancel of an order may meet one of theirs, so make the run while nobody else works on that "
-    "store"
+    "the service gives the ids of cancelled orders to new ones: checks run one at a time (in plain pytest, too, if -n "
+    "is left out), since the id of an order that one of them has cancelled could belong to another check's order by "
+    "then; a second cancel may also hit an order that somebody else has just placed, so make the run while nobody else "
+    "works on that store"
 )
 FOLLOWS_LARGEST = (
     "the service gives a new order the id after the largest one, which may be one that the suite has chosen: checks "
-    "are run one at a time (by plain pytest, too, if -n is left out); orders that others place meanwhile would get "
-    "such ids, up to the end of int64, so make the run while nobody else works on that store"
+    "run one at a time (in plain pytest, too, if -n is left out); orders that others place meanwhile would get such "
+    "ids, up to the end of int64, so make the run while nobody else works on that store"
 )
 #: It does not say how long the key is: for so short a key, that would be half of what there is to guess.
 SHORT_KEY = (
-    f"the key has fewer than {SECRET_PART} characters: it is taken out of the reports wherever it occurs, even by "
-    "chance, and the gaps show what it is; use a longer key"
+    f"the key has fewer than {SECRET_PART} characters: it is removed from the reports wherever it occurs, even by "
+    "chance, and the gaps reveal it; use a longer key"
 )
 LISTED_BEFORE = (
-    "the state provider hands out order {}, which was listed before it was asked for one: unless that order is meant "
-    "to be cancelled, the provider works on the store of another service, and the run cancels orders of somebody else"
+    "the state provider hands out order {}, which was listed before it was asked for any: unless that order is meant "
+    "to be cancelled, the provider works on the store of another service, and the run cancels somebody else's orders"
 )
-COUNTS_ON = "a chosen id moves the ids that the store gives from then on, and large ones would use them up"
+COUNTS_ON = "the store counts on from a chosen id, so large ones would use up its ids"
 
 
 def probe_service(session: Session) -> str | None:
@@ -148,8 +148,8 @@ def shortcomings(session: Session) -> list[str]:
     target, found = session.target, []
     if target.bulk_orders <= LARGEST_PAGE and any(need.many_orders for need in session.needs):
         found.append(
-            f"bulk_orders is {target.bulk_orders}: pages that hold more than that go unnoticed (LIST-5); those in "
-            f"common use hold up to {LARGEST_PAGE:,}"
+            f"bulk_orders is {target.bulk_orders}: pages that hold more go unnoticed (LIST-5); common page sizes are "
+            f"up to {LARGEST_PAGE:,}"
         )
     if target.protected_as and target.states is not None and target.mode < Mode.FULL:
         found.append(

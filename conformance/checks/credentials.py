@@ -1,5 +1,5 @@
-"""Credentials made from the real key: the valid one, and the key shown in any way but the right one. Each has a label
-that is safe to print. What is not the key is for `invalid_keys`."""
+"""Credentials made from the real key: the valid one, and the key presented in any other way than the right one. Each
+has a label that is safe to print. Keys that are not the real one are in `invalid_keys`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from urllib.parse import quote
 from conformance.contract.jsontext import NotJson, parse
 from conformance.transport.request import Credential
 
-#: Patterns: no tokens (RFC 6750 section 2.1), and all too good where a key is looked up by one. Nothing that looks like
-#: an attack: firewalls in front of correct services answer that.
+#: Patterns: they are not tokens (RFC 6750 section 2.1), but match if a key is looked up by pattern. None looks like an
+#: attack, which firewalls in front of correct services would answer.
 WILD = ("%", "*")
 
 
 def is_token(text: str) -> bool:
-    """Whether `text` has the form of a token (RFC 6750 section 2.1): padding, `=`, only at its end."""
+    """Whether `text` has the form of a token (RFC 6750 section 2.1), with padding, `=`, only at its end."""
     return re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", text) is not None
 
 
@@ -43,12 +43,12 @@ _FERNET = re.compile(r"gAAAAA[A-Za-z0-9_-]+={0,2}")
 
 
 def may_be(token: str, key: str) -> bool:
-    """Whether a correct service may read `token` as `key`, since that is of a form which libraries decode leniently.
+    """Whether a correct service may read `token` as `key`, because libraries decode its form leniently.
 
-    Of a signed token they drop what is no base64, padding, and an empty part at the end; and what is left over behind
-    groups of four characters, as the signature of RSA with 3072 bits has them, since it is too little for 8 bits. Of a
-    Fernet token Python drops what is no base64 and what stands behind the padding. A number before a bar, as Laravel
-    has it, may begin with zeros.
+    Of a signed token they drop characters that are not base64, padding, and an empty part at the end; and what is left
+    over after groups of four characters, as in RSA signatures with 3072 bits, since it is too little for 8 bits. Of a
+    Fernet token Python drops what is not base64, and what follows the padding. A number before a bar, as in Laravel,
+    may begin with zeros.
     """
     if is_signed(key):
         whole = len(key.rpartition(".")[2]) % 4 == 0
@@ -60,7 +60,7 @@ def may_be(token: str, key: str) -> bool:
 
 
 def _decoded(text: str) -> set[bytes]:
-    """What Python makes of `text` in base64url, as it stands and padded."""
+    """What Python decodes from `text` as base64url, as it stands and padded."""
     found = set()
     for padding in ("", "=", "=="):
         with suppress(binascii.Error):
@@ -83,15 +83,15 @@ def with_key(
     malformed: bool = False,
     bulky: bool = False,
 ) -> Credential:
-    """A credential in the header fields `names`, in Authorization unless told otherwise: each has the value `template`
-    with the key for each `{key}`."""
+    """A credential in the header fields `names`, by default Authorization: each has the value `template` with the key
+    for `{key}`."""
     value, shell = (template.replace("{key}", word) for word in (key, "$KEY"))
     fields = tuple((name, value) for name in names or ("Authorization",))
     return Credential(label, fields, valid=valid, malformed=malformed, bulky=bulky, shell=shell)
 
 
 def valid(key: str) -> Credential:
-    """The valid key, as section 5 has it presented."""
+    """The valid key, presented as section 5 says."""
     return with_key(key, "the key", "Bearer {key}", valid=True)
 
 
@@ -103,7 +103,7 @@ OTHER_SCHEMES = (
 OTHER_HEADERS = ("X-API-Key", "API-Key", "X-Auth-Token", "X-Access-Token", "Api_Key", "X-Authorization")
 BEARER_HEADERS = ("X-Forwarded-Authorization", "Authentication", "Proxy-Authorization")
 COOKIES = ("api_key", "token", "access_token", "Authorization", "session")
-#: Less common ones, which are all tried in one request.
+#: Less common ones, all tried in one request.
 RARE_HEADERS = (
     "ApiKey", "X-Token", "Token", "X-Key", "Access-Token", "Auth-Token", "Key", "X-Auth-Key", "Private-Token",
     "X-Forwarded-Access-Token", "Ocp-Apim-Subscription-Key", "X-ApiKey", "X-API-Token", "X-Session-Token", "X-Auth",
@@ -114,8 +114,8 @@ RARE_COOKIES = ("apikey", "apiKey", "auth", "jwt", "key", "sid", "auth_token", "
 
 
 def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
-    """The right key, shown in any way but the right one (AUTH-4). Behind a forward proxy, which takes its own
-    credentials from it, Proxy-Authorization is left alone."""
+    """The right key, presented in any other way than the right one (AUTH-4). A forward proxy takes its own credentials
+    from Proxy-Authorization, so that is left out if `proxied`."""
 
     def basic(label: str, template: str, *, bulky: bool = False) -> Credential:
         text, shell = (template.replace("{key}", word) for word in (key, "${KEY}"))
@@ -148,7 +148,7 @@ def misplaced(key: str, *, proxied: bool = False) -> list[Credential]:
     ]
 
 
-#: Query parameters that may be read for a key, and less common ones, which are all tried in one request.
+#: Query parameters that may be read as a key; the rare ones are tried several at a time.
 PARAMETERS = ("api_key", "apikey", "access_token", "token", "key", "bearer")
 RARE_PARAMETERS = (
     "apiKey", "accessToken", "auth", "auth_token", "authorization", "jwt", "api-key", "API_KEY", "private_token",
@@ -156,19 +156,19 @@ RARE_PARAMETERS = (
     "access-token", "sig",
 )  # fmt: skip
 
-#: Characters of a query up to which servers take it: IIS answers 404 to one of more than 2,048, and some gateways take
+#: Servers accept queries of up to so many characters: IIS answers 404 to one of more than 2,048, and some gateways take
 #: no more than 2,000 for a whole URL.
 LONGEST_QUERY = 1600
 _SEVERAL = "the key in query parameters of several names"
-#: From this length on a key makes some requests so long that a service may refuse them for that; which of them, hangs
-#: on its exact length.
+#: From this length on, a key makes some requests so long that a service may refuse them; which ones depends on its
+#: exact length.
 _LONG_KEY = 3050
 LONG_KEY = f"those of a key of {_LONG_KEY:,} characters or more"
 
 
 def in_query(key: str, *, fitting: bool = False) -> list[Credential]:
     """The right key in a query parameter (AUTH-4); a service may refuse the parameter itself with 400. The less common
-    ones go together in as few queries as hold them; with `fitting` there is none that may be refused for its length."""
+    ones share as few queries as hold them; with `fitting`, no query is so long that it may be refused for that."""
     quoted = quote(key, safe="")
     plain = quoted == key
     heaps: list[str] = []
@@ -189,8 +189,8 @@ def in_query(key: str, *, fitting: bool = False) -> list[Credential]:
 
 
 def query_kinds(key: str) -> tuple[str, ...]:
-    """The labels of the queries that can be made from `key`, each with whether it is too long for some services: how
-    many parameters go into one depends on the length of the key. Of a very long one, also LONG_KEY."""
+    """The labels of the queries that can be made from `key`, each with whether it is too long for some services: the
+    length of the key decides how many parameters fit into one. Of a very long key, also LONG_KEY."""
     labels = (
         f"{each.label}{'' if len(each.query) <= LONGEST_QUERY else ' (long)'}"
         for each in in_query(key)
@@ -200,8 +200,8 @@ def query_kinds(key: str) -> tuple[str, ...]:
 
 
 def in_form(key: str) -> list[Credential]:
-    """The right key in a form that is sent as the body (AUTH-4), as RFC 6750 section 2.2 once had it for requests whose
-    body has a meaning; a service may refuse the body itself."""
+    """The right key in a form that is sent as the body (AUTH-4), as RFC 6750 section 2.2 once allowed for requests
+    whose body has a meaning; a service may refuse the body itself."""
     quoted = quote(key, safe="")
     several = "&".join(f"{name}={quoted}" for name in PARAMETERS if name != "access_token")
     return [
@@ -249,7 +249,8 @@ def _with_blank(key: str) -> Credential:
 
 
 def beyond_ascii(key: str) -> list[Credential]:
-    """Tokens that hold a letter beyond ASCII, which a field value may (RFC 9110 section 5.5) and a token may not."""
+    """Tokens with a letter beyond ASCII, which a field value may contain (RFC 9110 section 5.5), but a token may
+    not."""
 
     def wrong(label: str, token: str, shell: str, encoding: str = "utf-8") -> Credential:
         field = ("Authorization", f"Bearer {token}".encode(encoding).decode("latin-1"))
@@ -272,7 +273,8 @@ def schemes(key: str) -> list[Credential]:
 
 
 def header_names(key: str) -> list[Credential]:
-    """The valid key under other spellings of the name of its header field, which has no case (RFC 9110 section 5.1)."""
+    """The valid key under other spellings of the name of its header field, which is case-insensitive (RFC 9110 section
+    5.1)."""
     names = ("authorization", "AUTHORIZATION")
     return [with_key(key, f"the key in the header {name}", "Bearer {key}", name, valid=True) for name in names]
 

@@ -4,7 +4,7 @@
                               state machine of Hypothesis            ──▶ generated_sequences
 
 The same arguments give the same result in every process; nothing is sent from here. Both libraries are imported when
-first needed, which is never in a process for which another one generates everything (`conformance.runner.ahead`).
+first needed, which is never if another process generates everything (`conformance.runner.ahead`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from conformance.checks import generated_requests, generated_sequences, isolated
 from conformance.checks.generated_requests import GeneratedRequest
 from conformance.checks.model import Step
 
-#: The name of a generator in `_GENERATORS`, and the arguments for it.
+#: The name of a generator in `_GENERATORS`, and its arguments.
 Call = tuple[str, tuple[Any, ...]]
 
 
@@ -52,12 +52,12 @@ def generate(call: Call) -> Any:
 
 
 def derived_seed(*words: object) -> int:
-    """A random number of 64 bits that derives from these words alone."""
+    """A random 64-bit number that depends on these words alone."""
     return random.Random(":".join(map(str, words))).getrandbits(64)
 
 
 def sequences(budget: Budget, seed: int) -> Sequence[Sequence[Step]]:
-    """Sequences of steps, one for each walk of the `budget` at most."""
+    """Sequences of steps, at most one for each walk of the `budget`."""
     return cast(Sequence[Sequence[Step]], generate(("sequences", (budget, seed))))
 
 

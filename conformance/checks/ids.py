@@ -1,5 +1,5 @@
-"""Batteries of ids: from all over int64, close to another one, malformed. Pure: what is drawn comes from the generator
-given."""
+"""Collections of ids: from all over int64, close to another id, malformed. Pure: random choices come from the given
+generator."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from conformance.contract.jsontext import INT64
 #: Only checks that run alone place orders closer than this to the ends of int64: clamped ids could be mistaken for
 #: theirs.
 ENDS = 2**12
-#: Near the ends of int64, no check places an order further than this from them. So an absent order that is cancelled
-#: there was no order in an earlier run either, which a service might remember.
+#: Near the ends of int64, checks place orders only within this distance from them. So an absent id beyond it belonged
+#: to no order in an earlier run either, which a service might remember.
 UNUSED = 2**17
 
 
@@ -29,12 +29,12 @@ def below_zero(rng: Random) -> list[int]:
 
 
 def near_the_ends(rng: Random) -> list[int]:
-    """Ids close to both ends of int64, where no order was before."""
+    """Ids close to both ends of int64 that no order ever had."""
     return [INT64.stop - 1 - rng.randrange(UNUSED, 2**20), INT64.start + rng.randrange(UNUSED, 2**20)]
 
 
 def similar(base: int) -> list[int]:
-    """`base`, and ids next to it, of the other sign, that begin or end with the same digits, or agree in their low
+    """`base`, and ids next to it, with the other sign, with the same first or last digits, or with the same low
     bits."""
     return [base - 1, base, base + 1, -base, base * 10 + 7, base // 10, base + 10**12, base + 2**32, base + 2**33]
 
@@ -53,17 +53,17 @@ def aliases(order: int) -> list[int]:
 
 
 def octals(order: int) -> list[str]:
-    """The digits that name `order` where a zero at the beginning means octal: as decimals they name another order."""
+    """The digits that name `order` if a leading zero means octal; as decimals they name another order."""
     return [f"0{order:o}"] if order > 7 else []
 
 
 def neighbours(order: int) -> list[int]:
-    """What is next to `order`, and the double next to it."""
+    """The ids next to `order`, and the double closest to it."""
     return list(dict.fromkeys([order - 1, order + 1, order - 2, int(float(order))]))
 
 
 def digits_of(order: int) -> list[int]:
-    """The id that `order` is without its last digit, and one that is `order` with a digit more; those in int64."""
+    """`order` without its last digit, and `order` with one more digit, as far as they are in int64."""
     return [other for other in (order // 10, order * 10 + 1) if other in INT64]
 
 

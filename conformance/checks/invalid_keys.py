@@ -1,5 +1,5 @@
-"""Keys that are not the real one, made from it or with nothing in common (AUTH-3). Each has a label that is safe to
-print."""
+"""Keys that are not the real one: near misses made from it, and unrelated ones (AUTH-3). Each has a label that is safe
+to print."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from functools import cache
 from conformance.checks.credentials import WILD, bearer, is_token, may_be, patterns
 from conformance.transport.request import Credential
 
-#: Key -> something that is not the key.
+#: Turns a key into something that is not the key.
 Change = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """One way to miss the key, its label, how a curl line writes it in terms of $KEY, where the shell can, and whether
-    it is much longer than the key."""
+    """One way to miss the key: its label, how a curl line writes it in terms of $KEY, if the shell can, and whether it
+    is much longer than the key."""
 
     label: str
     change: Change
@@ -45,12 +45,12 @@ def _middle(key: str) -> str:
 
 
 def _cut(length: int) -> Change:
-    """The first `length` characters right, the rest not: passes where only those are compared."""
+    """The first `length` characters right, the rest wrong: passes if only those are compared."""
     return lambda key: key[:length] + "".join(map(_other, key[length:]))
 
 
 def _parts(key: str) -> tuple[str, str]:
-    """The prefix that tells what kind of key it is, as `sk` in `sk_…`, and the rest; both empty where there is none."""
+    """The prefix that tells the kind of a key, like `sk` in `sk_…`, and the rest; both empty if there is none."""
     found = re.fullmatch(r"([A-Za-z]{2,5})([_-].{8,})", key)
     return (found[1], found[2]) if found else ("", "")
 
@@ -152,8 +152,8 @@ FORGED = f"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJhZG1pbiIsImV4cCI6NDEw
 
 
 def near_misses(key: str) -> list[Credential]:
-    """Invalid keys close to `key`, each different from it and from the others. Malformed are those that are no token,
-    unless the key is none either: its service cannot mind."""
+    """Invalid keys close to `key`, all different. Those that are not tokens count as malformed, unless the key is not
+    one either: its service cannot object to that."""
     return [
         bearer(token, miss.label, miss.shell, malformed=malformed, bulky=miss.bulky)
         for token, miss, malformed in _missed(key)
@@ -161,8 +161,8 @@ def near_misses(key: str) -> list[Credential]:
 
 
 def _missed(key: str) -> list[tuple[str, NearMiss, bool]]:
-    """The tokens that miss `key` narrowly, each with how, and whether it is malformed. What may be read as the key
-    itself is none of them."""
+    """The tokens that narrowly miss `key`, each with how, and whether it is malformed; without those that may be read
+    as the key itself."""
     formed = is_token(key)
     missed = [(token, miss) for token, miss in _made(key).items() if token and not may_be(token, key)]
     return [(token, miss, formed and not is_token(token)) for token, miss in missed]

@@ -1,4 +1,4 @@
-"""Cancels in a store with more orders than common page sizes hold. Providers take long to place so many: so they are
+"""Cancels in a store with more orders than common page sizes hold. Providers take long to place so many, so they are
 placed once for all checks about them, and again only for a check whose demand was not met then."""
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from conformance.api import Api, Orders
 from conformance.contract.listing import Listing, alike
 from conformance.transport.request import Allowed, Request
 
-#: Common sizes of pages, and of parts in which a store is searched.
+#: Common sizes of pages, and of the blocks in which a store is searched.
 SIZES = (50, 100, 200, 250, 256, 500, 512, 1000)
 
 
 def shipped(orders: Orders, count: int) -> list[int]:
-    """`count` shipped orders; none where the provider has no such."""
+    """`count` shipped orders; none if the provider has none."""
     with suppress(verify.Excluded, verify.Inconclusive):
         return orders.take(shipped=count).shipped
     return []
 
 
 def few(placed: list[int]) -> list[int]:
-    """The first and the last of the orders `placed`, and some between."""
+    """The first and the last of the orders `placed`, and some in between."""
     return list(dict.fromkeys([*placed[:1], *placed[:: max(1, len(placed) // 3)][1:3], *placed[-1:]]))
 
 
 def with_listings(api: Api, cancelled: Iterable[int]) -> list[Request]:
-    """A listing, and for each of the orders a cancel and a listing, to be sent at once."""
+    """A listing, and for each of the orders a cancel and another listing, to be sent at once."""
     return [api.ask_list(), *(asked for order in cancelled for asked in (api.ask_cancel(order), api.ask_list()))]
 
 
@@ -39,8 +39,8 @@ def inner(placed: list[int]) -> list[int]:
 
 
 def at_borders(found: Listing | None, placed: list[int]) -> list[int]:
-    """The first and the last of the orders `placed`, and those on either side of a page break, for common page sizes;
-    in reverse order of the listing, so that cancelling one does not shift those still to be cancelled."""
+    """The first and the last of the orders `placed`, and those on either side of a page break for common page sizes, in
+    reverse order of the listing, so that a cancel does not shift those still to be cancelled."""
     ids = list(found.by_id) if found is not None else []
     borders = {ids[place] for size in SIZES for place in (size - 1, size) if place < len(ids)}
     place_of = {order: place for place, order in enumerate(ids)}
@@ -49,9 +49,9 @@ def at_borders(found: Listing | None, placed: list[int]) -> list[int]:
 
 
 def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]) -> set[str]:
-    """The ids of the checks whose demand is seen met here. It cancels some of the orders `pending`, chosen by their
-    places in the listing `listed`; the orders `shipped`, if any, which were placed before and after them; and further
-    ones while the others are listed."""
+    """The ids of the checks whose demand is met here. It cancels some of the orders `pending`, chosen by their places
+    in the listing `listed`; the orders `shipped`, if any, which were placed before and after them; and further ones
+    while the others are listed."""
     ends = at_borders(listed, pending)
     answers = api.send_all(map(api.ask_cancel, [*ends, *shipped]))
     again = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in ends)
@@ -71,7 +71,7 @@ def met(api: Api, listed: Listing | None, pending: list[int], shipped: list[int]
 
 
 def _as_before(pending: frozenset[int], before: Listing | None, after: Listing | None) -> bool:
-    """Whether both listings show each of these orders, and alike."""
+    """Whether both listings show each of these orders, and show them alike."""
     if before is None or after is None or not pending <= before.ids & after.ids:
         return False
     return all(alike(before.by_id[order], after.by_id[order]) for order in pending)

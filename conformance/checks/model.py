@@ -1,11 +1,11 @@
-"""Sections 3 to 5 of the specification as a model: what a step is answered, what follows from it, who is to blame.
+"""Sections 3 to 5 of the specification as a model: how a step is answered, what follows from it, and who is to blame.
 
-What a cancel with the key is answered is in the table of `contract.transitions`. Without the key the answer is 401 and
-every state stays. A listing holds every pending and every shipped order, each as it was, and changes nothing. Of two
-cancels of one pending order at once, one gets the 204.
+The table of `contract.transitions` says how a cancel with the key is answered. Without the key the answer is 401, and
+every state stays. A listing contains every pending and every shipped order, each as it was, and changes nothing. Of two
+simultaneous cancels of one pending order, one gets the 204.
 
-An order that is not what the model has it be was changed by something: `causes` finds the requirement in what was done
-before. That is a fair question only of a sequence from which nothing can be left out, so sequences are shortened first.
+If an order is not in the state that the model expects, something changed it: `causes` finds the requirement in what was
+done before. That only makes sense for a sequence from which nothing can be left out, so sequences are shortened first.
 Pure: steps and statuses in, requirement ids out.
 """
 
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One step, with the names of the orders that it is about: none for LIST, two for AT_ONCE."""
+    """One step, with the names of its orders: none for LIST, two for AT_ONCE."""
 
     kind: Kind
     orders: tuple[str, ...] = ()
@@ -53,9 +53,9 @@ NAMES = (*PENDING_NAMES, *SHIPPED_NAMES, ABSENT_NAME)
 
 
 def causes(before: Sequence[Step], order: str, state: State) -> tuple[str, ...]:
-    """The requirements that may be broken where an order is not in `state`, although none of the steps `before` changes
-    that; the one to blame comes first. Where both the order and others were cancelled, that is CANCEL-8, and not
-    CANCEL-4: else the sequence would be shorter, without the cancels of the others."""
+    """The requirements that may be broken if an order is not in `state`, although none of the steps `before` changes
+    that; the one to blame comes first. If both the order and others were cancelled, that is CANCEL-8, not CANCEL-4:
+    otherwise the sequence would be shorter, without the cancels of the others."""
     keyed = [step for step in before if step.kind in (Kind.CANCEL, Kind.AT_ONCE)]
     keyless = [step for step in before if step.kind is Kind.KEYLESS]
     own = [step for step in keyed if order in step.orders]
@@ -73,7 +73,7 @@ def causes(before: Sequence[Step], order: str, state: State) -> tuple[str, ...]:
 
 
 def refusal_of_the_key(before: Collection[Kind]) -> str:
-    """The requirement that is broken by a 401 to the valid key, after steps of these kinds."""
+    """The requirement that a 401 to the valid key breaks, after steps of these kinds."""
     return "AUTH-6" if Kind.KEYLESS in before else "AUTH-1"
 
 
@@ -83,8 +83,8 @@ def _steps(text: str) -> tuple[Step, ...]:
     return tuple(Step(kinds[kind], tuple(orders)) for kind, *orders in words)
 
 
-#: Each search begins with these. The first one has a bearing on every requirement that there is a check for; the second
-#: one asks again and again. They are no longer than generated ones: walks in step take as many rounds as the longest.
+#: Each search begins with these. The first one touches every requirement that has a check here; the second one asks
+#: again and again. They are no longer than generated ones, since walks in step take as many rounds as the longest.
 TOURS = (
     _steps(
         "list, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, cancel B, list, cancel S, at-once A A, "
@@ -95,8 +95,8 @@ TOURS = (
         "cancel Z, cancel S, cancel B"
     ),
 )
-#: The steps of one more tour, all of whose requests go over one kept-alive connection. It begins with a listing before
-#: its orders are placed.
+#: The steps of one more tour, whose requests all go over one kept-alive connection. It begins with a listing before its
+#: orders are placed.
 TOUR_OF_ONE_CONNECTION = _steps(
     "list, cancel B, cancel B, keyless C, keyless T, cancel S, cancel Z, cancel C, list, cancel S, cancel D, cancel T, "
     "cancel C, list"
@@ -104,7 +104,8 @@ TOUR_OF_ONE_CONNECTION = _steps(
 
 
 def shortened(steps: Sequence[Step], still_wrong: Callable[[Sequence[Step]], Sequence[Step] | None]) -> Sequence[Step]:
-    """A shorter sequence that is `still_wrong`: halves are left out, then less, then single steps made simpler.
+    """A shorter sequence that is `still_wrong`: halves are left out, then smaller parts, then single steps are
+    simplified.
 
     `still_wrong` plays a sequence and returns the steps up to the one that went wrong, or None.
     """

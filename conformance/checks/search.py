@@ -1,14 +1,14 @@
 """The search for a walk that goes wrong.
 
-The requirement to blame follows from the shortest sequence that shows the fault (`model`).
+The shortest sequence that shows the fault tells which requirement is to blame (`model`).
 
     tours, then what Hypothesis generates ──▶ shortened ──▶ the requirement to blame
 
-One tour is made over a single connection, as clients with a pool of them have it: what a service keeps with one (a
-transaction, what it has read, who was there) shows there only.
+One tour goes over a single connection, as with clients that have a pool: what a service keeps with a connection (a
+transaction, what it has read, who was there) shows only there.
 
-Where checks run side by side, since the service is far away, so do walks, in step: the first steps of all are sent
-together, then the second ones. Where one goes wrong, another may be the cause: they are all taken again one by one.
+If checks run side by side, since the service is far away, so do walks, in step: the first steps of all are sent
+together, then the second ones. If one goes wrong, another may be the cause, so all are repeated one by one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from conformance.transport.wire import Wire
 
 #: How the ids of the checks that share a search begin.
 CHECKS = "model."
-#: What keeps a search from going on.
+#: What stops a search.
 ENDS = (verify.Inconclusive, verify.Excluded, ServiceGone, Refused)
-#: How often a sequence is played again before it counts as seen once only.
+#: How often a sequence is played again before the fault counts as seen only once.
 REPLAYS = 3
-#: How many walks a search takes besides those of its budget: each tour, and the one over a single connection.
+#: How many walks a search makes besides those of its budget: the tours, and the one over a single connection.
 FIXED_WALKS = len(model.TOURS) + 1
 
 
@@ -65,8 +65,8 @@ class Search:
         in_step: bool = False,
         wire: Wire | None = None,
     ) -> None:
-        """It takes at most `limit` walks, else those of its `budget`, each with orders of these names. With a `wire`,
-        one of them is made over a single connection."""
+        """It makes at most `limit` walks, by default those of its `budget`, each with orders of these names. With a
+        `wire`, one of them goes over a single connection."""
         self._api = api
         self._orders = orders
         self._budget = budget
@@ -84,7 +84,7 @@ class Search:
         self._single: OneConnection | None = None  # of the walk under way that has a connection of its own
 
     def make(self) -> None:
-        """Walk after walk until one goes wrong, then shorter ones until none does."""
+        """Play walks until one goes wrong, then shorter ones until none does."""
         if not self._in_step:
             self._one_by_one()
         else:
@@ -104,8 +104,8 @@ class Search:
             self._see_again(self.wrong)
 
     def _see_again(self, wrong: Wrong) -> None:
-        """Play once more a sequence of listings in which an order changed. Where that does not show again, the cancel
-        of a check beside may have changed the order."""
+        """Play a sequence of listings in which an order changed once more. If that does not happen again, the cancel of
+        a check that ran beside may have changed the order."""
         self._left = REPLAYS
         if not any(self.play(wrong.steps, kept=wrong.kept) for _ in range(REPLAYS)):
             self.wrong = None
@@ -121,8 +121,8 @@ class Search:
         return () if self._wire is None else (model.TOUR_OF_ONE_CONNECTION,)
 
     def _due(self) -> Iterator[tuple[Sequence[Step], bool]]:
-        """The sequences to play, each with whether it goes over one connection. Generated ones are fetched when they
-        are due."""
+        """The sequences to play, each with whether it goes over one connection. Generated ones are fetched only when
+        they are due."""
         yield from ((steps, False) for steps in model.TOURS)
         yield from ((steps, True) for steps in self._over_one_connection)
         yield from ((steps, False) for steps in self._generated)
@@ -138,8 +138,8 @@ class Search:
         return self._left > 0 and self.ended is None
 
     def play(self, steps: Sequence[Step], *, kept: bool = False) -> Sequence[Step] | None:
-        """Play a sequence, `kept` on one connection; the steps up to the one that went wrong, None where none did, or
-        where the search cannot go on."""
+        """Play a sequence, on one connection if `kept`. Returns the steps up to the one that went wrong; None if none
+        did, or if the search cannot go on."""
         if not self._goes_on:
             return None
         self._left -= 1
@@ -161,7 +161,7 @@ class Search:
         return None
 
     def _set_out(self, count: int, *, kept: bool) -> list[Walk]:
-        """`count` walks with fresh orders: the first one, which is the most thorough, has the newest. With `kept` the
+        """`count` walks with fresh orders: the first one, which is the most thorough, has the newest. If `kept`, the
         last one has a connection of its own."""
         single = self._single = OneConnection(self._api, self._wire) if kept and self._wire else None
         if single is not None:
@@ -188,7 +188,7 @@ class Search:
         return walks
 
     def _side_by_side(self, sequences: Sequence[Sequence[Step]]) -> BaseException | None:
-        """Play all sequences in step; what ended it, if anything did."""
+        """Play all sequences in step; returns what ended that, if anything did."""
         walks: list[Walk] = []
         try:
             walks = self._set_out(len(sequences), kept=True)
@@ -207,7 +207,7 @@ class Search:
             self.judged |= walk.judged
 
     def _take_each(self, due: Sequence[tuple[Walk, Step]]) -> None:
-        """Have one step of each of several walks taken."""
+        """Take one step of each of several walks."""
         started = [(walk, walk.take(step)) for walk, step in due]
         asked = [(walk, playing, requests) for walk, playing in started if (requests := next(playing, None))]
         for walk, _, requests in asked:

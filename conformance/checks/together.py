@@ -1,4 +1,4 @@
-"""Requests that are under way at the same time: how they are sent, and what limits on that may turn away."""
+"""Simultaneous requests: how they are sent, and which of them a limit may have turned away."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from conformance.transport.request import Allowed, Request
 from conformance.transport.retries import turned_away
 from conformance.transport.wire import OPENED, Connection, Wire
 
-#: How many cancels are sent at once; and how many instead, where a service turns away all of those but one.
+#: How many cancels are sent at once; and how many instead, if a service turns away all but one of them.
 AT_ONCE, FEWER_AT_ONCE = 8, (4, 2)
 #: How many listings are under way while something else is done.
 READERS = 2
 
 
 def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
-    """Cancel each of `orders` on a connection of its own, all released together. A service that accepts no further
-    connection while requests on others are incomplete is sent whole requests instead; listings find out whether it is
-    one, since some services act even on a request that is never completed."""
+    """Cancel each of `orders` on a connection of its own, all released together. If a service accepts no further
+    connection while requests on others are incomplete, it gets whole requests instead. Listings find out whether it
+    does, since some services act even on a request that is never completed."""
     asked = [api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in orders]
     if wire.takes_several is None:
         released_together(wire, [api.ask_list()] * len(asked))
@@ -30,9 +30,9 @@ def cancel_at_once(api: Api, wire: Wire, orders: Sequence[int]) -> list[Answer]:
 
 
 def released_together(wire: Wire, requests: Sequence[Request]) -> list[Answer]:
-    """The answers to requests that are completed within microseconds of each other: each is sent on a connection of its
-    own but for its last two bytes, and then these bytes of all. Where a connection cannot be made, all requests are
-    given up, and count as turned away."""
+    """The answers to requests that are completed within microseconds of each other. Each is sent on a connection of its
+    own except for its last two bytes; then these bytes of all are sent. If a connection cannot be made, all requests
+    are given up, and count as turned away."""
     with ExitStack() as stack:
         connections: list[Connection] = []
         for request in requests:
@@ -63,7 +63,7 @@ class Crowd:
         self._last: list[Answer] = []
 
     def saw(self, answers: list[Answer]) -> list[Answer]:
-        """Learn from the answers to a round. Gives those of cancels that were let in."""
+        """Learn from the answers to a round. Returns the answers to cancels that were let in."""
         let_in = [*filterfalse(turned_away, answers)]
         self._last = answers
         self._let_in += len(let_in)
@@ -73,7 +73,7 @@ class Crowd:
         return let_in
 
     def decides(self) -> None:
-        """Raise Inconclusive where no cancel was let in, in no round, not even one of two."""
+        """Raise Inconclusive if no cancel was let in in any round, not even one of two."""
         if self._let_in:
             return
         limited = any(answer.status == 429 or answer.exchange.crowded for answer in self._last)
@@ -83,8 +83,8 @@ class Crowd:
 
 @contextmanager
 def under_way(api: Api, wire: Wire) -> Iterator[list[int]]:
-    """Has listings under way, each on a connection of its own, while something else is done. Gives a list for the
-    orders that are placed meanwhile: a listing may have been read before or after that."""
+    """Keep listings under way, each on a connection of its own, during the block. Gives a list for the orders that are
+    placed meanwhile: a listing may have been read before or after that."""
     meanwhile: list[int] = []
     with ExitStack() as stack:
         connections = [stack.enter_context(wire.connect()) for _ in range(READERS)]

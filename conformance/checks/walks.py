@@ -1,7 +1,7 @@
 """Walks: sequences of steps played against the service and the model together.
 
-A walk is a sequence of steps on orders of its own; the first answer that the model does not have ends it, and names the
-requirement to blame. `search` makes walks and shortens those that go wrong.
+A walk is a sequence of steps on orders of its own. The first answer that the model does not expect ends it, and names
+the requirement to blame. `search` makes walks, and shortens those that go wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY, Allowed, Request
 from conformance.transport.retries import too_many
 
-#: How many orders are looked at to see whether it is only this one that is not what it should be.
+#: How many orders are tried to see whether only this one is not as it should be.
 CONTROLS = 3
 
 #: Yields requests that are to be sent together, and is sent the answers to them.
@@ -27,7 +27,7 @@ Playing = Generator[list[Request], list[Answer], None]
 
 
 class Sent(NamedTuple):
-    """A request of a walk, in words, and the answer to it; `aside` if it was no step, and came to find the cause."""
+    """A request of a walk, in words, and its answer; `aside` if it was not a step, but served to find the cause."""
 
     label: str
     answer: Answer
@@ -35,7 +35,7 @@ class Sent(NamedTuple):
 
 
 class Wrong(AssertionError):
-    """A walk got an answer that the model does not have."""
+    """A walk got an answer that the model does not expect."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Wrong(AssertionError):
         *,
         lasting: bool = False,
     ) -> None:
-        """`answer` is what was wrong, if that is not the last one."""
+        """`answer` is the wrong one, if that is not the last."""
         super().__init__(f"{owner}: expected {expected}; received {received}")
         self.owner = owner
         self.kept = walk.connection is not None  # all on one connection
@@ -60,7 +60,7 @@ class Wrong(AssertionError):
 
     @property
     def shown_by(self) -> list[Answer]:
-        """The answers to the steps, of which the last one is wrong: of those that came at once, it may be any."""
+        """The answers to the steps, the wrong one last: of simultaneous ones it may be any."""
         return sorted((sent.answer for sent in self.trail if not sent.aside), key=lambda answer: answer is self._answer)
 
 
@@ -75,8 +75,9 @@ class Walk:
         kinds: set[Kind],
         connection: OneConnection | None,
     ) -> None:
-        """`ids` are of fresh orders, by name: what earlier walks did cannot have touched them. `kinds` are those of all
-        steps of the search so far. With a `connection`, all requests go over that, and the walk ends with it."""
+        """`ids` are those of fresh orders, by name: nothing that earlier walks did can have touched them. `kinds` are
+        those of all steps of the search so far. With a `connection`, all requests go over that, and the walk ends when
+        it does."""
         self.connection = connection
         self.over = False
         self._api = connection or api
@@ -94,8 +95,8 @@ class Walk:
         self._seen: dict[str, tuple[Any, int]] = {}  # by name: how it was first listed, and after how many steps
 
     def take(self, step: Step) -> Playing:
-        """Take one step: a generator that yields the requests to send, and is sent the answers. Raises Wrong, and what
-        keeps the suite from going on. A step about an order that this walk does not have is left out."""
+        """Take one step: a generator that yields the requests to send, and is sent the answers. Raises Wrong, and
+        whatever keeps the suite from going on. A step about an order that this walk does not have is skipped."""
         if self.over or any(name not in self.ids for name in step.orders):
             return
         before = tuple(self.steps)
@@ -180,7 +181,7 @@ class Walk:
     # --- what an answer says of one order
 
     def _judge(self, name: str, answer: Answer, before: Sequence[Step]) -> None:
-        """Demand that the cancel of an order was answered as its state has it, and go on to the next state."""
+        """Demand that the cancel of an order was answered as its state requires, and move on to the next state."""
         state = self.states[name]
         row = CANCELLING[state]
         owner, *others = model.causes(before, name, state)
@@ -194,8 +195,8 @@ class Walk:
         raise Wrong(owner, expected, answer.exchange.received, self, answer)
 
     def _lost(self, name: str, before: Sequence[Step], listing: Answer) -> None:
-        """Raise Wrong for an order that is not in the listing: for LIST-3 where a cancel finds it, else for what has
-        made it go."""
+        """Raise Wrong for an order that is not in the listing: for LIST-3 if a cancel finds it, else for whatever
+        removed it."""
         answer = self._send(f"cancel {name}, to see whether it exists", before, self._ask(name))
         state = self.states[name]
         expected = f"{self._named(name)}, which is {state}, in the listing"
@@ -206,8 +207,9 @@ class Walk:
         raise Wrong(self._blame(name, answer, before, expected), expected, "an order that is gone", self)
 
     def _blame(self, name: str, answer: Answer, before: Sequence[Step], expected: str) -> str:
-        """The requirement to blame where the cancel of a pending or shipped order was not answered as such an order's.
-        Raises Wrong where it is when asked again, and Inconclusive where the order may not be what it is said to be."""
+        """The requirement to blame if the cancel of a pending or shipped order got another answer than it should.
+        Raises Wrong if the answer is right when asked again, and Inconclusive if the order may not be in the state that
+        its provider says."""
         state = self.states[name]
         row = CANCELLING[state]
         if answer.status != 204 and self._again(name, before, *row.statuses):
@@ -227,7 +229,7 @@ class Walk:
         return row.owner
 
     def _again(self, name: str, before: Sequence[Step], *statuses: int) -> bool:
-        """Whether one of two further cancels of an order is answered with one of `statuses`."""
+        """Whether one of two further cancels of an order gets one of `statuses`."""
         for _ in range(2):
             answer = self._send(f"cancel {name} again", before, self._ask(name, Allowed.ANY_4XX))
             if answer.status in statuses:
@@ -235,8 +237,8 @@ class Walk:
         return False
 
     def _fresh(self, state: State, before: Sequence[Step]) -> bool | None:
-        """Whether orders, each placed just now so that nothing was done to it, answer as those in `state` must; None
-        where there are none left to compare with."""
+        """Whether orders, each placed just now so that nothing was done to it, answer as those in `state` must; None if
+        there are none left to compare with."""
         pending = int(state is State.PENDING)
         for _ in range(CONTROLS):
             try:
@@ -257,13 +259,13 @@ class Walk:
         return self._api.ask_cancel(self.ids[name], allowed=allowed or usual)
 
     def _send(self, label: str, before: Sequence[Step], request: Request) -> Answer:
-        """Send a request that is no step, and take it down."""
+        """Send a request that is not a step, and record it in the trail."""
         answer = self._api.send(request)
         self._take_down(label, before, [answer], aside=True)
         return answer
 
     def _take_down(self, label: str, before: Sequence[Step], answers: Sequence[Answer], *, aside: bool = False) -> None:
-        """Take answers down. Raises Inconclusive for those that prove nothing here."""
+        """Record answers in the trail. Raises Inconclusive for those that prove nothing here."""
         self.trail += [Sent(label, answer, aside) for answer in answers]
         for answer in answers:
             verify.settled(answer)
@@ -288,7 +290,7 @@ class Walk:
         raise Wrong(owner, "the valid key accepted", verify.describe(answer), self, lasting=lasting)
 
     def conclude(self) -> list[Answer]:
-        """The answer to what was set off on the connection of its own; none where that was severed, which ends the
+        """The answer to what was set off on the connection of this walk; none if it was severed, which ends the
         walk."""
         assert self.connection is not None, "nothing was set off"
         try:

@@ -44,8 +44,8 @@ TRIES = 4
 
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=2)
 def test_shipped_order_is_refused_however_many_ask(api: Api, wire: Wire, orders: Orders) -> None:
-    """Cancels a shipped order on several connections at once, released together, after another one twice in turn: no
-    success."""
+    """Cancels a shipped order on several connections at once, released together, after cancelling another one twice in
+    turn: no success."""
     order, control = orders.take(shipped=2).shipped
     for owner in ("CANCEL-3", "CANCEL-4"):
         verify.step(api.cancel(control), 409, owner)
@@ -70,8 +70,8 @@ def test_one_of_simultaneous_cancels_succeeds(
     api: Api, wire: Wire, orders: Orders, moment: Callable[[float], None]
 ) -> None:
     """Cancels one pending order on several connections at once, released together, over several rounds: each time
-    exactly one is answered 204. Where an order that is cancelled alone after them is not listed any more, they are not,
-    either."""
+    exactly one is answered 204. If an order that is cancelled alone after them is no longer listed, neither are
+    they."""
     twice, spare, *rounds = orders.take_listed(pending=ROUNDS + 2).pending
     cancelled_once(api, twice)
     crowd = Crowd()
@@ -156,8 +156,8 @@ def test_several_orders_are_cancelled_at_once(api: Api, wire: Wire, orders: Orde
 @requirement("CANCEL-6", mode=Mode.FULL, pending=2 * AT_ONCE)
 @pytest.mark.xdist_group("several orders at once")
 def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: Orders, already_met: bool) -> None:
-    """Cancels several pending orders at once, released together, in two rounds: none of them can be cancelled again, as
-    it could if one cancel had undone another. The check of CANCEL-1 may have seen that already."""
+    """Cancels several pending orders at once, released together, in two rounds: none of them can be cancelled again,
+    which would be possible if one cancel had undone another. The check of CANCEL-1 may have seen that already."""
     if already_met:
         return
     for round_ in in_rounds(api, wire, orders):
@@ -167,9 +167,9 @@ def test_orders_cancelled_at_once_stay_cancelled(api: Api, wire: Wire, orders: O
 @requirement("CANCEL-6", mode=Mode.FULL, pending=MIXED * CANCELS)
 @pytest.mark.lengthy
 def test_orders_cancelled_among_other_requests_stay_cancelled(api: Api, orders: Orders, key: Secret) -> None:
-    """Over several rounds, cancels orders while the listing is asked for, with the key and without, and while cancels
-    of an order that does not exist are refused: none of them can be cancelled again, as it could if one of those had
-    written back what it had read before."""
+    """Over several rounds, cancels orders while listings are requested, with and without the key, and cancels of an
+    order that does not exist are refused: none of them can be cancelled again, which would be possible if one of those
+    requests had written back what it had read before."""
     left = orders.take_listed(pending=MIXED * CANCELS).pending
     (absent,) = api.absent(anew=False)
     strangers = [NOBODY, invalid_keys.telling(key.reveal())[-1]]
@@ -186,9 +186,8 @@ def test_orders_cancelled_among_other_requests_stay_cancelled(api: Api, orders: 
 
 
 def in_rounds(api: Api, wire: Wire, orders: Orders) -> Iterator[list[Answer]]:
-    """The answers to cancels of several pending orders at once: in two rounds, or in more and smaller ones where such
-    are turned away. A cancel that was turned away is left out, and not sent again, since it may have been carried
-    out."""
+    """The answers to cancels of several pending orders at once, in two rounds, or in more and smaller ones if some are
+    turned away. A cancel that was turned away is left out, and not sent again, since it may have been carried out."""
     left = orders.take_listed(pending=2 * AT_ONCE).pending
     crowd = Crowd()
     while len(left) > 1:
@@ -233,8 +232,8 @@ def statuses(answers: list[Answer]) -> str:
 @pytest.mark.lengthy
 def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> None:
     """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings; unless the
-    mode is observe, cancels of an order that does not exist; and in full mode also as many listings as drain a pool of
-    connections. None is answered by the credentials of another. One that is, is answered as it should be each time that
+    mode is observe, cancels of an order that does not exist; and in full mode also enough listings to exhaust a
+    connection pool. None is answered by the credentials of another. If one is, it must get the right answer each time
     it is sent again alone."""
     who = [api.key, NOBODY, invalid_keys.telling(key.reveal())[-1]]
     absent = api.absent() if target.mode > Mode.OBSERVE else []
@@ -256,7 +255,7 @@ def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> 
 @requirement("AUTH-6", mode=Mode.FULL, pending=MIXED)
 def test_cancels_of_one_order_are_not_mixed_up(api: Api, orders: Orders, key: Secret) -> None:
     """Cancels a pending order with the key, without one and with a wrong one at once, over several rounds: none is
-    answered by the credentials of another, as when it is sent again alone."""
+    answered by the credentials of another, if it gets another answer alone."""
     who = [api.key, NOBODY, invalid_keys.telling(key.reveal())[-1]]
     decided: list[Answer] = []
     for order in orders.take(pending=MIXED).pending:
@@ -318,8 +317,8 @@ def test_orders_are_listed_while_others_are_cancelled(api: Api, orders: Orders) 
 @requirement("LIST-3", pending=3 * (len(PLACED) + len(ON_THE_WAY)), placing=True)
 def test_orders_placed_during_listings_are_listed(api: Api, wire: Wire, orders: Orders, target: Target) -> None:
     """Over several rounds, has orders placed while listings are under way, and lists: once after those listings, and
-    once beside them. The order is there, whatever those listings had read before it was placed, and the service has
-    kept. They are judged as any listing is, but for that order."""
+    once next to them. The order is there, whatever those listings had read before it was placed, and the service has
+    kept. They are judged like any listing, except for that order."""
     for pause in PLACED:
         beside = placed_meanwhile(api, wire, orders, target, pause)
     takes = beside.exchange.seconds

@@ -1,5 +1,5 @@
-"""ERR: what a refusal looks like (specification, sections 2 and 7). Judged on every exchange of the run, too; the
-checks here see to it that there is something to judge."""
+"""ERR: what a refusal looks like (specification, sections 2 and 7). It is judged on every exchange of the run, too; the
+checks here make sure that there is something to judge."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from conformance.transport.request import NOBODY, Allowed, Request
 
 
 def refused_listings(api: Api, key: Secret) -> list[Answer]:
-    """Listings without key, as a browser and its scripts ask, too, and with wrong ones: 401."""
+    """Listings without key, also as a browser and its scripts ask for them, and with wrong keys: 401."""
     asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), BROWSER, SCRIPT)]
     return refusals(api.send_all([*asked, *map(api.ask_list, invalid_keys.telling(key.reveal()))]), 401)
 
 
 def refused_cancels(api: Api, key: Secret) -> list[Answer]:
-    """Cancels of absent orders without key and with a wrong one: 401; with the key, as a browser and its scripts ask,
-    too: 404."""
+    """Cancels of absent orders: without key and with a wrong one, 401; with the key, also as a browser and its scripts
+    ask, 404."""
     first, second = api.absent(2)
     wrong = (NOBODY, invalid_keys.telling(key.reveal())[0])
     unauthorised = api.send_all(api.ask_cancel(first, who) for who in wrong)
@@ -35,7 +35,7 @@ def refused_cancels(api: Api, key: Secret) -> list[Answer]:
 
 
 def refusals(answers: list[Answer], expected: int) -> list[Answer]:
-    """The answers, each of which has to be the `expected` 401 or 404: a step for what is then demanded of them."""
+    """The answers, each of which must be the `expected` 401 or 404: a step for what is then demanded of them."""
     owner = {401: "AUTH-2 or AUTH-3", 404: "CANCEL-5"}[expected]
     for answer in answers:
         verify.step(answer, expected, owner)
@@ -45,7 +45,7 @@ def refusals(answers: list[Answer], expected: int) -> list[Answer]:
 @requirement("ERR-1")
 def test_refused_listing_is_an_error(api: Api, key: Secret) -> None:
     """Has listings refused with 401: each body is an Error, as application/json, also for a client that accepts problem
-    details as well, or XML only, unless that is told so (406)."""
+    details as well. A client that accepts only XML may be told 406 instead."""
     verify.meets("ERR-1", *refused_listings(api, key), api.send(api.ask_list(NOBODY, headers=NAMES_PROBLEMS)))
     for_others(api, api.ask_list(NOBODY, headers=NAMES_OTHERS), 401)
 
@@ -53,7 +53,7 @@ def test_refused_listing_is_an_error(api: Api, key: Secret) -> None:
 @requirement("ERR-1", mode=Mode.GUARDED)
 def test_refused_cancel_is_an_error(api: Api, key: Secret) -> None:
     """Has cancels refused with 401 and 404: each body is an Error, as application/json, also for a client that accepts
-    problem details as well, or XML only, unless that is told so (406)."""
+    problem details as well. A client that accepts only XML may be told 406 instead."""
     refused = refused_cancels(api, key)
     absent = api.send(api.ask_cancel(api.absent(anew=False)[0], headers=NAMES_PROBLEMS))
     verify.meets("ERR-1", *refused, *refusals([absent], 404))
@@ -61,7 +61,7 @@ def test_refused_cancel_is_an_error(api: Api, key: Secret) -> None:
 
 
 def for_others(api: Api, request: Request, status: int) -> None:
-    """Send a request of a client that accepts no JSON, and demand an Error where it gets this status."""
+    """Send a request of a client that accepts no JSON, and demand an Error if it gets this status."""
     answer = api.send(replace(request, allowed=Allowed.ANY_4XX))
     if answer.status == status:
         verify.meets("ERR-1", answer)
@@ -69,7 +69,7 @@ def for_others(api: Api, request: Request, status: int) -> None:
 
 @requirement("ERR-1", mode=Mode.FULL, pending=1)
 def test_second_cancel_with_404_is_an_error(api: Api, orders: Orders) -> None:
-    """Cancels an order twice: where the second answer is 404, its body is an Error."""
+    """Cancels an order twice: if the second answer is 404, its body is an Error."""
     (order,) = orders.take_listed(pending=1).pending
     verify.step(api.cancel(order), 204, "CANCEL-1")
     second = verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX))
@@ -102,7 +102,7 @@ def same_status_inside(answers: list[Answer]) -> None:
 
 @requirement("ERR-3")
 def test_codes_of_refused_listings(api: Api, key: Secret) -> None:
-    """Has listings refused several times over: `code` is not empty and does not vary."""
+    """Has listings refused several times: `code` is not empty, and does not vary."""
     steady(refusals(api.send_all([api.ask_list(NOBODY)] * 3), 401))
     # With a wrong key it is another condition, which may have another code.
     steady(refusals(api.send_all(map(api.ask_list, invalid_keys.telling(key.reveal()))), 401))
@@ -110,8 +110,8 @@ def test_codes_of_refused_listings(api: Api, key: Secret) -> None:
 
 @requirement("ERR-3", mode=Mode.GUARDED)
 def test_codes_of_refused_cancels(api: Api) -> None:
-    """Has cancels of different absent orders refused: `code` is not empty, and the same for the same condition on both
-    operations."""
+    """Has cancels of different absent orders refused: `code` is not empty, and is the same for the same condition on
+    both operations."""
     absent = api.absent(3)
     steady(refusals(api.send_all(api.ask_cancel(order) for order in absent), 404))
     without_key = api.send_all([*(api.ask_cancel(order, NOBODY) for order in absent), api.ask_list(NOBODY)])
@@ -119,7 +119,7 @@ def test_codes_of_refused_cancels(api: Api) -> None:
 
 
 def steady(answers: list[Answer]) -> None:
-    """Demand one `code` of answers to the same condition, and texts that say something."""
+    """Demand one `code` in answers to the same condition, and texts that are not empty."""
     codes = {}
     for answer in answers:
         code = code_in(answer.body)
@@ -135,7 +135,7 @@ def steady(answers: list[Answer]) -> None:
 
 
 def code_in(body: bytes) -> str | None:
-    """The `code` of an Error; None where there is none that is a string."""
+    """The `code` of an Error; None if there is none that is a string."""
     try:
         found = parse(body).value
     except NotJson:
@@ -174,7 +174,7 @@ def test_conflict_reveals_nothing(api: Api, orders: Orders) -> None:
 
 
 def reveals_nothing(answers: list[Answer], owner: str) -> None:
-    """Demand that no error shows what it should not; that there are errors among the answers is for `owner` to say."""
+    """Demand that no error shows what it should not. `owner` is the requirement to look at if nothing was refused."""
     errors = [answer for answer in answers if "ERR-4" in verify.settled(answer).exchange.findings]
     if not errors:
         raise verify.Inconclusive("nothing was refused", owner)

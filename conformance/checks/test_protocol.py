@@ -25,8 +25,8 @@ from conformance.urls import is_loopback
 
 @requirement("HTTP-1")
 def test_listing_statuses(api: Api, wire: Wire) -> None:
-    """Lists with and without the key, several times, and with nothing but Host, User-Agent and Authorization: 200 and
-    401, nothing else."""
+    """Lists with and without the key, several times, and with no other fields than Host, User-Agent and Authorization:
+    200 and 401, nothing else."""
     verify.meets("HTTP-1", *api.send_all([api.ask_list()] * 4 + [api.ask_list(NOBODY)] * 2, at_once=True))
     with wire.connect() as connection:
         verify.meets("HTTP-1", connection.exchange(api.ask_list(), minimal=True))
@@ -59,7 +59,8 @@ def test_cancelling_statuses_in_every_state(api: Api, orders: Orders) -> None:
 
 
 def whole(answers: list[Answer]) -> None:
-    """Demand complete responses with nothing after them; none where any answer is open, as a firewall may give none."""
+    """Demand complete responses with nothing after them. If any answer is allowed, there may be none, as from a
+    firewall."""
     for answer in answers:
         problem = answer.exchange.findings.get("HTTP-2")
         if problem is not None:  # bytes after a 204 are no such problem: they are CANCEL-2's
@@ -71,7 +72,7 @@ def whole(answers: list[Answer]) -> None:
 @requirement("HTTP-2")
 def test_listing_is_framed(api: Api, wire: Wire) -> None:
     """Lists several times with the key, once with a query, and without the key for a reader of French, on raw
-    connections that the service is asked to close: complete responses, and nothing after them."""
+    connections that the service is asked to close: the responses are complete, and nothing follows them."""
     answers = []
     queried = api.ask_list(query="example=1", allowed=Allowed.OPEN)
     for request in (*[api.ask_list()] * 3, queried, api.ask_list(NOBODY, headers=FRENCH)):
@@ -82,8 +83,8 @@ def test_listing_is_framed(api: Api, wire: Wire) -> None:
 
 @requirement("HTTP-2", mode=Mode.GUARDED)
 def test_refused_cancel_is_framed(api: Api, wire: Wire) -> None:
-    """Cancels an absent order with and without the key on raw connections, for a reader of French: complete responses,
-    and nothing after."""
+    """Cancels an absent order with and without the key on raw connections, for a reader of French: the responses are
+    complete, and nothing follows them."""
     (order,) = api.absent()
     answers = []
     for who in (api.key, NOBODY):
@@ -94,7 +95,7 @@ def test_refused_cancel_is_framed(api: Api, wire: Wire) -> None:
 
 @requirement("HTTP-2", mode=Mode.FULL, shipped=1)
 def test_conflict_is_framed(api: Api, orders: Orders, wire: Wire) -> None:
-    """Cancels a shipped order on a raw connection: a complete response, and nothing after it."""
+    """Cancels a shipped order on a raw connection: the response is complete, and nothing follows it."""
     (order,) = orders.take_listed(shipped=1).shipped
     with wire.connect() as connection:
         whole([connection.exchange(api.ask_cancel(order), last=True)])
@@ -102,9 +103,9 @@ def test_conflict_is_framed(api: Api, orders: Orders, wire: Wire) -> None:
 
 @requirement("HTTP-2", mode=Mode.GUARDED)
 def test_answers_on_one_connection_are_framed(api: Api, wire: Wire) -> None:
-    """Sends all kinds of request down one connection for as long as the service keeps it open, in the end one with a
-    body: each answer is whole, and the next begins where it ends. What comes behind a body is open, since no operation
-    has one and a server may have left it unread."""
+    """Sends all kinds of request down one connection for as long as the service keeps it open, at the end one with a
+    body: each answer is complete, and the next begins where it ends. What follows the request with a body is open,
+    since no operation has one, and a server may have left it unread."""
     (order,) = api.absent()
     asked = [api.ask_list(), api.ask_cancel(order), api.ask_list(NOBODY), api.ask_cancel(order, NOBODY), api.ask_list()]
     asked.append(api.ask_cancel(order, NOBODY, allowed=Allowed.OPEN, headers=SENDS_JSON, body=b"{}"))
@@ -125,8 +126,8 @@ def test_answers_on_one_connection_are_framed(api: Api, wire: Wire) -> None:
 
 @requirement("BASE-1")
 def test_operations_answer_below_v1(api: Api, target: Target, elsewhere: Callable[[], list[Answer]]) -> None:
-    """Lists below the version segment. Where that is not found, looks without the segment and under v2: a service that
-    answers there is addressed in another way."""
+    """Lists below the version segment. If that is not found, tries without the segment and under others: a service that
+    answers there has another address than the contract says."""
     answer = api.list()
     if verify.settled(answer).status not in (404, 405, 410) and not 300 <= (answer.status or 0) < 400:
         return
@@ -155,21 +156,21 @@ PETS = ("/pets/1", "/pets/2", "/pets/10")
 @requirement("PET-1")
 @pytest.mark.lengthy
 def test_pet_lookup_needs_the_key(api: Api, key: Secret) -> None:
-    """Looks pets up, one of them that of an order in the listing, without the key, with a wrong one, and with it in a
-    wrong place: no 2xx."""
+    """Looks up pets, one of them that of a listed order, without the key, with a wrong one, and with the key in a wrong
+    place: no 2xx."""
     no_pet_for_anyone(api, key)
 
 
 @requirement("PET-1", pending=1)
 @pytest.mark.lengthy
 def test_pet_lookup_needs_the_key_where_there_are_orders(api: Api, orders: Orders, key: Secret) -> None:
-    """The same while an order of the suite is in the listing, which may have been empty."""
+    """The same while an order of the suite is in the listing, which may have been empty before."""
     orders.take_listed(pending=1)
     no_pet_for_anyone(api, key)
 
 
 def no_pet_for_anyone(api: Api, key: Secret) -> None:
-    """Look pets up without the key, and demand no success."""
+    """Look up pets without the key, and demand no success."""
     elsewhere = (credentials.in_query(key.reveal())[0], credentials.misplaced(key.reveal())[0])
     wrong = (NOBODY, invalid_keys.near_misses(key.reveal())[0], *elsewhere)
     listing = api.list().listing
@@ -196,8 +197,8 @@ def no_pet_for_anyone(api: Api, key: Secret) -> None:
 
 @requirement("PET-2")
 def test_lifecycle_headers_are_standard(api: Api, observe: Observations) -> None:
-    """Looks a pet up with the key: Deprecation and Sunset, where sent, have their standard form. Whether the lookup
-    exists is observed."""
+    """Looks up a pet with the key: Deprecation and Sunset, if sent, have their standard form. Whether the lookup exists
+    is observed."""
     answer = api.send(Request("GET", PETS[0], api.key, allowed=Allowed.OPEN))
     observe("pet lookup", verify.settled(answer).status, answer)
     verify.meets("PET-2", answer)

@@ -21,7 +21,7 @@ from conformance.transport.wire import Wire
 
 
 def has_orders(target: Target) -> bool:
-    """Whether a whole battery can be tried on a pending order."""
+    """Whether all credentials can be tried on a pending order."""
     return target.mode is Mode.FULL and target.places_orders
 
 
@@ -30,7 +30,7 @@ def has_orders(target: Target) -> bool:
 
 @requirement("AUTH-1")
 def test_valid_key_lists(api: Api) -> None:
-    """Lists with the valid key, several times over: it is never refused."""
+    """Lists with the valid key several times: it is never refused."""
     for answer in [api.list(), *filterfalse(turned_away, api.send_all([api.ask_list()] * 8, at_once=True))]:
         accepted(answer)
 
@@ -45,13 +45,14 @@ def test_valid_key_under_any_spelling_of_the_header(api: Api, key: Secret) -> No
 
 @requirement("AUTH-1")
 def test_valid_key_beside_cookies(api: Api) -> None:
-    """Lists with the valid key and cookies, as browsers send those of other pages of a site: the key is not refused.
-    Whatever else is answered is open."""
+    """Lists with the valid key and cookies, as a browser sends those of other pages of a site: the key is not refused.
+    Any other answer is allowed."""
     accepted_beside_cookies(api, api.ask_list(), 200)
 
 
 def accepted_beside_cookies(api: Api, request: Request, otherwise: int) -> None:
-    """Demand that the valid key is not refused beside cookies, where the same without them gets `otherwise`."""
+    """Demand that the valid key is not refused next to cookies, if the same request without them gets the status
+    `otherwise`."""
     answer = api.send(replace(request, headers=(("Cookie", "theme=dark; sessionid=0"),), allowed=Allowed.OPEN))
     if verify.settled(answer).status in (401, 403):
         verify.step(api.send(request), otherwise, "AUTH-1")
@@ -62,8 +63,8 @@ def accepted_beside_cookies(api: Api, request: Request, otherwise: int) -> None:
 
 @requirement("AUTH-1", mode=Mode.GUARDED)
 def test_valid_key_reaches_cancelling(api: Api) -> None:
-    """Cancels orders that do not exist with the valid key, beside cookies as well: the answer is not a refusal of the
-    key. 403 may be for what does not exist."""
+    """Cancels orders that do not exist with the valid key, also next to cookies: the key is not refused. A 403 may be
+    about the missing order."""
     absent = api.absent(2)
     for answer in api.send_all(map(api.ask_cancel, absent)):
         if answer.status == 403:
@@ -74,8 +75,8 @@ def test_valid_key_reaches_cancelling(api: Api) -> None:
 
 @requirement("AUTH-1", mode=Mode.FULL, pending=1, shipped=1)
 def test_valid_key_cancels(api: Api, orders: Orders) -> None:
-    """Cancels a pending and a shipped order with the valid key: the answer is not a refusal of the key. 403 to one of
-    them alone has another reason."""
+    """Cancels a pending and a shipped order with the valid key: the key is not refused. A 403 to only one of them has
+    another reason."""
     taken = orders.take_listed(pending=1, shipped=1)
     answers = [api.cancel(order) for order in (*taken.shipped, *taken.pending)]
     for answer in answers:
@@ -88,9 +89,9 @@ def test_valid_key_cancels(api: Api, orders: Orders) -> None:
 
 @requirement("AUTH-2")
 def test_listing_without_key(api: Api) -> None:
-    """Lists without an Authorization header: 401, also where a browser asks, or a client that names JSON, or wants to
-    know whether anything has changed since a listing with the key (RFC 9110 section 13.2.1: that comes after all
-    else)."""
+    """Lists without an Authorization header: 401, also to a browser, to a client that names JSON, and to one that asks
+    whether anything has changed since a listing with the key (RFC 9110 section 13.2.1: such conditions come after
+    everything else)."""
     kept = api.list()
     since = ("If-Modified-Since", kept.header("last-modified") or kept.header("date"))
     conditions = (("If-None-Match", "*"), ("If-None-Match", kept.header("etag")), since)
@@ -103,7 +104,7 @@ def test_listing_without_key(api: Api) -> None:
 
 @requirement("AUTH-2")
 def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
-    """Lists with Host and User-Agent, and no other header field: 401."""
+    """Lists with Host and User-Agent and no other header field: 401."""
     with wire.connect() as connection:
         answer = connection.exchange(api.ask_list(NOBODY), minimal=True)
     if verify.unlisted(answer) and api.list(NOBODY).status == 401:
@@ -115,7 +116,7 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
 @requirement("AUTH-2", mode=Mode.GUARDED)
 def test_cancelling_an_absent_order_without_key(api: Api) -> None:
     """Cancels orders that do not exist, with ids above and below zero and with the id 0, without an Authorization
-    header: 401, not 404, also where a browser asks, or a client that names JSON."""
+    header: 401, not 404, also to a browser and to a client that names JSON."""
     first, second = api.absent(2)
     asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second, 0) if api.permits(order)]
     asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER)]
@@ -124,9 +125,9 @@ def test_cancelling_an_absent_order_without_key(api: Api) -> None:
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
 def test_cancelling_without_key(api: Api, orders: Orders) -> None:
-    """Looks at a pending and a shipped order with the key, by GET and by HEAD, whatever that is answered, and cancels
-    them without an Authorization header, the pending one again after it was cancelled with the key: 401, neither 204
-    nor 409 nor 404."""
+    """Requests a pending and a shipped order with the key, by GET and by HEAD, whatever the answer, and cancels them
+    without an Authorization header, the pending one also after it was cancelled with the key: 401, neither 204 nor 409
+    nor 404."""
     taken = orders.take_listed(pending=1, shipped=1)
     looks = product(("GET", "HEAD"), (*taken.shipped, *taken.pending))
     api.send_all(Request(method, f"/store/orders/{order}", api.key, allowed=Allowed.OPEN) for method, order in looks)
@@ -141,8 +142,8 @@ def test_cancelling_without_key(api: Api, orders: Orders) -> None:
 @pytest.mark.alone
 @pytest.mark.last
 def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met: bool) -> None:
-    """Has the store emptied, lists and cancels an order that does not exist without an Authorization header: 401, as
-    where there are orders. The check of LIST-7 may have seen that already."""
+    """Has the store emptied, lists and cancels an order that does not exist without an Authorization header: 401, as if
+    there were orders. The check of LIST-7 may have seen that already."""
     if not already_met:
         orders.take(pending=1)
         (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
@@ -157,9 +158,9 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
 
 @requirement("AUTH-3")
 def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
-    """Lists with each of a battery of near misses of the key (cut, extended, changed in one place or in case, right in
-    the first 4, 8, 16, 32, 72 characters only, without its prefix, hashed) and of strangers: 401 each time, also where
-    a browser asks."""
+    """Lists with many near misses of the key (cut, extended, changed in one place or in case, right only in the first
+    4, 8, 16, 32 or 72 characters, without its prefix, hashed) and with unrelated keys: 401 each time, also to a
+    browser."""
     battery = invalid_keys.battery(key.reveal(), api.rng)
     again = battery[-1:] * 2  # what was no key is none, whoever remembers it
     asked = [*map(api.ask_list, (*battery, *again)), api.ask_list(battery[-1], headers=BROWSER)]
@@ -168,8 +169,8 @@ def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
 
 @requirement("AUTH-3", mode=Mode.GUARDED)
 def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, target: Target) -> None:
-    """Cancels an order that does not exist with each of the battery: 401, not 404. Where there are pending orders to
-    try it on, the most telling will do here."""
+    """Cancels an order that does not exist with each of these keys: 401, not 404. If they can be tried on a pending
+    order, the most telling ones are enough here."""
     battery = invalid_keys.telling(key.reveal()) if has_orders(target) else invalid_keys.battery(key.reveal(), api.rng)
     verify.refused(cancel_each(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
 
@@ -177,8 +178,8 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, tar
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
 @pytest.mark.lengthy
 def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> None:
-    """Cancels a pending order with each of the battery, a shipped one and the cancelled one with the most telling of
-    it: 401, neither 204 nor 409 nor 404."""
+    """Cancels a pending order with each of these keys, and a shipped and the cancelled one with the most telling ones:
+    401, neither 204 nor 409 nor 404."""
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     verify.refused(cancel_each(api, taken.shipped, invalid_keys.telling(key.reveal())), since=since)
@@ -214,9 +215,9 @@ def test_listing_with_malformed_credentials(api: Api, key: Secret) -> None:
 
 @requirement("AUTH-4")
 def test_listing_with_a_token_beyond_ascii(api: Api, key: Secret) -> None:
-    """Lists with tokens that hold a letter beyond ASCII, on which some comparisons of strings break, one of them the
-    key with such a letter behind it: 401 or another client error, or a connection closed, since it may be a server in
-    front that refuses such a field."""
+    """Lists with tokens that contain a letter beyond ASCII, on which some string comparisons break, one of them the key
+    followed by such a letter: 401 or another client error, or a closed connection, since a server in front may refuse
+    such a field."""
     for answer in api.send_all(api.ask_list(credential) for credential in credentials.beyond_ascii(key.reveal())):
         if answer.exchange.trouble != Trouble.BROKEN and not answer.client_error:
             verify.refused([answer], since="that is no valid key")
@@ -224,8 +225,8 @@ def test_listing_with_a_token_beyond_ascii(api: Api, key: Secret) -> None:
 
 @requirement("AUTH-4", mode=Mode.GUARDED)
 def test_cancelling_an_absent_order_with_the_key_elsewhere(api: Api, key: Secret, target: Target) -> None:
-    """Cancels an order that does not exist with the right key in every wrong place: 401, not 404. Where there are
-    pending orders to try them on, a few will do here."""
+    """Cancels an order that does not exist with the right key in every wrong place: 401, not 404. If these can be tried
+    on a pending order, a few are enough here."""
     key_elsewhere_refused(api, api.absent()[0], key, target, few=has_orders(target))
 
 

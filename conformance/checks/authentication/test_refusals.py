@@ -26,8 +26,8 @@ MORE = 4
 
 @requirement("AUTH-5", mode=Mode.FULL, pending=5)
 def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: Secret, target: Target) -> None:
-    """Has cancels of pending orders refused: without key, with near misses, with the key elsewhere. Afterwards each is
-    listed as before and can still be cancelled with the key, as another order can to which nothing was done."""
+    """Has cancels of pending orders refused: without key, with near misses, with the key in wrong places. Afterwards
+    each is listed as before, and can still be cancelled with the key, like another order to which nothing was done."""
     taken = orders.take_listed(pending=5)
     *tried, control_order = taken.pending
     proxied = target.proxy is not None
@@ -62,8 +62,8 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: Se
 
 @requirement("AUTH-5", mode=Mode.FULL, shipped=2)
 def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: Secret) -> None:
-    """Has cancels of a shipped order refused for want of a key: it is listed as before, and still shipped, as another
-    is to which nothing was done."""
+    """Has cancels of a shipped order refused for lack of a key: it is listed as before, and still shipped, like another
+    order to which nothing was done."""
     taken = orders.take_listed(shipped=2)
     order, control = taken.shipped
     since = "cancels of it were refused"
@@ -77,8 +77,8 @@ def test_refused_cancel_leaves_a_shipped_order(api: Api, orders: Orders, key: Se
 
 @requirement("AUTH-5", mode=Mode.FULL, chosen_ids=True)
 def test_refused_cancel_leaves_orders_with_far_ids(api: Api, orders: Orders, key: Secret) -> None:
-    """Has cancels of half of some pending orders with ids above 2^31, above 2^53 and below zero refused, without
-    key and with a near miss: they can still be cancelled, as the others can."""
+    """Has the cancels of half of some pending orders refused, without key and with a near miss; the ids are above 2^31,
+    above 2^53 and below zero. They can still be cancelled, like the others."""
     refused, controls = zip(*place_far(api, orders), strict=True)
     refusals = cancel_each(api, refused, [NOBODY, invalid_keys.near_misses(key.reveal())[0]])
     for refusal in refusals:
@@ -136,7 +136,7 @@ def test_scheme_in_any_case_cancels(api: Api, key: Secret) -> None:
 
 
 def told(answer: Answer) -> tuple[object, ...]:
-    """What a refused cancel tells: its status, and `code` and `message` of its body."""
+    """What a refused cancel tells: its status, and the `code` and `message` of its body."""
     verify.step(answer, 401, "AUTH-2 or AUTH-3")
     try:
         body = answer.json.value
@@ -148,8 +148,8 @@ def told(answer: Answer) -> tuple[object, ...]:
 
 
 def told_again(answers: Sequence[Answer], kept: Sequence[bool]) -> list[set[str]]:
-    """All that each of the refused cancels is told, also when it is sent a few times more in turn with the others; only
-    what is `kept` is looked at."""
+    """Everything that each of the refused cancels is told, also when it is repeated a few times in turn with the
+    others; only what is `kept` is compared."""
     seen: list[set[str]] = [set() for _ in answers]
     for round_ in range(1 + MORE):
         for found, answer in zip(seen, answers, strict=True):
@@ -168,7 +168,7 @@ def in_words(told: tuple[object, ...]) -> str:
 @requirement("AUTH-9", mode=Mode.FULL, pending=1, shipped=1)
 def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders, key: Secret) -> None:
     """Has cancels of a pending, a shipped and two absent orders refused, without key and with a wrong one: status, code
-    and message are the same for all, except for what differs between the absent ones, such as a time or the path."""
+    and message are the same for all, except where they differ between the absent ones, as with a time or the path."""
     taken = orders.take_listed(pending=1, shipped=1)
     absent = api.absent(2)
     ids = {"absent": absent[0], "pending": taken.pending[0], "shipped": taken.shipped[0], "absent too": absent[1]}

@@ -37,9 +37,9 @@ BONDS: tuple[Bond, ...] = (
 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=7, shipped=2)
 def test_other_orders_are_untouched(api: Api, orders: Orders, target: Target) -> None:
-    """Cancels a few of several orders placed side by side, neither the first nor the last. If it can, it chooses those
-    that have their pet or ship date in common with other pending and shipped ones, before and after them. The others
-    are listed as before; the pending ones among them can still be cancelled, the shipped ones are still refused."""
+    """Cancels a few of several orders placed side by side, neither the first nor the last; if possible, those that
+    share their pet or ship date with other pending and shipped ones, before and after them. The others are listed as
+    before; pending ones can still be cancelled, shipped ones are still refused."""
     taken = orders.take(pending=7, shipped=2)
     crowd = orders.take_listed(pending=CROWD if target.places_orders else 0)
     pending = [*taken.pending, *crowd.pending]
@@ -79,7 +79,7 @@ def kin(found: Listing | None, order: int, others: Iterable[int], bond: Bond | N
 @pytest.mark.alone
 @pytest.mark.last
 def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_met: bool) -> None:
-    """Has the store emptied and two orders placed, the second of which has shipped, and cancels the first: the other is
+    """Has the store emptied and two orders placed, the second of them shipped, and cancels the first: the other is
     still refused. The check of LIST-7 may have seen that already."""
     if not already_met:
         orders.empty_store()
@@ -92,8 +92,8 @@ def test_order_behind_the_first_is_untouched(api: Api, orders: Orders, already_m
 @pytest.mark.alone
 @pytest.mark.last
 def test_absent_order_leaves_the_only_one(api: Api, orders: Orders, already_met: bool) -> None:
-    """Has the store emptied and one order placed, cancels one that does not exist, and then that one: 204. A search
-    that finds nothing may come back with the first order, or the last. The check of LIST-7 may have seen that
+    """Has the store emptied and one order placed, cancels one that does not exist, and then the order itself: 204. A
+    search that finds nothing may return the first order, or the last. The check of LIST-7 may have seen that
     already."""
     if already_met:
         return
@@ -111,9 +111,10 @@ def test_absent_order_leaves_the_only_one(api: Api, orders: Orders, already_met:
 @requirement("CANCEL-8", mode=Mode.FULL, pending=4, shipped=2)
 @pytest.mark.lengthy
 def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: Target) -> None:
-    """Has cancels refused: of every other one of some shipped orders, if it can with one first that has its pet or ship
-    date in common with a pending one; of an order that was cancelled before; and of absent ones, such as -1. A pending
-    order can still be cancelled then, other shipped ones are still refused, and a crowd is listed as before."""
+    """Has cancels refused: of every other one of some shipped orders, if possible beginning with one that shares its
+    pet or ship date with a pending one; of an order that was cancelled before; and of absent ones, such as -1.
+    Afterwards a pending order can still be cancelled, other shipped ones are still refused, and further orders are
+    listed as before."""
     (gone,) = orders.take(pending=1).pending
     verify.step(api.cancel(gone), 204, "CANCEL-1")
     taken = orders.take(pending=2, shipped=2)
@@ -157,7 +158,7 @@ def test_refused_cancels_touch_no_other_order(api: Api, orders: Orders, target: 
 @requirement("CANCEL-8", mode=Mode.FULL, pending=3 * ROUNDS + 1, placing=True)
 def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, orders: Orders) -> None:
     """Has an order placed as soon as the cancel of another one is sent, and one more after a listing, over a few
-    rounds: all of them can still be cancelled, as another can that was placed while nothing was under way."""
+    rounds: all of them can still be cancelled, like another that was placed while nothing was under way."""
     cancelled = orders.take(pending=ROUNDS).pending
     placed: list[int] = []
     answers = []
@@ -184,8 +185,8 @@ def test_orders_placed_during_a_cancel_are_untouched(api: Api, wire: Wire, order
 @requirement("CANCEL-8", mode=Mode.FULL, chosen_ids=True)
 @pytest.mark.lengthy
 def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None:
-    """Cancels an order among others, pending and shipped ones, whose ids are next to its own, have the other sign,
-    begin or end with the same digits, or agree in their low bits: none of them is touched."""
+    """Cancels an order among pending and shipped ones whose ids are next to its own, have the other sign, share their
+    first or last digits, or agree in their low bits: none of them is touched."""
     (base, *_) = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
     pending, further = (api.unmistakable(near) for near in (ids.similar(base), ids.similar_besides(base)))
     shipped: list[int] = []
@@ -216,8 +217,8 @@ def test_orders_with_similar_large_ids_are_untouched(api: Api, orders: Orders) -
 @requirement("CANCEL-8", mode=Mode.FULL, many_orders=True)
 @pytest.mark.xdist_group("many orders")
 def test_other_orders_are_untouched_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
-    """Cancels one of more orders than common page sizes hold, one that another has pet and ship date in common with, if
-    there is any: all others are listed as before. The check of LIST-5 may have seen that already."""
+    """Cancels one of more orders than common page sizes hold, if possible one that shares its pet and ship date with
+    another: all others are listed as before. The check of LIST-5 may have seen that already."""
     if already_met:
         return
     placed = orders.take(pending=target.bulk_orders).pending

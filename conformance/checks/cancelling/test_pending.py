@@ -49,9 +49,9 @@ def test_pending_orders_are_cancelled_one_after_the_other(api: Api, orders: Orde
 @pytest.mark.lengthy
 def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orders: Orders, target: Target) -> None:
     """Cancels a pending order as a client that accepts application/json, others as a browser and its scripts, one as a
-    client that accepts application/* and sends the `Content-Length: 0` that many do, and one with the `Origin` that a
-    page of the service's own address sends: 204, and they are cancelled then. What has an Origin may be forbidden
-    (403), as where a service knows its own address by another name."""
+    client that accepts application/* and sends `Content-Length: 0`, as many do, and one with the `Origin` that a page
+    at the service's own address sends: 204, and they are cancelled. A request with an Origin may be forbidden (403),
+    since a service may know its own address by another name."""
     base = urlsplit(target.base_url)
     origin = (("Origin", f"{base.scheme}://{base.netloc}"),)
     for headers in (NAMES_JSON, BROWSER, SCRIPT, (("Accept", "application/*"), ("Content-Length", "0")), origin):
@@ -63,8 +63,8 @@ def test_pending_orders_are_cancelled_whatever_the_client_accepts(api: Api, orde
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=1)
 def test_cancelled_order_is_cancelled(api: Api, orders: Orders, observe: Observations) -> None:
-    """Cancels a pending order: it is then cancelled. A service that lists it as before and lets it be cancelled once
-    more has reported what it did not do."""
+    """Cancels a pending order: it is then cancelled. A service that lists it as before, and lets it be cancelled once
+    more, has reported something that it did not do."""
     taken = orders.take_listed(pending=1)
     (order,) = taken.pending
     answer = api.cancel(order)
@@ -85,7 +85,7 @@ def test_pending_orders_with_large_ids_are_cancelled(api: Api, orders: Orders) -
 
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
 def test_pending_orders_with_negative_ids_are_cancelled(api: Api, orders: Orders) -> None:
-    """Cancels pending orders with ids below zero, some near -2^63, where the provider places such: 204."""
+    """Cancels pending orders with ids below zero, some near -2^63, if the provider can place them: 204."""
     cancels_chosen(api, orders, ids.below_zero)
 
 
@@ -105,8 +105,8 @@ def cancels_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
 @pytest.mark.xdist_group("zero")
 @pytest.mark.alone
 def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders, met: set[str]) -> None:
-    """Cancels a pending order with the id 0, which many a language takes for none, where one can be placed: 204. Before
-    that, ids that are no numbers are cancelled: if one of them took the order, that is for CANCEL-9 to say."""
+    """Cancels a pending order with the id 0, if one can be placed: 204. In many languages 0 counts as no id. Before
+    that, ids that are not numbers are cancelled: if one of them hit the order, that is a matter of CANCEL-9."""
     nothing_is_like_zero(api)
     orders.place([0])
     cancel_aliases(api, ids.OF_ZERO)
@@ -135,8 +135,8 @@ def test_order_is_cancelled_whose_id_was_not_found_before(api: Api, orders: Orde
 
 @requirement("CANCEL-1", mode=Mode.FULL, pending=2)
 def test_orders_are_cancelled_after_malformed_ids(api: Api, wire: Wire, orders: Orders) -> None:
-    """Cancels an id that is no integer, and then a pending order, on one kept-alive connection and on two: what became
-    of the first, such as a transaction that nobody ended, takes nothing of the second with it."""
+    """Cancels an id that is not an integer, and then a pending order, on one kept-alive connection and on two: what the
+    first left behind, such as an open transaction, does not undo the second."""
     first, second = orders.take_listed(pending=2).pending
     malformed = api.ask_cancel(f"{api.absent()[0]}abc", allowed=Allowed.OPEN)
     with wire.connect() as connection:
@@ -157,8 +157,8 @@ def test_orders_are_cancelled_after_malformed_ids(api: Api, wire: Wire, orders: 
 @pytest.mark.alone
 @pytest.mark.last
 def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) -> None:
-    """Has the store emptied and one order placed, which is the first and the last, and cancels it: 204. The check of
-    LIST-7 may have seen that already."""
+    """Has the store emptied and one order placed, which is the first and the last one, and cancels it: 204. The check
+    of LIST-7 may have seen that already."""
     if not already_met:
         orders.empty_store()
         (only,) = orders.take(pending=1).pending
@@ -168,9 +168,9 @@ def test_only_order_is_cancelled(api: Api, orders: Orders, already_met: bool) ->
 @requirement("CANCEL-1", mode=Mode.FULL, many_orders=True)
 @pytest.mark.xdist_group("many orders")
 def test_pending_orders_are_cancelled_among_many(api: Api, orders: Orders, target: Target, already_met: bool) -> None:
-    """Cancels the first and the last of more orders than common page sizes hold (bulk_orders, 1,100 unless configured),
-    and those where such pages end: 204, wherever a service looks them up. One that answers 204 again and still lists
-    the order has not done it. The check of LIST-5 may have seen all that already."""
+    """Cancels the first and the last of more orders than common page sizes hold (bulk_orders, 1,100 by default), and
+    those next to page breaks: 204, wherever a service looks them up. A service that answers 204 again, and still lists
+    the order, has not cancelled it. The check of LIST-5 may have seen all that already."""
     if already_met:
         return
     placed = orders.take(pending=target.bulk_orders).pending

@@ -60,8 +60,8 @@ def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: 
 
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=2)
 def test_shipped_order_is_refused_whatever_else_is_said(api: Api, orders: Orders) -> None:
-    """Cancels a shipped order with query parameters that may be taken for leave to do so, such as `force=true`, and
-    another with the same in a body: no success. Whatever else is answered is open."""
+    """Cancels a shipped order with query parameters that may be taken for permission, such as `force=true`, and another
+    with the same in a body: no success. Any other answer is allowed."""
     (first,) = orders.take(shipped=1).shipped
     in_query = api.send(api.ask_cancel(first, query=INSISTENT))
     (second,) = orders.take(shipped=1).shipped  # only now: what a refusal does to others is CANCEL-8's
@@ -75,14 +75,14 @@ def test_shipped_order_is_refused_whatever_else_is_said(api: Api, orders: Orders
 
 @requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
 def test_shipped_orders_with_large_ids_are_refused(api: Api, orders: Orders) -> None:
-    """Cancels shipped orders with ids above 2^31, above 2^53 and near 2^63: 409, where pending ones with such ids can
-    be cancelled."""
+    """Cancels shipped orders with ids above 2^31, above 2^53 and near 2^63: 409, if pending ones with such ids can be
+    cancelled."""
     refuses_chosen(api, orders, ids.large)
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
 def test_shipped_orders_with_negative_ids_are_refused(api: Api, orders: Orders) -> None:
-    """Cancels shipped orders with ids below zero, some near -2^63: 409, where pending ones with such ids can be
+    """Cancels shipped orders with ids below zero, some near -2^63: 409, if pending ones with such ids can be
     cancelled."""
     refuses_chosen(api, orders, ids.below_zero)
 
@@ -103,8 +103,8 @@ def refuses_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
 @pytest.mark.alone
 @pytest.mark.last
 def test_only_shipped_order_is_refused(api: Api, orders: Orders, already_met: bool) -> None:
-    """Has the store emptied and one order placed, which has shipped and is the first and the last, and cancels it: 409.
-    The check of LIST-7 may have seen that already."""
+    """Has the store emptied and one shipped order placed, which is the first and the last one, and cancels it: 409. The
+    check of LIST-7 may have seen that already."""
     if not already_met:
         orders.empty_store()
         (only,) = orders.take(shipped=1).shipped
@@ -138,7 +138,7 @@ def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=1)
 @pytest.mark.lengthy
 def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
-    """Cancels a shipped order many times over: it is listed as before, and refused with 409 each time."""
+    """Cancels a shipped order many times: it is listed as before, and refused with 409 each time."""
     taken = orders.take_listed(shipped=1)
     (order,) = taken.shipped
     first = api.cancel(order)
@@ -154,9 +154,9 @@ def test_refused_order_stays_as_it_was(api: Api, orders: Orders) -> None:
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=2 * KINDS, placing=True)
 def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders) -> None:
-    """Cancels half of many shipped orders: they are listed as before, and refused again. Where one is not, the cancel
-    of another may have done that, so further orders are cancelled one by one until one shows the fault by itself. It
-    also counts where none does, if the listing shows that no order was touched but those that were cancelled."""
+    """Cancels half of many shipped orders: they are listed as before, and refused again. If one is not, the cancel of
+    another may be the cause, so further orders are cancelled one by one until one shows the fault alone. The fault also
+    counts if none does, but the listing shows that only cancelled orders were touched."""
     taken = orders.take_listed(shipped=2 * KINDS)
     if taken.listing is None:
         raise verify.Inconclusive("there is no readable listing", "LIST-1")
@@ -169,7 +169,7 @@ def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=2)
 def test_refused_order_stays_however_its_id_is_written(api: Api, orders: Orders) -> None:
     """Cancels a shipped order by other notations of its id, such as `+5001` and `0005001`, which one part of a service
-    may read as the id, and another not: whatever is answered, the order is refused afterwards by the id itself."""
+    may read as the id, and another part not: whatever the answers, the order is refused afterwards by the id itself."""
     order, control = orders.take_listed(shipped=2).shipped
     tried = cancel_aliases(api, list(ids.filled(ids.UNUSUAL, order, api.rng).values()))
     since = "no other notation of its id makes it another order"
@@ -180,7 +180,7 @@ def test_refused_order_stays_however_its_id_is_written(api: Api, orders: Orders)
 @pytest.mark.lengthy
 def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders) -> None:
     """Cancels half of some shipped orders with ids above 2^31, above 2^53 and below zero: they are listed as before,
-    and refused again. Where one is not, others are cancelled one by one, as orders of many kinds are."""
+    and refused again. If one is not, others are cancelled one by one, as with orders of many kinds."""
     pairs = place_far(api, orders, shipped=True)
     before = api.listing()
     listed = [pair for pair in pairs if before.ids.issuperset(pair)]  # whether all are is for LIST-8

@@ -233,8 +233,8 @@ def statuses(answers: list[Answer]) -> str:
 def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> None:
     """Sends requests with the key, without one and with a wrong one at once, over several rounds: listings; unless the
     mode is observe, cancels of an order that does not exist; and in full mode also enough listings to exhaust a
-    connection pool. None is answered by the credentials of another. If one is, it must get the right answer each time
-    it is sent again alone."""
+    connection pool. None is answered by the credentials of another. A mix-up counts only if the request is answered
+    correctly each time it is sent again alone."""
     who = [api.key, NOBODY, invalid_keys.telling(key.reveal())[-1]]
     absent = api.absent() if target.mode > Mode.OBSERVE else []
     decided: list[Answer] = []
@@ -255,7 +255,8 @@ def test_credentials_are_not_mixed_up(api: Api, key: Secret, target: Target) -> 
 @requirement("AUTH-6", mode=Mode.FULL, pending=MIXED)
 def test_cancels_of_one_order_are_not_mixed_up(api: Api, orders: Orders, key: Secret) -> None:
     """Cancels a pending order with the key, without one and with a wrong one at once, over several rounds: none is
-    answered by the credentials of another, if it gets another answer alone."""
+    answered by the credentials of another. A mix-up counts only if the request is answered correctly when it is sent
+    again alone."""
     who = [api.key, NOBODY, invalid_keys.telling(key.reveal())[-1]]
     decided: list[Answer] = []
     for order in orders.take(pending=MIXED).pending:

@@ -89,7 +89,7 @@ def seen_met(session: Session) -> dict[str, str]:
 
 @pytest.fixture
 def met(check_id: str, seen_met: dict[str, str]) -> Iterator[set[str]]:
-    """For the ids of further checks whose demand this one sees met: they need not look themselves."""
+    """Collects the ids of further checks whose demand this check sees met, so that they need not look themselves."""
     others: set[str] = set()
     yield others
     seen_met.update(dict.fromkeys(others, check_id))
@@ -117,7 +117,8 @@ def wire(session: Session) -> Wire:
 
 @pytest.fixture(scope="session")
 def key(session: Session) -> Secret:
-    """The valid key itself, to make credentials from. pytest prints what fixtures return, where it is told to."""
+    """The valid key itself, to make credentials from. It is a Secret, since pytest prints what fixtures return if told
+    to."""
     return session.target.key
 
 
@@ -157,7 +158,7 @@ def orders(recorded: CheckReport, session: Session, api: Api) -> Iterator[Orders
 
 @pytest.fixture
 def kept_orders(recorded: CheckReport, session: Session, api: Api) -> Orders:
-    """Orders of the check's own that stay when it ends, until another check has them returned by `give_back`."""
+    """Orders of the check's own that stay when it ends, until another check returns them by `give_back`."""
     return Orders(session.leases(recorded.check, kept=True), api)
 
 
@@ -175,13 +176,13 @@ def ids_come_again(session: Session) -> bool:
 
 @pytest.fixture(scope="session")
 def due(session: Session) -> frozenset[str]:
-    """The ids of the checks that a run against the target decides."""
+    """The ids of the checks that a run against the target can decide."""
     return session.due
 
 
 @pytest.fixture
 def observe(recorded: CheckReport) -> Iterator[Observations]:
-    """Takes down facts on topics that the specification leaves open."""
+    """Collects facts on topics that the specification leaves open."""
     observations = Observations(catalogue.load().observations)
     yield observations
     recorded.observations += observations.facts

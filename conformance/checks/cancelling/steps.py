@@ -16,7 +16,7 @@ from conformance.transport.request import Allowed, Headers
 
 
 def cancels(api: Api, orders: Orders, order: int, headers: Headers = (), *, or_forbids: bool = False) -> Answer:
-    """Cancel a pending order and demand 204, not only when that is asked for again; with `or_forbids` 403 will do.
+    """Cancel a pending order and demand 204, and not only when asked again; with `or_forbids`, 403 is accepted as well.
     Returns the answer."""
     answer = api.send(api.ask_cancel(order, headers=headers, allowed=Allowed.ANY_4XX if or_forbids else Allowed.LISTED))
     if or_forbids and answer.status == 403:
@@ -43,8 +43,8 @@ def refuses(api: Api, orders: Orders, order: int, headers: Headers = ()) -> Answ
 
 
 def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[int, int]]:
-    """Place orders with ids above 2^31, above 2^53 and, where the provider can, below zero, in pairs of the same kind:
-    one to do something to, and one as a control. Raises Excluded where there are none."""
+    """Place orders with ids above 2^31, above 2^53 and, if the provider can, below zero, in pairs of the same kind: one
+    to do something to, and one as a control. Raises Excluded if there are none."""
     pairs: list[tuple[int, int]] = []
     for draw in (ids.large, ids.below_zero):
         with suppress(verify.Excluded):
@@ -60,7 +60,7 @@ def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[
 
 
 def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
-    """Raise Inconclusive where the provider may have made an order up: neither its cancel, which had this `answer`, nor
+    """Raise Inconclusive if the provider may have made an order up: neither its cancel, which got this `answer`, nor
     the listing knows it, and the listing does not know the next one from the provider either. The listing is read only
     now, so that reading it cannot have changed the order (LIST-9)."""
     if verify.settled(answer).status != 404:
@@ -74,7 +74,7 @@ def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
 
 
 def gets_client_error(answer: Answer, kind: str = "") -> None:
-    """Demand a client error, by whatever status, for a malformed id, of this `kind` if that is told."""
+    """Demand a client error, with any status, for a malformed id of this `kind`, if given."""
     if not verify.settled(answer).client_error:
         verify.not_sporadic(answer, *range(400, 500))
         expected = f"a client error for a malformed id{f' ({kind})' if kind else ''}"
@@ -82,15 +82,15 @@ def gets_client_error(answer: Answer, kind: str = "") -> None:
 
 
 def cancelled_once(api: Api, order: int) -> None:
-    """Cancel a pending order, and again. Raises Inconclusive where that succeeds as well."""
+    """Cancel a pending order, and again. Raises Inconclusive if that succeeds as well."""
     verify.step(api.cancel(order), 204, "CANCEL-1")
     if verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX)).succeeded:
         raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
 
 
 def stays_cancelled(*steps: Answer, since: str = "a cancelled order is not pending") -> None:
-    """Demand that an order which was cancelled by the first of these `steps` is not cancelled again by the last; any
-    refusal will do."""
+    """Demand that an order cancelled by the first of these `steps` is not cancelled again by the last; any refusal will
+    do."""
     again = verify.settled(steps[-1])
     if again.succeeded:
         raise verify.Failed(f"no success, since {since}", verify.describe(again), *steps, last=True)
@@ -112,7 +112,7 @@ NO_ORDER_ZERO = "the listing shows no order with the id 0, although one was plac
 
 
 def nothing_is_like_zero(api: Api) -> None:
-    """Raise Excluded where an order in the listing could be mistaken for one with the id 0. By this listing and not by
+    """Raise Excluded if an order in the listing could be mistaken for one with the id 0. Only this listing counts, not
     all ids ever seen: those at the ends of int64, gone by now, are 0 in their low bits."""
     if any(order % 2**31 == 0 for order in api.listing().ids):
         raise verify.Excluded("an order in the listing could be mistaken for one with the id 0")
@@ -120,7 +120,7 @@ def nothing_is_like_zero(api: Api) -> None:
 
 def cancel_aliases(api: Api, aliases: Sequence[int | str]) -> list[Answer]:
     """Cancel those aliases that can hit nobody else's order: integers, any of which may be the id of an order that an
-    earlier run has cancelled, and strings that are no ids."""
+    earlier run cancelled, and strings that are not ids."""
 
     def allowed(alias: int | str) -> Allowed:
         return Allowed.ANY_4XX if isinstance(alias, int) and alias in INT64 else Allowed.OPEN
@@ -130,5 +130,5 @@ def cancel_aliases(api: Api, aliases: Sequence[int | str]) -> list[Answer]:
 
 
 def spelled(api: Api, segment: str) -> str | None:
-    """The first way to write this path segment that can hit nobody else's order, None where each could."""
+    """The first way to write this path segment that can hit nobody else's order; None if each could."""
     return next(filter(api.permits, ids.spellings(segment)), None)

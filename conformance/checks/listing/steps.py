@@ -23,15 +23,15 @@ LOOKS = 3
 
 
 def known_to_cancelling(api: Api, order: int, target: Target) -> None:
-    """Raise Inconclusive where an order that the listing has left out is not known to cancelling either, if that may be
+    """Raise Inconclusive if an order that the listing leaves out is not known to cancelling either, if that may be
     tried: the state provider may have made it up."""
     if target.mode is Mode.FULL and verify.settled(api.cancel(order)).status == 404:
         raise verify.unknown(order)
 
 
 def still_there(api: Api, order: int, shipped: Sequence[int], owner: str) -> Answer:
-    """The answer to the cancel of an order that the listing has left out, which shows that the order is there. Raises
-    Inconclusive where it is not: that is for `owner` to say."""
+    """The answer to the cancel of an order that the listing leaves out, which shows that the order exists. Raises
+    Inconclusive if it does not: that is a matter of `owner`."""
     probe = api.cancel(order)
     verify.step(probe, 409 if order in shipped else 204, owner)
     return probe
@@ -42,8 +42,8 @@ def listed_meanwhile(
 ) -> None:
     """Cancel the orders `chosen` and list at the same time, and demand that each listing holds the orders `left`, some
     of which are `shipped`. One of the shipped ones is cancelled as well, which is refused. If this is about pages
-    (`paged`), no more orders can be lost between two of them than were cancelled: where more are, LIST-3 is to say so.
-    """
+    (`paged`), no more orders can be lost between two pages than were cancelled; if more are, that is a matter of
+    LIST-3."""
     asked = [*chosen, *shipped[:1]]
     answers = api.send_all(with_listings(api, asked), at_once=True)
     listings, cancels = answers[::2], answers[1::2]
@@ -78,8 +78,8 @@ def listed_meanwhile(
 
 
 def none_missing(api: Api, placed: list[int], state: State, answer: Answer, target: Target) -> None:
-    """Demand that the listing shows each of `placed`, which are in `state`. Raises Inconclusive where the
-    provider may have made up the first that it does not show."""
+    """Demand that the listing shows each of `placed`, which are in `state`. Raises Inconclusive if the provider may
+    have made up the first one that is missing."""
     found = verify.listing(answer)
     absent = [order for order in placed if order not in found.by_id]
     if not absent:
@@ -95,8 +95,8 @@ def none_missing(api: Api, placed: list[int], state: State, answer: Answer, targ
 
 
 def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
-    """The ids in both of two listings: what is asked for in between has to show them (LIST-6). Raises Excluded for
-    fewer than two, Inconclusive where that is for ids that are none."""
+    """The ids in both of two listings: every listing in between has to show them (LIST-6). Raises Excluded if there are
+    fewer than two; Inconclusive if that is because ids are not integers."""
     steady = before.ids & after.ids
     if len(steady) < 2 and after.odd_ids:
         raise verify.without_ids(after, after=", so a missing order could not be recognised")
@@ -110,12 +110,12 @@ def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
 def nothing_left_out(
     steady: frozenset[int], found: Listing, answer: Answer, anew: Callable[[], Answer] | None = None
 ) -> None:
-    """Demand that `found`, the listing in the answer to a query, or to odd header fields, has left out none of the
+    """Demand that `found`, the listing in the answer to a query, or to unusual header fields, leaves out none of the
     orders `steady`.
 
-    Where it has, the listing is asked for with and without them a few times more: others may have cancelled an
-    order just then and placed another one with its id. The same with a parameter that nobody has used before, asked for
-    `anew`, tells a filter from a listing that was kept.
+    If it does, the listing is requested with and without them a few times more: others may have cancelled an order just
+    then, and placed another one with its id. `anew` sends the same with a parameter that nobody has used before, which
+    tells a filter from a cached listing.
     """
     lacking = _left_out_each_time(found.left_out(steady), answer)
     if lacking:
@@ -136,15 +136,15 @@ def nothing_left_out(
 
 
 def asked_for(answer: Answer) -> str:
-    """What a listing was asked with that it does not take, for "expected": a query, or else header fields."""
+    """What a listing was requested with that it does not support, for "expected": a query, or else header fields."""
     query, headers = answer.request.query, answer.request.headers
     return f"?{query}" if query else ", ".join(name for name, _ in headers)
 
 
 def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
-    """Those of `lacking` that the listing lacks with the query or the header fields of `answer` and shows without them,
-    each time. It is asked for without them once, twice, and so on: of several instances that answer in turn, some may
-    still show what was cancelled, which is open (section 8)."""
+    """Those of `lacking` that the listing leaves out with the query or the header fields of `answer`, and shows without
+    them, each time. It is requested without them once, then twice, and so on: if several instances answer in turn, some
+    may still show what was cancelled, which is open (section 8)."""
     plain = replace(answer.request, query="", headers=(), allowed=Allowed.LISTED)
 
     def missing(request: Request, orders: set[int]) -> set[int] | None:
@@ -162,8 +162,8 @@ def _left_out_each_time(lacking: Iterable[int], answer: Answer) -> set[int]:
 
 
 def all_shown(answer: Answer, steady: frozenset[int], anew: Callable[[], Answer] | None = None) -> None:
-    """Demand that an answer with 200 is a listing with all of the orders `steady`, unless it shows none at all, as the
-    page of a firewall. See `nothing_left_out` for `anew`."""
+    """Demand that an answer with 200 is a listing with all of the orders `steady`, unless it shows none at all, like
+    the page of a firewall. See `nothing_left_out` for `anew`."""
     found = answer.listing
     if answer.status != 200 or (found is None and not shows(answer, steady)):
         return
@@ -183,8 +183,8 @@ def outcome(answer: Answer, steady: frozenset[int]) -> str:
 
 
 def shows(answer: Answer, steady: frozenset[int]) -> bool:
-    """Whether a 200 that is no readable listing may still be one, by its media type or by most of the ids `steady`: a
-    firewall may say with 200 that it has refused a query."""
+    """Whether a 200 that is not a readable listing may still be one, judging by its media type, or by most of the ids
+    `steady`: a firewall may answer 200 to say that it has refused a query."""
     if answer.media_type == "application/json" or answer.media_type.endswith("+json"):
         return True
     numbers = frozenset(re.findall(r"(?<![\w.-])-?[0-9]+(?![\w.])", answer.body.decode("utf-8", "replace")))

@@ -143,6 +143,27 @@ def cancels_and_answers_404(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def reports_every_cancel_with_200(service: Service) -> None:
+    """Cancels a pending order and answers 200 with a JSON object."""
+    amend.granted(
+        service,
+        lambda request, response: (
+            service.json(200, {"message": "cancelled"}) if amend.is_cancel(request) and response.status == 204 else None
+        ),
+    )
+
+
+@fault("CANCEL-1")
+def wants_more_than_an_id_of_pending_orders(service: Service) -> None:
+    """Answers 400 to every cancel of a pending order."""
+
+    def answer(request: Request) -> Response | None:
+        return service.error(400, "Why?") if amend.pending(amend.order_to_cancel(service, request)) else None
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-1")
 def reports_two_cancels_and_does_the_second(service: Service) -> None:
     """Answers 204 to the first cancel of a pending order and does nothing; the second cancels it."""
     asked: set[int] = set()

@@ -42,6 +42,36 @@ def refuses_what_does_not_exist(service: Service) -> None:
     _absent(service, REFUSED, lambda order_id: True)
 
 
+def _not_found(service: Service, answer: Callable[[], Response], which: Callable[[int | None], bool]) -> None:
+    """Answers so for some of the ids that no order has, in place of 404."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        missed = amend.is_cancel(request) and response.status == 404
+        return answer() if missed and which(amend.id_of(service, request)) else None
+
+    amend.granted(service, change)
+
+
+@fault("CANCEL-5")
+def says_with_200_that_there_is_no_such_order(service: Service) -> None:
+    """Answers 200 for an id that no order ever had, with an Error that says that there is no such order."""
+    had: set[int | None] = {None}
+
+    def note(order_id: int, order: Order | None) -> None:
+        if order:
+            had.add(order_id)
+
+    amend.before_cancel(service, note)
+    said = {"code": "absent", "message": "No such order.", "status": 404}
+    _not_found(service, lambda: service.json(200, said), lambda order_id: order_id not in had)
+
+
+@fault("CANCEL-5")
+def takes_an_id_that_no_order_has_for_malformed(service: Service) -> None:
+    """Answers 400 for an id that no order has, or has any more."""
+    _not_found(service, lambda: service.error(400, "No such order."), lambda order_id: order_id is not None)
+
+
 @fault("CANCEL-5")
 def cancels_the_order_zero(service: Service) -> None:
     """Answers 204 for the id 0, which no order has."""

@@ -76,6 +76,26 @@ def finds_no_shipped_order_whose_lower_bits_are_zero(service: Service) -> None:
     amend.outcomes(service, ABSENT, lambda order: amend.shipped(order) and bool(order.id) and order.id % 2**31 == 0)
 
 
+def _refused(service: Service, answer: Callable[[], Response]) -> None:
+    """Answers so for shipped orders, in place of 409."""
+    amend.granted(
+        service,
+        lambda request, response: answer() if amend.is_cancel(request) and response.status == 409 else None,
+    )
+
+
+@fault("CANCEL-3")
+def says_with_200_that_an_order_has_shipped(service: Service) -> None:
+    """Answers 200 for a shipped order, with an Error that says that it has shipped."""
+    _refused(service, lambda: service.json(200, {"code": "shipped", "message": "It has shipped.", "status": 409}))
+
+
+@fault("CANCEL-3")
+def takes_the_cancel_of_a_shipped_order_for_malformed(service: Service) -> None:
+    """Answers 400 for shipped orders."""
+    _refused(service, lambda: service.error(400, "It has shipped."))
+
+
 @fault("CANCEL-3")
 def claims_to_cancel_shipped_orders(service: Service) -> None:
     """Answers 204 for a shipped order and does nothing."""

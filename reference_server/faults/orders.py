@@ -69,6 +69,17 @@ def lists_as_text_for_scripts(service: Service) -> None:
 
 
 @fault("LIST-1")
+def lists_with_203_for_readers_of_arabic(service: Service) -> None:
+    """Answers listings for readers of Arabic with 203, as a proxy that puts them into their language."""
+
+    def change(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response) and request.headers.get("accept-language") == "ar":
+            response.status = 203
+
+    amend.granted(service, change)
+
+
+@fault("LIST-1")
 def lists_in_xml_for_those_who_accept_it(service: Service) -> None:
     """Sends the listing as XML to those who accept XML and name it first."""
 

@@ -21,11 +21,13 @@ from patience import PATIENCE
 
 from conformance.commands import selftest
 from conformance.contract import catalogue
+from conformance.judging import doubts
 from conformance.reporting import detection
 from conformance.reporting.detection import Case, Judged, Matrix
 from conformance.runner.process import Process
 from conformance.transport.evidence import Exchange
 from conformance.transport.request import NOBODY, Credential, Request
+from conformance.verdict import EVERY_EXCHANGE
 from reference_server.faults import FAULTS
 
 FAULT = Case("cancels-anything", "CANCEL-3", "Cancels shipped orders <too>.")
@@ -119,6 +121,32 @@ def test_a_check_that_no_fault_fails_is_told_of() -> None:
 def test_proofs_are_written_by_check() -> None:
     judged = [Judged(Case(name, "CANCEL-3", ""), checks=("one",)) for name in ("b", "a")]
     assert json.loads(detection.proofs_of(judged)) == {"one": ["a", "b"]}
+
+
+def test_a_check_that_passes_where_it_did_not_is_told_of() -> None:
+    """Although it still fails on every fault of its own requirement: it no longer looks at a step that it stands on."""
+    stops = {"one": ["cancels-anything"], "two": ["cancels-anything"], "three": ["cancels-anything", "not-judged"]}
+    caught = Judged(FAULT, failed=("CANCEL-3",), checks=("one",), stopped={"two": "answered 204"})
+    proof = Matrix([caught], 1.0, complete=False, stops=stops)
+    assert proof.passing == ["three passes on cancels-anything, on which it did not"]
+    assert not proof.good
+    assert "PASSING three passes on" in detection.text(proof)
+
+
+def test_stops_are_written_by_check_the_first_few_for_each_reason() -> None:
+    told = ("order 70123: 404, not 204", "order 70124: 404, not 204", "order 7: 404, not 204", "order 8: 409, not 204")
+    judged = [
+        Judged(Case(name, "CANCEL-3", ""), stopped={"one": reason}) for name, reason in zip("cabd", told, strict=True)
+    ]
+    assert json.loads(detection.stops_of(judged)) == {"one": ["a", "c", "d"]}
+
+
+def test_stops_on_record_are_of_checks_and_faults_of_other_requirements() -> None:
+    on_record = selftest.stops()
+    assert set(on_record) <= {*selftest.every_check(), *(f"{EVERY_EXCHANGE} for {row}" for row in doubts.ROWS)}
+    assert len(on_record) > 130
+    assert all(faults and set(faults) <= set(FAULTS) for faults in on_record.values())
+    assert not any(set(faults) & set(selftest.proofs().get(check, ())) for check, faults in on_record.items())
 
 
 def test_proofs_on_record_are_of_checks_and_faults_that_exist() -> None:

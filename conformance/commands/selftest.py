@@ -51,6 +51,8 @@ from reference_server.variants import VARIANTS
 
 #: All variants have begun by this part of the queue.
 EARLIER = 0.9
+#: How a check ends that does not pass what it was to decide.
+STOPPED = frozenset({Status.FAILED, Status.INCONCLUSIVE})
 
 
 def cases() -> list[Case]:
@@ -147,6 +149,7 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
     ended = by_status(run)
     own = [row for row in run.requirements if row.requirement.id == case.requirement]
     failed = [check for row in own for check in row.checks if check.status is Status.FAILED]
+    stopped = [check for row in run.requirements for check in row.checks if check.status in STOPPED]
     return Judged(
         case,
         failed=ended[Status.FAILED],
@@ -156,6 +159,7 @@ def judge(session: pytest.Session, case: Case, seed: int, budget: str) -> Judged
         requests=run.requests,
         messages={row.requirement.id: row.reason for row in run.requirements if row.reason},
         checks=tuple(_named(check.id, check.requirement) for check in failed),
+        stopped={_named(check.id, check.requirement): check.message for check in stopped if check not in failed},
     )
 
 
@@ -185,6 +189,11 @@ def every_check() -> tuple[str, ...]:
 def proofs() -> detection.Proofs:
     """The recorded proofs: those that every seed gives, compiled from the `proofs.json` of several selftests."""
     return cast(detection.Proofs, json.loads((files("conformance") / "proofs.json").read_text(encoding="utf-8")))
+
+
+def stops() -> detection.Stops:
+    """The stops on record: those that every seed gives. Written from the `stops.json` of several selftests."""
+    return cast(detection.Stops, json.loads((files("conformance") / "stops.json").read_text(encoding="utf-8")))
 
 
 def due() -> detection.Sent:
@@ -292,7 +301,14 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
     ordered = [found[case] for case in chosen]
     seconds = round(time.monotonic() - started, 1)
     whole = detection.Matrix(
-        ordered, seconds, complete=not names, proofs=proofs(), checks=every_check(), sent=sent, due=due()
+        ordered,
+        seconds,
+        complete=not names,
+        proofs=proofs(),
+        checks=every_check(),
+        sent=sent,
+        due=due(),
+        stops=stops(),
     )
     console.print(detection.text(whole), markup=False, soft_wrap=True)
     for name, render in detection.WRITERS.items():

@@ -1,8 +1,9 @@
 """The detection matrix: each fault, the requirement that it breaks, and the requirements that failed. Pure.
 
 `Proofs` say in addition which checks have to fail on which faults. A requirement mostly has several checks: if one of
-them were deleted or weakened, another would still catch the fault, and nobody would notice. `Sent` says how much each
-check sends, since one that tries less than before may still fail on every fault.
+them were deleted or weakened, another would still catch the fault, and nobody would notice. `Stops` say on which faults
+of other requirements a check must not pass, since a step that it uses goes wrong there. `Sent` says how much each check
+sends, since one that tries less than before may still fail on every fault.
 """
 
 from __future__ import annotations
@@ -26,11 +27,17 @@ LEAST_FAULTS = 2
 
 #: Check -> the faults of its requirement that it has to fail on, whatever the seed.
 Proofs = Mapping[str, Sequence[str]]
+#: Check -> faults of other requirements that it must not pass on, whatever the seed.
+Stops = Mapping[str, Sequence[str]]
+#: Faults that are put on record for each way in which a check stops.
+STOPS = 2
 #: Check -> the least that it sends to the correct server, whatever the seed: how many requests, and how many different
 #: values in them (paths, parameters, header fields, credentials, bodies).
 Sent = Mapping[str, Sequence[int]]
 #: Ids, dates and ports are random, and differ by the seed.
 _DRAWN = re.compile(r"[0-9]{4,}")
+#: What differs between reasons that a check gives at one step: addresses, what is quoted, numbers but for statuses.
+_VARIES = re.compile(r"\S+://\S+|'[^']*'|-?[0-9]{4,}|\(see [^)]*\)|\b[0-9]{1,2}\b")
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the suite said of a case: the requirements that failed or could not be decided, and in `checks` the failed
-    checks of the requirement that the fault breaks."""
+    """What the suite said of a case: the requirements that failed or could not be decided; in `checks` the failed
+    checks of the requirement that the fault breaks; and in `stopped` all other checks that failed or could not be
+    decided, each with the reason."""
 
     case: Case
     failed: tuple[str, ...] = ()
@@ -63,6 +71,7 @@ class Judged:
     requests: int = 0
     messages: dict[str, str] = field(default_factory=dict)
     checks: tuple[str, ...] = ()
+    stopped: dict[str, str] = field(default_factory=dict)
 
     @property
     def further(self) -> tuple[str, ...]:
@@ -81,7 +90,7 @@ class Judged:
 @dataclass(frozen=True)
 class Matrix:
     """The outcome of a selftest; `complete` if it judged every case, `checks` are all checks. `sent` is what they sent
-    to the correct server, `due` what they are known to send."""
+    to the correct server, `due` what they are known to send. `proofs` and `stops` are those on record."""
 
     judged: list[Judged]
     seconds: float
@@ -90,6 +99,7 @@ class Matrix:
     checks: tuple[str, ...] = ()
     sent: Sent = field(default_factory=dict)
     due: Sent = field(default_factory=dict)
+    stops: Stops = field(default_factory=dict)
 
     @cached_property
     def faults(self) -> list[Judged]:
@@ -134,6 +144,17 @@ class Matrix:
         ]
 
     @property
+    def passing(self) -> list[str]:
+        """Checks that pass on a fault which should have stopped them, in sentences."""
+        seen = {judged.case.name: {*judged.stopped, *judged.checks} for judged in self.faults}
+        return [
+            f"{check} passes on {fault}, on which it did not"
+            for check, faults in self.stops.items()
+            for fault in faults
+            if fault in seen and check not in seen[fault]
+        ]
+
+    @property
     def unproven(self) -> list[str]:
         """Checks that are known to fail on no fault, if all cases were judged."""
         shown = {check for check, faults in self.proofs.items() if faults}
@@ -158,7 +179,7 @@ class Matrix:
     @property
     def good(self) -> bool:
         """Whether everything is as it should be."""
-        return not (self.missed or self.uncovered or self.lost or self.unproven or self.less)
+        return not (self.missed or self.uncovered or self.lost or self.passing or self.unproven or self.less)
 
 
 def complaint(judged: Judged) -> str:
@@ -187,6 +208,7 @@ def text(matrix: Matrix) -> str:
     lines += [complaint(judged) for judged in matrix.missed]
     lines += [f"UNCOVERED {id_}: fewer than {LEAST_FAULTS} faults" for id_ in matrix.uncovered]
     lines += [f"LOST {sentence}" for sentence in matrix.lost]
+    lines += [f"PASSING {sentence}" for sentence in matrix.passing]
     lines += [f"UNPROVEN {check}: no fault is on record that it fails on" for check in matrix.unproven]
     lines += [f"LESS {sentence}" for sentence in matrix.less]
     return "\n".join(lines)
@@ -202,6 +224,7 @@ def as_json(matrix: Matrix) -> str:
         "missed": [judged.case.name for judged in matrix.missed],
         "uncovered": matrix.uncovered,
         "lost": matrix.lost,
+        "passing": matrix.passing,
         "unproven": matrix.unproven,
         "less": matrix.less,
         "further_per_fault": round(matrix.further_per_fault, 3),
@@ -261,6 +284,20 @@ def proofs_of(judged: Iterable[Judged]) -> str:
     return json.dumps({check: sorted(found[check]) for check in sorted(found)}, indent=1) + "\n"
 
 
+def stops_of(judged: Iterable[Judged]) -> str:
+    """The stops that one selftest found, as JSON: check -> faults of other requirements that it did not pass on, the
+    first few for each reason that it gave."""
+    found: dict[str, list[str]] = {}
+    given: Counter[tuple[str, str]] = Counter()
+    for each in judged:
+        for check, reason in each.stopped.items():
+            kind = check, _VARIES.sub("", reason)
+            given[kind] += 1
+            if given[kind] <= STOPS:
+                found.setdefault(check, []).append(each.case.name)
+    return json.dumps({check: sorted(found[check]) for check in sorted(found)}, indent=1) + "\n"
+
+
 def sent_by(exchanges: Iterable[Exchange]) -> dict[str, list[int]]:
     """What each check sent in these exchanges, as `Sent` has it."""
     requests: Counter[str] = Counter()
@@ -291,5 +328,6 @@ WRITERS: dict[str, Callable[[Matrix], str]] = {
     "matrix.md": markdown,
     "matrix.html": as_html,
     "proofs.json": lambda matrix: proofs_of(matrix.judged),
+    "stops.json": lambda matrix: stops_of(matrix.faults),
     "sent.json": lambda matrix: sent_of(matrix.sent),
 }

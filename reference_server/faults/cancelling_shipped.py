@@ -103,6 +103,19 @@ def claims_to_cancel_shipped_orders(service: Service) -> None:
 
 
 @fault("CANCEL-3")
+def claims_to_cancel_what_it_refused_thrice(service: Service) -> None:
+    """Answers 204 to the cancel of a shipped order that it has refused three times, and does nothing."""
+    refused: Counter[int] = Counter()
+
+    def decide(order_id: int, order: Order | None) -> Outcome | None:
+        if amend.shipped(order):
+            refused[order_id] += 1
+        return CANCELLED if amend.shipped(order) and refused[order_id] > 3 else None
+
+    amend.before_cancel(service, decide)
+
+
+@fault("CANCEL-3")
 def cancels_shipped_orders(service: Service) -> None:
     """Cancels shipped orders like pending ones."""
     _cancels_shipped(service, lambda order: True)

@@ -229,24 +229,15 @@ def lists_an_empty_order_when_empty(service: Service) -> None:
     _when_empty(service, b"[{}]")
 
 
-def _instead_of_nothing(service: Service, answer: Callable[[], Response]) -> None:
-    """Answers so in place of an empty listing."""
-    amend.granted(
-        service,
-        lambda request, response: answer() if amend.is_listing(request, response) and response.body == b"[]" else None,
-    )
-
-
 @fault("LIST-7")
-def answers_204_when_empty(service: Service) -> None:
-    """Answers 204 when there are no orders."""
-    _instead_of_nothing(service, lambda: Response(204))
+def lists_with_404_when_empty(service: Service) -> None:
+    """Answers 404 with [] when there are no orders."""
 
+    def change(request: Request, response: Response) -> None:
+        if amend.is_listing(request, response) and response.body == b"[]":
+            response.status = 404
 
-@fault("LIST-7")
-def finds_nothing_when_empty(service: Service) -> None:
-    """Answers 404 when there are no orders."""
-    _instead_of_nothing(service, lambda: service.error(404, "There are no orders."))
+    amend.granted(service, change)
 
 
 # --- LIST-9: reading changes nothing ---

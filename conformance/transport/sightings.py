@@ -37,6 +37,8 @@ class Sightings:
 def sightings(body: bytes, listing: Listing | None) -> Sightings:
     """What the answer to a listing shows besides the plain ids of `listing`, which is None if the body is not an
     array."""
+    if body.strip() == b"null":  # what some write for an array without elements
+        return Sightings()
     if listing is not None and not listing.doubled_names:
         texts = [list(_texts(element)) for element in listing.unidentified]
     else:

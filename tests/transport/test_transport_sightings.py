@@ -22,7 +22,7 @@ def seen(body: bytes) -> Sightings:
 
 @pytest.mark.parametrize(
     "body",
-    [b"[]", b'[{"id": 7}, {"id": 8, "petId": 9}]', b'[{"id": 7, "further": {"id": "8"}}]', b'[{"id": 7.0}]'],
+    [b"[]", b"null\n", b'[{"id": 7}, {"id": 8, "petId": 9}]', b'[{"id": 7, "further": {"id": "8"}}]', b'[{"id": 7.0}]'],
 )
 def test_plain_ids_are_all_that_there_is(body: bytes) -> None:
     assert seen(body) == Sightings()

@@ -69,6 +69,14 @@ def test_invalid_keys_are_not_the_key(key: str) -> None:
     assert not any(credential.valid for credential in invalid(key))
 
 
+@given(KEYS.filter(lambda key: len(key) >= 8))
+def test_what_is_put_in_the_place_of_the_key_does_not_tell_it(key: str) -> None:
+    """A service may repeat a part of an invalid key, and which change was made is on record beside it."""
+    others = invalid_keys._others(key)
+    assert not any(one.lower() == other.lower() for one, other in zip(key, others, strict=True))
+    assert invalid_keys._others(others) != key
+
+
 @pytest.mark.parametrize("length", [32, 200, 800, 1500])
 def test_the_queries_of_a_long_key_are_several(length: int) -> None:
     queries = [credential.query for credential in credentials.in_query("k" * length, fitting=True)]

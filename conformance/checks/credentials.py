@@ -225,7 +225,12 @@ def malformed(key: str) -> list[Credential]:
         wrong("the key after an equals sign", "Bearer={key}"),
         wrong("the key behind another credential", "Basic x, Bearer {key}"),
         wrong("the key right behind the scheme", "Bearer{key}"),
-        bearer(encoded, "the key with a character percent-encoded", None, malformed=True),
+        bearer(
+            encoded,
+            "the key with a character percent-encoded",
+            """$(printf %%%02X "'$KEY")${KEY#?}""",
+            malformed=True,
+        ),
         wrong("the key in quotes", 'Bearer "{key}"'),
         wrong("the key in angle brackets", "Bearer <{key}>"),
         wrong("the key and a comma", "Bearer {key},"),

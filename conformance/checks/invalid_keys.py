@@ -17,6 +17,8 @@ from conformance.transport.request import Credential
 
 #: Turns a key into something that is not the key.
 Change = Callable[[str], str]
+#: The characters of base64 by their value, in the alphabet for URLs (RFC 4648 section 5).
+_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
 
 
 @dataclass(frozen=True)
@@ -30,23 +32,28 @@ class NearMiss:
     bulky: bool = False
 
 
-def _other(char: str) -> str:
-    """Another character of the same class. It differs in the highest bit of its base64 value, so that the last
-    character of an encoded key carries the difference, whatever of it is padding."""
-    alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
-    if char in alphabet:
-        return alphabet[alphabet.index(char) ^ 0b100000]
-    return "A"
+def _others(text: str) -> str:
+    """Another character of base64 for each one of `text`, chosen so that nobody can compute `text` from them: a service
+    may repeat a part of an invalid key. Each differs in the highest bit of its value, so that the last character of an
+    encoded key carries the difference, whatever of it is padding; and it is not the same letter in the other case."""
+    rng = random.Random(text)
+    return "".join(rng.choice(_beside(character)) for character in text)
+
+
+@cache
+def _beside(character: str) -> str:
+    half = _BASE64[32:] if character in _BASE64[:32] else _BASE64[:32]
+    return half.replace(character.swapcase(), "")
 
 
 def _middle(key: str) -> str:
     at = len(key) // 2
-    return key[:at] + _other(key[at]) + key[at + 1 :]
+    return key[:at] + _others(key[at]) + key[at + 1 :]
 
 
 def _cut(length: int) -> Change:
     """The first `length` characters right, the rest wrong: passes if only those are compared."""
-    return lambda key: key[:length] + "".join(map(_other, key[length:]))
+    return lambda key: key[:length] + _others(key[length:])
 
 
 def _parts(key: str) -> tuple[str, str]:
@@ -70,8 +77,8 @@ NEAR_MISSES = (
     NearMiss("the key, a hyphen and a character", lambda key: key + "-x", "${KEY}-x"),
     NearMiss("the key, a slash and a character", lambda key: key + "/x", "${KEY}/x"),
     NearMiss("a prefix and the key", lambda key: "test_" + key, "test_${KEY}"),
-    NearMiss("the key with another last character", lambda key: key[:-1] + _other(key[-1])),
-    NearMiss("the key with another first character", lambda key: _other(key[0]) + key[1:]),
+    NearMiss("the key with another last character", lambda key: key[:-1] + _others(key[-1])),
+    NearMiss("the key with another first character", lambda key: _others(key[0]) + key[1:]),
     NearMiss("the key with another character in the middle", _middle),
     NearMiss("the key in the other case", str.swapcase, '$(printf %s "$KEY" | tr a-zA-Z A-Za-z)'),
     NearMiss("the key in upper case", str.upper, '$(printf %s "$KEY" | tr a-z A-Z)'),

@@ -24,16 +24,9 @@ from conformance.transport.client import Client
 from conformance.transport.endpoint import Endpoint, Pace, tls_settings
 from conformance.transport.evidence import Recorder
 from conformance.transport.guard import Guard
-from conformance.transport.redaction import Redactor
+from conformance.transport.redaction import PUBLIC, Redactor
 from conformance.transport.request import Credential, Request
 from conformance.transport.wire import Wire
-
-#: Words of the contract, which every record is full of. A near miss of the key that is part of them reveals nothing,
-#: and without it the record would be unreadable.
-PUBLIC = (
-    "/v1/store/orders/ /v1/pets/ Authorization: Bearer application/json orderId petId quantity shipDate complete "
-    "pending shipped code message status"
-)
 
 
 @dataclass

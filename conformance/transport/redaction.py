@@ -12,7 +12,7 @@ import re
 import string
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import quote
@@ -50,6 +50,15 @@ Span = tuple[int, int, str]
 #: protect nothing, and spoil the record. Among further digits it is not a date, but may be part of a number that nobody
 #: can guess.
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d-?(?:0[1-9]|1[0-2])-?[0-3]\d(?:t\d\d(?::?\d\d)*)?(?!\d)")
+#: Words of the contract and of HTTP, of which every record is full: a part of the key, or a near miss, that is within
+#: them reveals nothing, and without them the record would be unreadable.
+PUBLIC = (
+    "/v1/store/orders/ /v1/pets/ orderId petId quantity shipDate complete pending shipped code message status "
+    "Authorization: Bearer WWW-Authenticate: Content-Type: application/json application/problem+json text/html "
+    "text/plain; charset=utf-8 Content-Length: Transfer-Encoding: chunked Content-Encoding: Connection: keep-alive "
+    "Cache-Control: Location: Retry-After: Deprecation: Unauthorized No Content Not Found Conflict"
+)
+_SEPARATORS = str.maketrans("-_", "_-")
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -132,13 +141,13 @@ _SPELLINGS = (
 
 
 class _Parts:
-    """All stretches of `length` characters of a few texts, in any case, except those within a date."""
+    """All stretches of `length` characters of a few texts, in any case, except those within a date or PUBLIC."""
 
     def __init__(self, texts: Collection[str], length: int) -> None:
         lowered = [text.translate(_ASCII_LOWER) for text in texts]
         self._length = length
-        dates = {date[i : i + length] for text in lowered for date in _DATE.findall(text) for i in range(len(date))}
-        self._parts = {text[i : i + length] for text in lowered for i in range(len(text) - length + 1)} - dates
+        known = (PUBLIC.translate(_ASCII_LOWER), *chain.from_iterable(map(_DATE.findall, lowered)))
+        self._parts = _stretches(lowered, length) - _stretches(known, length)
         self._run = _Run("".join((*lowered, *map(str.upper, lowered))), length)
         half = length // 2  # each part holds a whole one of these, which are few
         self._blocks = {text[i : i + half] for text in lowered for i in range(0, len(text) - half + 1, half)}
@@ -167,6 +176,10 @@ class _Parts:
             while start >= 0:
                 yield start
                 start = text.find(part, start + 1)
+
+
+def _stretches(texts: Iterable[str], length: int) -> set[str]:
+    return {text[i : i + length] for text in texts for i in range(len(text) - length + 1)}
 
 
 class Redactor:
@@ -199,8 +212,10 @@ class Redactor:
         self._anchors_without_words = _anchors([form for form in self._ordered if not _WORD.within(form)])
         self._known: dict[str, str] = {}
         self._telling = len(key) >= SECRET_PART
-        ways = (key, key[::-1])
-        encoded = [form for way in (*ways, key.swapcase(), key.upper(), key.lower()) for form in _base64_forms(way)]
+        encoded = [
+            form for way in (key, key[::-1], key.swapcase(), key.upper(), key.lower()) for form in _base64_forms(way)
+        ]
+        ways = {key, key[::-1], key.translate(_SEPARATORS), re.sub("[-_]", "", key)}  # as near misses have it
         self._parts = (_Parts(ways, SECRET_PART), _Parts(encoded, BASE64_PART))
 
     def clean(self, text: str) -> str:

@@ -76,6 +76,9 @@ CASES = {
     "a key of eight characters": Case("--only AUTH-3", key="secret78"),
     "a key that begins like the path": Case("--only AUTH-3,ERR-1", key="orders12"),
     "a key with a date that is listed": Case("--only LIST-2,LIST-3", key="ci-2026-12-01T00-Zx81"),
+    "a key with words that are in every record": Case(
+        "--only LIST-1,LIST-2,ERR-2,AUTH-1", key="my-application-quantity-93fz"
+    ),
     "a key that is a pattern": Case("--only AUTH-4", key="*"),
 }
 #: One that covers a failure, and one that is not needed.

@@ -33,7 +33,7 @@ from conformance.target import Shell
 from conformance.transport import evidence, redaction
 from conformance.transport.curl import curl, on_one_connection
 from conformance.transport.evidence import Exchange, Trouble
-from conformance.transport.redaction import KEY_LABEL, Redactor
+from conformance.transport.redaction import KEY_LABEL, PART_LABEL, Redactor
 from conformance.transport.request import NOBODY, Allowed, Credential, Operation, Request
 
 KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=80)
@@ -116,6 +116,18 @@ def test_no_long_part_of_the_key_survives_in_base64(key: str, user: str, data: s
 def test_a_part_of_the_key_is_found_beside_letters_that_grow_in_lower_case() -> None:
     """`İ` becomes two characters in lower case, which once left upper-case parts uncovered."""
     assert "CDEFGHIJ" not in Redactor("ABCDEFGHIJKL").clean("İ CDEFGHIJ")
+
+
+@pytest.mark.parametrize("shown", ["sk-live-AbCd****", "test_sk-live-AbCd", "skliveAbCdEf****"])
+def test_a_part_of_a_near_miss_with_other_separators_is_a_part_of_the_key(shown: str) -> None:
+    cleaned = recorder("sk_live_AbCdEf0123456789xyzQ").redactor.clean(f"bad token {shown}")
+    assert cleaned.replace("test_", "").replace("****", "") == f"bad token {PART_LABEL}"
+
+
+def test_a_word_of_every_record_stays_and_the_rest_of_the_key_does_not() -> None:
+    redactor = Redactor("my-application-token-93fz")
+    assert redactor.clean("content-type: application/json") == "content-type: application/json"
+    assert redactor.clean("my-application-token") == PART_LABEL
 
 
 @given(TEXTS)

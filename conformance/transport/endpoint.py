@@ -50,9 +50,8 @@ class Pace:
     def __init__(self, limit: RateLimit | None, shared: Path | None = None) -> None:
         """`shared` is a file through which several processes keep one pace, as for `share`."""
         self._interval = limit.interval if limit else 0.0
-        # When the next request may go out, and until when the service asked for a pause: two moments by the monotonic
-        # clock, which all processes share.
-        self._free = memoryview(bytearray(16)).cast("d")
+        # When the next request may go out, by the monotonic clock, which all processes share.
+        self._free = memoryview(bytearray(8)).cast("d")
         self.held = 0.0  # seconds for which the service asked
         self._lock = threading.Lock()
         self._others: AbstractContextManager[object] = nullcontext()
@@ -72,27 +71,25 @@ class Pace:
             if not file.exists():
                 file.write_bytes(self._free)
             with file.open("r+b") as opened:
-                self._free = memoryview(mmap(opened.fileno(), 16)).cast("d")
+                self._free = memoryview(mmap(opened.fileno(), 8)).cast("d")
 
     def wait(self, count: int = 1) -> None:
         """Sleep until `count` requests may go out together; the next request then waits for as many turns. Raises
         ServiceGone once the run is over."""
-        while True:
+        while not self._over.is_set():
             if self._interval:
                 with self._lock, self._others:
-                    turn = max(time.monotonic(), self._free[0])
-                    self._free[0] = turn + count * self._interval
+                    now, turn = time.monotonic(), self._free[0]
+                    if turn <= now:  # taken now, not ahead: who wakes late would come close to the next one
+                        self._free[0] = now + count * self._interval
             else:
-                turn = self._free[0]
-                if turn > time.monotonic():
+                now, turn = time.monotonic(), self._free[0]
+                if turn > now:
                     turn += random.uniform(0.0, self._spread)
-            seconds = turn - time.monotonic()
-            if seconds > 0:  # to sleep for no time at all takes 60 µs
-                self._over.wait(seconds)
-            if self._over.is_set():
-                raise ServiceGone("not sent: the run was interrupted")
-            if self._free[1] <= turn:  # else a pause has begun meanwhile, which this turn falls into
+            if turn <= now:
                 return
+            self._over.wait(turn - now)
+        raise ServiceGone("not sent: the run was interrupted")
 
     def end(self) -> None:
         """Let no further request through, and wake those that wait: an interrupted run waits for their threads."""
@@ -109,7 +106,6 @@ class Pace:
             now = time.monotonic()
             free = max(self._free[0], now)
             self._free[0] = max(free, now + seconds)
-            self._free[1] = max(self._free[1], now + seconds)
             self.held += self._free[0] - free
 
 

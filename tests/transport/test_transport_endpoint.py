@@ -118,7 +118,7 @@ def test_processes_share_the_pace(tmp_path: Path) -> None:
     paces[0].hold(0.3)
     paces[1].wait()
     assert time.monotonic() - started >= 0.3
-    assert (tmp_path / "pace").stat().st_size == 16  # written in one step: who dies meanwhile leaves no half of it
+    assert (tmp_path / "pace").stat().st_size == 8  # written in one step: who dies meanwhile leaves no half of it
 
 
 def test_processes_share_what_the_service_asks_for(tmp_path: Path) -> None:
@@ -170,6 +170,24 @@ def test_the_pace_is_kept_by_threads_together() -> None:
     for thread in threads:
         thread.join()
     assert time.monotonic() - started >= 11 / 50
+
+
+def test_who_wakes_late_comes_no_closer_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    pace = Pace(RateLimit(20, 1.0))
+    pace.wait()
+    sent: list[float] = []
+
+    def oversleep(seconds: float) -> None:
+        now[0] += seconds + (0.04 if not sent else 0.0)
+        if not sent:
+            pace.wait()  # another thread takes this turn meanwhile
+            sent.append(now[0])
+
+    monkeypatch.setattr(pace._over, "wait", oversleep)
+    pace.wait()
+    assert now[0] - sent[0] >= 1 / 20
 
 
 def test_holding() -> None:

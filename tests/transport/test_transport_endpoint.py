@@ -187,7 +187,7 @@ def test_who_wakes_late_comes_no_closer_to_the_next(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(pace._over, "wait", oversleep)
     pace.wait()
-    assert now[0] - sent[0] >= 1 / 20
+    assert now[0] - sent[0] == pytest.approx(1 / 20)
 
 
 def test_holding() -> None:

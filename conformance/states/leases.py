@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.contract.transitions import State
 from conformance.signals import undisturbed
-from conformance.states.provider import CannotDo, Provider, ProviderError, empty, setup, teardown
+from conformance.states.provider import CannotDo, Provider, ProviderAbsent, ProviderError, empty, setup, teardown
 from conformance.transport.guard import Guard
 
 #: Every provider has to place so many pending orders; it may refuse to place more.
@@ -110,12 +110,18 @@ class Leases:
             try:
                 ids = setup(provider, state, params)
             except ProviderError as error:
-                if error.placed:  # not what was asked for, so nothing is done with them, but they are there
-                    self._hold(state, list(error.placed))
+                # Nothing is done with what was not asked for, or not confirmed, but it may be there.
+                if placed := list(error.placed) or self._perhaps(params.get("ids", []), error):
+                    self._hold(state, placed)
                 raise
             self._hold(state, ids)
         self._guard.hand_out(ids, state)
         return ids
+
+    def _perhaps(self, ids: list[int], error: ProviderError) -> list[int]:
+        """Those of the orders with chosen `ids` that a provider may have placed before it failed. An id that a listing
+        has shown belongs to somebody else's order."""
+        return [] if isinstance(error, ProviderAbsent) else [order for order in ids if order not in self._guard.listed]
 
     def _hold(self, state: State, ids: list[int]) -> None:
         self._held.setdefault(state, []).extend(ids)

@@ -233,10 +233,11 @@ def setup(provider: Provider, state: State, params: dict[str, Any]) -> list[int]
     message = {"state": f"{state} orders", "action": "setup", "params": params}
     answer = provider.call(message)
     ids = answer.get("orderIds")
-    if not isinstance(ids, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
+    numbers = [i for i in ids if isinstance(i, int) and not isinstance(i, bool)] if isinstance(ids, list) else []
+    placed = tuple(dict.fromkeys(number for number in numbers if number in INT64))
+    if not isinstance(ids, list) or len(numbers) < len(ids):
         said = f"{brief(message)} without a list of numbers in orderIds: {brief(answer)}"
-        raise ProviderError(f"the state provider answered {said}")
-    placed = tuple(dict.fromkeys(number for number in ids if number in INT64))
+        raise ProviderError(f"the state provider answered {said}", placed)
     wanted = params.get("ids")
     problem = None
     if len(set(ids)) != len(ids):

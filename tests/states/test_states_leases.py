@@ -17,7 +17,7 @@ from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot, sha
 from conformance.contract import catalogue
 from conformance.contract.transitions import State
 from conformance.states.leases import Leases, return_left
-from conformance.states.provider import CannotDo, ProviderError
+from conformance.states.provider import CannotDo, ProviderAbsent, ProviderError, ProviderLate
 from conformance.target import Mode, States
 from conformance.transport.guard import Guard
 from conformance.verify import Excluded
@@ -149,7 +149,9 @@ def test_everything_is_given_back_after_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [{"orderIds": [7, 8, 9]}, {"orderIds": [7]}, {"orderIds": [7, 7]}], ids=["too many", "too few", "twice"]
+    "answer",
+    [{"orderIds": [7, 8, 9]}, {"orderIds": [7]}, {"orderIds": [7, 7]}, {"orderIds": [7, "8"]}],
+    ids=["too many", "too few", "twice", "one as a string"],
 )
 def test_what_a_faulty_answer_names_is_given_back_too(answer: dict[str, Any]) -> None:
     """It was placed, and is nobody else's."""
@@ -161,6 +163,32 @@ def test_what_a_faulty_answer_names_is_given_back_too(answer: dict[str, Any]) ->
     assert guard.handed_out == set()
     given_back(held)
     assert store.placed == set()
+
+
+@pytest.mark.parametrize(
+    ("error", "returned"),
+    [(ProviderError("exit status 1"), [2**40]), (ProviderLate("60 s"), [2**40]), (ProviderAbsent("refused"), None)],
+)
+def test_chosen_ids_are_given_back_of_a_provider_that_fails_having_placed_them(
+    error: ProviderError, returned: list[int] | None
+) -> None:
+    """Except one that a listing has shown: that is somebody else's."""
+
+    class Failing(Store):
+        def call(self, message: dict[str, Any]) -> dict[str, Any]:
+            super().call(message)
+            if message["action"] == "setup":
+                raise error
+            return {}
+
+    store = Failing()
+    held, guard = leases(store)
+    guard.saw_listing([7])
+    with pytest.raises(ProviderError):
+        held.place(State.PENDING, [7, 2**40])
+    given_back(held)
+    teardowns = [message["params"]["orderIds"] for message in store.messages if message["action"] == "teardown"]
+    assert teardowns == ([returned] if returned else [])
 
 
 def test_a_refusal_leaves_nothing_behind() -> None:

@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = options.work(options)
         sys.stdout.flush()
     except ConfigError as error:
-        complain(f"{PROGRAM}: {visible(str(error))}")
+        complain(f"{PROGRAM}: {visible(_without_key(str(error), options))}")
         return Exit.USAGE
     except BrokenPipeError:  # the reader of the output has gone: `… requirements | head`
         give_up_unwritable()
@@ -186,6 +186,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"the suite itself failed; please report this:\n{where}{type(error).__name__}")
         return failed
     return status
+
+
+def _without_key(text: str, options: argparse.Namespace) -> str:
+    """`text` without the key: a pipeline may have put it in the place of a URL, say, which a message then repeats."""
+    from conformance.transport.redaction import SECRET_PART, Redactor  # only where something is wrong
+
+    told = getattr(options, "api_key_env", None)
+    for name, value in os.environ.items():
+        if len(value) >= SECRET_PART and (name == told or re.fullmatch(r"STORE_ORDERS_\w*KEY", name)):
+            text = Redactor(value).clean(text)
+    return text
 
 
 def _meant(word: str, parser: Parser) -> str:

@@ -44,7 +44,8 @@ def is_loopback(host: str) -> bool:
             ip = IPv4Address(socket.inet_aton(host))  # 127.1, say
         except OSError:
             return False
-    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return ip.is_loopback or ip.is_unspecified  # who connects to 0.0.0.0 comes to this machine
 
 
 def _host(name: str) -> str:

@@ -168,6 +168,22 @@ def test_version(command: Command) -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ("--base-url", "http://127.0.0.1:9/v1", "--states-url", KEY),
+        ("--base-url", "http://127.0.0.1:9/v1", "--proxy", KEY),
+        ("--base-url", f"http://127.0.0.1:9/{KEY}/v2"),
+        (KEY,),
+    ],
+)
+def test_a_key_in_the_place_of_something_else_is_not_repeated(words: tuple[str, ...], command: Command) -> None:
+    said = command("run", "--api-key-env", "KEY", *words)
+    assert said.status == 2
+    assert "<key>" in said.err
+    assert KEY not in said.out + said.err
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ((), ("COMMAND",)),

@@ -231,6 +231,7 @@ def test_production_can_be_unprotected_and_others_protected() -> None:
         ({"base_url": '"http://10.0.0.7/v1"'}, "http://10.7/v1"),
         ({"base_url": '"http://127.0.0.1:8080/v1"'}, "http://LOCALHOST:8080/v1"),
         ({"base_url": '"http://[::1]:8080/v1"'}, "http://127.1:8080/v1"),
+        ({"base_url": '"http://localhost:8080/v1"'}, "http://0.0.0.0:8080/v1"),
         ({"base_url": '"http://[2001:db8::1]/v1"'}, "http://[2001:DB8:0::1]/v1"),
     ],
 )

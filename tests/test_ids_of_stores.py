@@ -291,14 +291,6 @@ def test_ids_made_of_the_time_are_taken_for_neither(pause: int) -> None:
         assert not session.one_at_a_time
 
 
-@pytest.mark.parametrize(("bulk_orders", "warned"), [(0, False), (50, True), (1000, True), (1001, False)])
-def test_whoever_looks_for_small_pages_only_is_told(bulk_orders: int, warned: bool) -> None:
-    with looked_at(build(KEY.encode(), faults=[], variants=[]), bulk_orders=bulk_orders) as (session, _, trouble):
-        assert trouble is None
-        said = [f"bulk_orders is {bulk_orders}: pages that hold more go unnoticed (LIST-5)"] * warned
-        assert [told.partition(";")[0] for told in preflight.shortcomings(session)] == said
-
-
 @pytest.mark.parametrize("first", [INT64.stop - 1500, INT64.stop - 100, INT64.start, -1001, 2**31, 2**55])
 def test_counters_anywhere(first: int) -> None:
     """Where there is no room above them, none is asked for; nothing is taken for what it is not."""

@@ -33,8 +33,6 @@ APART = 100
 #: How far above the latest id one is chosen, to see whether later ids follow it. If they do not, and returned orders
 #: keep their rows, a run that places more orders than this reaches the chosen id.
 LEAP = 20_000
-#: The most orders on a page, by the limits in common use.
-LARGEST_PAGE = 1_000
 #: How a transport says that an answer is not HTTP, and how it quotes the beginning of a TLS alert.
 NO_STATUS_LINE, TLS_ALERT = "the answer begins with no status line of HTTP", r"\x15\x03"
 SPEAKS_TLS = "This port speaks TLS: is it https:// in base_url?"
@@ -146,11 +144,6 @@ def _unlisted(listing: Listing, target: Target) -> Iterator[str]:
 def shortcomings(session: Session) -> list[str]:
     """What in the target's configuration makes a result say less than it seems to."""
     target, found = session.target, []
-    if target.bulk_orders <= LARGEST_PAGE and any(need.many_orders for need in session.needs):
-        found.append(
-            f"bulk_orders is {target.bulk_orders}: pages that hold more go unnoticed (LIST-5); common page sizes are "
-            f"up to {LARGEST_PAGE:,}"
-        )
     if target.protected_as and target.states is not None and target.mode < Mode.FULL:
         found.append(
             f"mode {target.mode}, though there is a state provider: the target has the address of "

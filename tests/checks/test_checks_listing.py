@@ -22,7 +22,7 @@ from conformance.contract.listing import Listing
 from conformance.runner.direct import DirectSession
 from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Request
-from conformance.verify import Failed, Inconclusive
+from conformance.verify import Excluded, Failed, Inconclusive
 from reference_server import amend, messages
 
 WHOLE = b'[{"id": 1}, {"id": 2}, {"id": 3}]'
@@ -152,6 +152,21 @@ def test_where_pages_of_one_state_end() -> None:
 @pytest.mark.parametrize("bulk_orders", [1001, 1005, 1050, 1100])
 def test_a_limit_of_a_thousand_is_seen_with_more(bulk_orders: int) -> None:
     session, api, orders = held("stops-after-one-thousand", bulk_orders=bulk_orders)
+    with pytest.raises(Failed, match="all orders in one listing"):
+        test_all_at_once.test_no_hidden_page(api, orders, session.target, set())
+
+
+@pytest.mark.parametrize("already_met", [True, False])
+def test_who_places_fewer_than_a_page_may_hold_does_not_see_that_there_is_none(already_met: bool) -> None:
+    session, api, orders = held(bulk_orders=1000)
+    with pytest.raises(Excluded, match="pages of 1,000 or more go unnoticed"):
+        test_all_at_once.test_no_hidden_page(api, orders, session.target, set())
+    with pytest.raises(Excluded, match="bulk_orders is 1000"):
+        test_all_at_once.test_no_order_is_hidden_while_others_are_cancelled(api, orders, session.target, already_met)
+
+
+def test_a_small_page_is_seen_by_who_places_few() -> None:
+    session, api, orders = held("stops-after-one-hundred", bulk_orders=200)
     with pytest.raises(Failed, match="all orders in one listing"):
         test_all_at_once.test_no_hidden_page(api, orders, session.target, set())
 

@@ -359,7 +359,7 @@ def test_checks_that_met_a_limit_on_requests_at_once_are_run_again(tmp_path: Pat
         found = run(tmp_path / "many", address, "--only", "HTTP,AUTH,CANCEL-7,ERR")
     assert processes(found) > 4
     assert found["verdict"] == "conformant"
-    assert any("a limit on requests at once" in warning for warning in found["warnings"])
+    assert any("a limit on simultaneous requests" in warning for warning in found["warnings"])
 
 
 def test_the_look_asks_one_thing_at_a_time() -> None:

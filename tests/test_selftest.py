@@ -162,7 +162,7 @@ def test_a_check_that_sends_less_than_before_is_told_of() -> None:
     assert proof.less == [
         "one sends 2 requests to the correct server; on record: 3",
         "gone sends 0 requests to the correct server; on record: 1",
-        "gone sends 0 different things to the correct server; on record: 4",
+        "gone sends 0 different values to the correct server; on record: 4",
     ]
     assert not proof.good
     assert "LESS one sends 2 requests" in detection.text(proof)

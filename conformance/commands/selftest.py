@@ -192,7 +192,7 @@ def proofs() -> detection.Proofs:
 
 
 def stops() -> detection.Stops:
-    """The stops on record: those that every seed gives. Written from the `stops.json` of several selftests."""
+    """The recorded stops: those that every seed gives, compiled from the `stops.json` of several selftests."""
     return cast(detection.Stops, json.loads((files("conformance") / "stops.json").read_text(encoding="utf-8")))
 
 

@@ -163,7 +163,7 @@ class Matrix:
     @property
     def less(self) -> list[str]:
         """Checks that send less than recorded, in sentences."""
-        what = ("requests", "different things")
+        what = ("requests", "different values")
         return [
             f"{check} sends {sent} {each} to the correct server; on record: {due}"
             for check, dues in self.due.items()

@@ -120,8 +120,10 @@ class Leases:
 
     def _perhaps(self, ids: list[int], error: ProviderError) -> list[int]:
         """Those of the orders with chosen `ids` that a provider may have placed before it failed. An id that a listing
-        has shown belongs to somebody else's order."""
-        return [] if isinstance(error, ProviderAbsent) else [order for order in ids if order not in self._guard.listed]
+        has shown belongs to somebody else's order; without a listing, each might."""
+        if isinstance(error, ProviderAbsent) or not self._guard.listing_read:
+            return []
+        return [order for order in ids if order not in self._guard.listed]
 
     def _hold(self, state: State, ids: list[int]) -> None:
         self._held.setdefault(state, []).extend(ids)

@@ -186,9 +186,9 @@ class Redactor:
     """Removes the key, whatever is made from it, and long parts of it from text, and puts labels there.
 
     Known values are replaced as they are and in base64. Whatever is then left of the key, in any stretch of SECRET_PART
-    characters or more, or in as much base64, becomes "<part of the key>", in any case and also backwards (except a date
-    in the key, which is no secret). If the text contains escapes, it is also searched with the escapes undone,
-    whichever characters are escaped, and however.
+    characters or more, or in as much base64, becomes "<part of the key>": in any case, backwards, and with other
+    separators or none (except a date or PUBLIC words in the key, which are no secret). If the text contains escapes, it
+    is also searched with the escapes undone, whichever characters are escaped, and however.
     """
 
     def __init__(self, key: str, secrets: Mapping[str, str] | None = None) -> None:

@@ -172,7 +172,7 @@ def test_what_a_faulty_answer_names_is_given_back_too(answer: dict[str, Any]) ->
 def test_chosen_ids_are_given_back_of_a_provider_that_fails_having_placed_them(
     error: ProviderError, returned: list[int] | None
 ) -> None:
-    """Except one that a listing has shown: that is somebody else's."""
+    """Except one that a listing has shown: that is somebody else's. Without a listing nobody knows whose they are."""
 
     class Failing(Store):
         def call(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -183,6 +183,8 @@ def test_chosen_ids_are_given_back_of_a_provider_that_fails_having_placed_them(
 
     store = Failing()
     held, guard = leases(store)
+    with pytest.raises(ProviderError):
+        held.place(State.PENDING, [8])
     guard.saw_listing([7])
     with pytest.raises(ProviderError):
         held.place(State.PENDING, [7, 2**40])

@@ -11,9 +11,23 @@ from conformance.contract.jsontext import INT64
 #: Only checks that run alone place orders closer than this to the ends of int64: clamped ids could be mistaken for
 #: theirs.
 ENDS = 2**12
+#: The ids of orders that many a language takes for none, or cannot hold: zero, both ends of int64, where 31 and 32 bits
+#: end.
+EDGES = (0, INT64.stop - 1, INT64.start, 2**31, 2**32)
+#: The ids of pending ones, but 0: also those next to others, where a shipped order may be touched by a refused cancel.
+PENDING_EDGES = (*EDGES[1:], -1, 2**31 - 1)
+#: Both ends of int64, and the id next to the upper one: what a number beyond may become.
+AT_THE_ENDS = (INT64.stop - 1, INT64.stop - 2, INT64.start)
+#: Numbers beyond int64, which become one of those where they are clamped or overflow.
+BEYOND = (str(INT64.stop), str(INT64.stop + 1), str(10**30), "9" * 200, str(INT64.start - 1), str(-(10**30)))
 #: Near the ends of int64, checks place orders only within this distance from them. So an absent id beyond it belonged
 #: to no order in an earlier run either, which a service might remember.
 UNUSED = 2**17
+
+
+def like_edges(order: int) -> bool:
+    """Whether `order` equals one of the EDGES in its low bits, or nearly as a double."""
+    return order % 2**31 in (0, 2**31 - 1) or abs(order) > INT64.stop - ENDS
 
 
 def large(rng: Random) -> list[int]:

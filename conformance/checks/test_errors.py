@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from conformance import verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
@@ -51,6 +53,7 @@ def test_refused_listing_is_an_error(api: Api, key: Secret) -> None:
 
 
 @requirement("ERR-1", mode=Mode.GUARDED)
+@pytest.mark.lengthy
 def test_refused_cancel_is_an_error(api: Api, key: Secret) -> None:
     """Has cancels refused with 401 and 404: each body is an Error, as application/json, also for a client that accepts
     problem details as well. A client that accepts only XML may be told 406 instead."""

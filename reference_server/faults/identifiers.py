@@ -111,6 +111,18 @@ def clamps_ids_to_int64(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def takes_numbers_beyond_int64_for_zero(service: Service) -> None:
+    """Cancels the order 0 when asked for a number beyond int64."""
+    inner = service.read_id
+
+    def read_id(text: str) -> int | None:
+        asked = inner(text)
+        return asked if asked is None or INT64_MIN <= asked <= INT64_MAX else 0
+
+    service.read_id = read_id
+
+
+@fault("CANCEL-9")
 def lets_ids_overflow(service: Service) -> None:
     """Cancels the order whose id is the lower 64 bits of the one asked for, taken with sign."""
     amend.find(service, lambda asked: [(asked + 2**63) % 2**64 - 2**63])

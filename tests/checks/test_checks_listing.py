@@ -14,7 +14,7 @@ from held import held
 
 from conformance import verify
 from conformance.api import Taken
-from conformance.checks import test_edges
+from conformance.checks import ids, test_edges
 from conformance.checks.listing import test_all_at_once, test_empty, test_exact_ids, test_orders
 from conformance.checks.listing.steps import nothing_left_out
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
@@ -237,7 +237,7 @@ def test_what_a_refused_cancel_removes_is_not_taken_for_what_has_no_id() -> None
     store.clear()
 
     def remove_another(request: messages.Request, response: messages.Response) -> None:
-        if request.path.endswith(f"/{test_edges.EDGES[-1]}") and response.status == 409:
+        if request.path.endswith(f"/{ids.EDGES[-1]}") and response.status == 409:
             store.remove([0])
 
     amend.responses(session.service, remove_another)

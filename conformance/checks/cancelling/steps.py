@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 
@@ -59,6 +59,16 @@ def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[
     return pairs
 
 
+def place_each(orders: Orders, wanted: Iterable[int], *, shipped: bool = False) -> list[int]:
+    """Place orders with these ids one by one; gives those that could be placed."""
+    placed: list[int] = []
+    for order in wanted:
+        with suppress(verify.Excluded):
+            taken = orders.place([order], shipped=shipped)
+            placed += taken.shipped if shipped else taken.pending
+    return placed
+
+
 def not_made_up(api: Api, orders: Orders, order: int, answer: Answer) -> None:
     """Raise Inconclusive if the provider may have made an order up: neither its cancel, which got this `answer`, nor
     the listing knows it, and the listing does not know the next one from the provider either. The listing is read only
@@ -111,11 +121,13 @@ def body_kind(answer: Answer) -> str:
 NO_ORDER_ZERO = "the listing shows no order with the id 0, although one was placed"
 
 
-def nothing_is_like_zero(api: Api) -> None:
-    """Raise Excluded if an order in the listing could be mistaken for one with the id 0. Only this listing counts, not
-    all ids ever seen: those at the ends of int64, gone by now, are 0 in their low bits."""
-    if any(order % 2**31 == 0 for order in api.listing().ids):
+def nothing_is_like_zero(api: Api) -> frozenset[int]:
+    """The ids in the listing. Raises Excluded if one of them could be mistaken for 0. Only this listing counts, not all
+    ids ever seen: those at the ends of int64, gone by now, are 0 in their low bits."""
+    shown = api.listing().ids
+    if any(order % 2**31 == 0 for order in shown):
         raise verify.Excluded("an order in the listing could be mistaken for one with the id 0")
+    return shown
 
 
 def cancel_aliases(api: Api, aliases: Sequence[int | str]) -> list[Answer]:

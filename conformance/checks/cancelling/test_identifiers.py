@@ -90,15 +90,17 @@ def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> No
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
+@pytest.mark.xdist_group("edges")
 @pytest.mark.alone
-def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
+def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders, already_met: bool) -> None:
     """Cancels numbers beyond int64 while orders have the ids at its ends, which such a number may become where it is
-    clamped or overflows: the orders are still pending afterwards, as another is to which nothing was done."""
+    clamped or overflows: the orders are still pending afterwards, as another is to which nothing was done. The check of
+    CANCEL-1 about the id 0 may have seen it already."""
+    if already_met:
+        return
     (control,) = orders.take(pending=1).pending  # first: a chosen id may spoil those to come
-    ends = api.unmistakable([INT64.stop - 1, INT64.stop - 2, INT64.start])
-    placed = orders.place(ends).pending
-    beyond = [str(INT64.stop), str(INT64.stop + 1), str(10**30), "9" * 200, str(INT64.start - 1), str(-(10**30))]
-    tried = cancel_aliases(api, beyond)
+    placed = orders.place(api.unmistakable(ids.AT_THE_ENDS)).pending
+    tried = cancel_aliases(api, ids.BEYOND)
     try:
         exact(api, placed, control, [tried] * len(placed))
     except verify.Failed:
@@ -109,12 +111,12 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders) -> None:
 
 
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
-@pytest.mark.xdist_group("zero")
+@pytest.mark.xdist_group("edges")
 @pytest.mark.alone
 def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, already_met: bool) -> None:
-    """Cancels ids that are no numbers while an order has the id 0, which many languages turn them into: that order is
-    still pending afterwards, as another is to which nothing was done. The check of CANCEL-1 about that id may have seen
-    it already."""
+    """Cancels ids that are no numbers, and numbers beyond int64, while an order has the id 0, which many languages turn
+    them into: that order is still pending afterwards, as another is to which nothing was done. The check of CANCEL-1
+    about that id may have seen it already."""
     if already_met:
         return
     nothing_is_like_zero(api)
@@ -122,7 +124,7 @@ def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, al
     orders.place([0])
     if 0 not in api.listing().ids:
         raise verify.Excluded(NO_ORDER_ZERO)
-    exact(api, [0], control, [cancel_aliases(api, ids.OF_ZERO)])
+    exact(api, [0], control, [cancel_aliases(api, (*ids.OF_ZERO, *ids.BEYOND))])
 
 
 @requirement("CANCEL-9", mode=Mode.GUARDED)

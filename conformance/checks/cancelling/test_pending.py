@@ -18,6 +18,7 @@ from conformance.checks.cancelling.steps import (
     cancels,
     not_made_up,
     nothing_is_like_zero,
+    place_each,
 )
 from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT, SENDS_JSON
 from conformance.contract.listing import Listing, alike
@@ -102,15 +103,23 @@ def cancels_chosen(api: Api, orders: Orders, draw: Callable[[Random], list[int]]
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
-@pytest.mark.xdist_group("zero")
+@pytest.mark.xdist_group("edges")
 @pytest.mark.alone
 def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders, met: set[str]) -> None:
-    """Cancels a pending order with the id 0, if one can be placed: 204. In many languages 0 counts as no id. Before
-    that, ids that are not numbers are cancelled: if one of them hit the order, that is a matter of CANCEL-9."""
-    nothing_is_like_zero(api)
+    """Cancels a pending order with the id 0, if one can be placed, and others with ids at the edges: 204. In many
+    languages 0 counts as no id. Before that, ids that are not numbers are cancelled, and numbers beyond int64: if one
+    of them hit an order, that is a matter of CANCEL-9. The other ids and CANCEL-9 have checks of their own, which look
+    again only if something was not right here."""
+    shown = nothing_is_like_zero(api)
     orders.place([0])
-    cancel_aliases(api, ids.OF_ZERO)
-    answer = api.cancel(0, allowed=Allowed.ANY_4XX)
+    wanted = () if any(map(ids.like_edges, shown)) else dict.fromkeys((*ids.PENDING_EDGES, *ids.AT_THE_ENDS))
+    further = place_each(orders, wanted)
+    cancel_aliases(api, (*ids.OF_ZERO, *ids.BEYOND))
+    answer, *others = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in (0, *further))
+    if others and all(other.status == 204 for other in others):
+        met.add("edges.pending_orders_with_edge_ids_are_cancelled")
+        if set(ids.AT_THE_ENDS).issubset(further):
+            met.add("cancelling.ids_beyond_int64_cancel_nothing")
     if answer.status == 204:
         met.add("cancelling.malformed_ids_do_not_cancel_the_order_zero")
     elif answer.client_error and 0 not in api.listing().ids:

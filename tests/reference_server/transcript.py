@@ -317,6 +317,7 @@ def edges(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST)
     yield talk.cancel(-1)
     yield talk.cancel(0, None)
+    yield talk.cancel(2**64 + 1)
     yield talk.cancel(0)
     talk.store.place_ids([0, -(2**63), 2**31, 2**63 - 1], Status.SHIPPED)
     yield talk.say("GET", LIST)

@@ -118,7 +118,7 @@ def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders, m
     answer, *others = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in (0, *further))
     if others and all(other.status == 204 for other in others):
         met.add("edges.pending_orders_with_edge_ids_are_cancelled")
-        if set(ids.AT_THE_ENDS).issubset(further):
+        if not set(ids.AT_THE_ENDS).isdisjoint(further):
             met.add("cancelling.ids_beyond_int64_cancel_nothing")
     if answer.status == 204:
         met.add("cancelling.malformed_ids_do_not_cancel_the_order_zero")

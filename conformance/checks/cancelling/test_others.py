@@ -68,10 +68,11 @@ def amid_kin(found: Listing | None, orders: Iterable[int], others: Iterable[int]
 
 def kin(found: Listing | None, order: int, others: Iterable[int], bond: Bond | None = None) -> list[int]:
     """Those of `others` that the listing shows to have something in common with `order`, or that one `bond`."""
-    known = found.by_id if found is not None else {}
-    bonds = BONDS if bond is None else (bond,)
-    present = [other for other in others if other != order and other in known] if order in known else []
-    return [other for other in present if any(bond(known[order], known[other]) for bond in bonds)]
+    if found is None or order not in found.by_id:
+        return []
+    own, bonds = found.by_id[order], BONDS if bond is None else (bond,)
+    present = ((other, found.by_id[other]) for other in others if other != order and other in found.by_id)
+    return [other for other, element in present if any(bond(own, element) for bond in bonds)]
 
 
 @requirement("CANCEL-8", mode=Mode.FULL, empty_store=True, pending=1, shipped=1)

@@ -31,10 +31,17 @@ settings.register_profile(
 settings.load_profile("harness")
 
 
+#: How wide and colourful output is to be, by what a pipeline or a terminal may have set: not that of tests.
+LOOKS = ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "COLUMNS", "LINES")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Announce the markers of the suite's checks, which are imported here without its plugin. And under nohup, heed the
-    end of the terminal all the same: tests send that signal to programs they start, which would ignore it like us."""
+    """Announce the markers of the suite's checks, which are imported here without its plugin. And let no
+    surroundings matter: under nohup, heed the end of the terminal all the same, since tests send that signal to
+    programs they start, which would ignore it like us."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    for name in LOOKS:
+        os.environ.pop(name, None)
     config.addinivalue_line("markers", "alone: runs while no other check does")
     config.addinivalue_line("markers", "first: runs before the others")
     config.addinivalue_line("markers", "last: runs after the others")

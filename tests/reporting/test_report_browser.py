@@ -38,10 +38,12 @@ def browser() -> Iterator[Any]:
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    emulate(driver)
-    yield driver
-    driver.quit()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("no_proxy", "localhost")  # the driver is on this machine
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+        emulate(driver)
+        yield driver
+        driver.quit()
 
 
 def emulate(driver: Any, *, dark: bool = False, width: int = 1280, media: str = "screen") -> None:

@@ -58,10 +58,11 @@ def sightings(body: bytes, listing: Listing | None) -> Sightings:
 
 def _texts(element: Any) -> Iterator[str]:
     """Every name and value in an element that may hold its id: all but the other fields of an Order."""
-    fields = element.fields() if isinstance(element, Order) else element
-    stack = [value for name, value in fields.items() if name not in _OTHERS] if isinstance(fields, dict) else [fields]
-    if isinstance(fields, dict):
-        yield from fields.keys() - _OTHERS
+    if isinstance(element, Order):
+        element = element.fields()
+    if isinstance(element, dict):
+        element = {name: value for name, value in element.items() if name not in _OTHERS}
+    stack = [element]
     while stack:
         value = stack.pop()
         if isinstance(value, dict):

@@ -24,6 +24,7 @@ from conformance.verdict import (
     EXERCISED,
     NO_CHECK,
     CheckResult,
+    Failure,
     RequirementResult,
     Status,
     Verdict,
@@ -188,54 +189,55 @@ def evidence(run: Run, result: RequirementResult) -> list[Evidence]:
     say together, which has how often it was; and what can be repeated without waiting comes before what cannot. An
     inconclusive check has evidence where it failed for a cause that is another requirement's.
     """
+    against = [check for check in result.checks if check.status is Status.FAILED or check.failure is not None]
     requirement_of = _requirement_of(run)
+    return [
+        _evidence_of(run, result, check, requirement_of)
+        for check in sorted(against, key=lambda check: _rank(run, check))
+    ]
 
-    def harmless(check: CheckResult) -> bool:
-        number = check.failure.exchange if check.failure else None
-        shown = None if number is None else run.by_number.get(number)
-        return shown is None or shown.operation != Operation.CANCEL or not shown.succeeded
 
-    def place(check: CheckResult) -> tuple[bool, ...]:
-        waits = WAIT in ((check.failure.curl if check.failure else None) or "").splitlines()
-        return check.status is not Status.FAILED, harmless(check), check.id != EVERY_EXCHANGE, waits
+def _rank(run: Run, check: CheckResult) -> tuple[bool, ...]:
+    """How much `check` tells, as a sort key: less for what tells more."""
+    failure = check.failure
+    shown = run.by_number.get(failure.exchange) if failure and failure.exchange is not None else None
+    has_cancelled = shown is not None and shown.operation == Operation.CANCEL and shown.succeeded
+    waits = failure is not None and WAIT in (failure.curl or "").splitlines()
+    return check.status is not Status.FAILED, not has_cancelled, check.id != EVERY_EXCHANGE, waits
 
-    found = []
-    for check in sorted(result.checks, key=place):
-        if check.status is not Status.FAILED and check.failure is None:
-            continue
-        failure = check.failure
-        number = failure.exchange if failure else None
-        if number is None and not failure and check.exchanges:
-            number = check.exchanges[-1]
-        exchange = None if number is None else run.by_number.get(number)
-        line = failure.curl if failure else None
-        if line is None and exchange is not None:
-            line = curl(exchange, shell(run))
-        universal = check.id == EVERY_EXCHANGE
-        found.append(
-            Evidence(
-                check,
-                expected=failure.expected if failure else result.requirement.expectation,
-                received=failure.received if failure else check.message,
-                number=number,
-                shown="" if number is None else described(number, exchange, requirement_of if universal else {}),
-                orders=orders(run, exchange.check if universal and exchange else check.id, line or ""),
-                curl=line or "",
-            )
-        )
-    return found
+
+def _evidence_of(
+    run: Run, result: RequirementResult, check: CheckResult, requirement_of: Mapping[str, str]
+) -> Evidence:
+    """The evidence of one check of `result`; without a failure on record, its message and its last exchange are all
+    there is."""
+    last = check.exchanges[-1] if check.exchanges else None
+    failure = check.failure or Failure(result.requirement.expectation, check.message, last)
+    number = failure.exchange
+    exchange = None if number is None else run.by_number.get(number)
+    line = failure.curl
+    if line is None and exchange is not None:
+        line = curl(exchange, shell(run))
+    universal = check.id == EVERY_EXCHANGE
+    return Evidence(
+        check,
+        expected=failure.expected,
+        received=failure.received,
+        number=number,
+        shown="" if number is None else described(number, exchange, requirement_of if universal else {}),
+        orders=orders(run, exchange.check if universal and exchange else check.id, line or ""),
+        curl=line or "",
+    )
 
 
 def also(found: Iterable[Evidence]) -> str:
     """The checks that failed behind the first, which is shown: `2 more checks of this requirement failed: a, b`; empty
     where there are none."""
     further = [shown.check.id for shown in found if shown.check.status is Status.FAILED][1:]
+    if not further:
+        return ""
     left = f" and {len(further) - _NAMED} more" if len(further) > _NAMED else ""
-    return (
-        f"{plural(len(further), 'more check')} of this requirement failed: {', '.join(further[:_NAMED])}{left}"
-        if further
-        else ""
-    )
+    return f"{plural(len(further), 'more check')} of this requirement failed: {', '.join(further[:_NAMED])}{left}"
 
 
 def orders(run: Run, sender: str, lines: str) -> str:
@@ -293,8 +295,11 @@ def before_pasting(run: Run, pasted: Iterable[Evidence]) -> list[str]:
     by_hand = run.mode == "full" and not any(message.get("action") == "setup" for message in run.messages)
     shown = [each for each in pasted if each.curl]
     orders_matter = any(each.orders or (by_hand and " -X DELETE " in each.curl) for each in shown)
-    known = [GIVEN_BACK] if orders_matter else []
-    known += [HIDDEN] if any(each.check.requirement in ("CANCEL-2", "HTTP-2") for each in shown) else []
+    known = []
+    if orders_matter:
+        known.append(GIVEN_BACK)
+    if any(each.check.requirement in ("CANCEL-2", "HTTP-2") for each in shown):
+        known.append(HIDDEN)
     if shown:
         requirement_of = _requirement_of(run)
         sent_by = (run.by_number[each.number].check for each in shown if each.number in run.by_number)

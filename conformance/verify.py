@@ -183,19 +183,26 @@ def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = Non
     """Demand a `refusal` of every request. The message counts the other answers and names the first few, successes
     first. `after`, if given, is the previous answer on the same connection."""
     wrong = sorted((answer for answer in answers if not refusal(answer)), key=lambda answer: not answer.succeeded)
-    if wrong:
-        not_sporadic(wrong[0], 401)
-        told = list(dict.fromkeys(f"{a.exchange.received} with {a.exchange.credential}{asked_with(a)}" for a in wrong))
-        named = "; ".join(told[:4])
-        more = f"; and {len(told) - 4} more" if len(told) > 4 else ""
+    if not wrong:
+        return
+    not_sporadic(wrong[0], 401)
+    credential = wrong[0].request.credential
+    if credential.allows is Allowed.LISTED:
+        wanted = "401"
+    elif credential.undefined:
+        wanted = "401 or a client error that is not listed"
+    else:
+        wanted = "401 or 400"
+    told = list(dict.fromkeys(f"{a.exchange.received} with {a.exchange.credential}{asked_with(a)}" for a in wrong))
+    received = "; ".join(told[:4])
+    if len(told) > 4:
+        received += f"; and {len(told) - 4} more"
+    if len(answers) > 1:
         were = "was" if len(wrong) == 1 else "were"
-        of = f"{len(wrong)} of {len(answers)} requests {were} not answered so: " if len(answers) > 1 else ""
-        credential = wrong[0].request.credential
-        wanted = "401 or a client error that is not listed" if credential.undefined else "401 or 400"
-        wanted = "401" if credential.allows is Allowed.LISTED else wanted
-        steps = wrong[:4] if after is None else [after, wrong[0]]
-        in_turn = after is not None
-        raise Failed(f"{wanted}, since {since}", f"{of}{named}{more}", *steps, last=in_turn, kept=in_turn)
+        received = f"{len(wrong)} of {len(answers)} requests {were} not answered so: {received}"
+    if after is not None:
+        raise Failed(f"{wanted}, since {since}", received, after, wrong[0], last=True, kept=True)
+    raise Failed(f"{wanted}, since {since}", received, *wrong[:4])
 
 
 def meets(requirement: str, *answers: Answer) -> None:
@@ -276,21 +283,25 @@ def unchanged(
     orders = [*pending, *shipped]
     gone = [order for order in orders if order not in found.by_id]
     for order in orders:
-        if order not in before.by_id and not before.odd_ids and not before.left_out(orders):
-            continue
         if order not in before.by_id:
-            raise not_shown(f"order {order} was not in the listing to begin with", before)
-        if order in gone and len(gone) <= found.without_id:
-            raise without_ids(found, before=f"order {order} is not listed by id any more, but ")
-        if order in gone and (again := after.repeat().listing) is not None and order in again.by_id:
-            raise Inconclusive(f"order {order} was left out of one listing, and is in the next", "LIST-3")
-        actual, since_long = order in shipped, later or order in after.aged
-        if order in gone or not alike(found.by_id[order], before.by_id[order], shipped=actual, later=since_long):
+            if before.odd_ids or before.left_out(orders):
+                raise not_shown(f"order {order} was not in the listing to begin with", before)
+            continue
+        if order in gone:
+            if len(gone) <= found.without_id:
+                raise without_ids(found, before=f"order {order} is not listed by id any more, but ")
+            again = after.repeat().listing
+            if again is not None and order in again.by_id:
+                raise Inconclusive(f"order {order} was left out of one listing, and is in the next", "LIST-3")
             now = "it is no longer in the listing"
-            if order not in gone:
-                now = changes(found.by_id[order], before.by_id[order], shipped=actual, later=since_long)
-            own = [answer for answer in shown_by if answer.request.order_id == str(order)]
-            raise Failed(f"order {order} listed as before, since {since}", now, *(own or shown_by), after)
+        else:
+            elements = found.by_id[order], before.by_id[order]
+            actual, since_long = order in shipped, later or order in after.aged
+            if alike(*elements, shipped=actual, later=since_long):
+                continue
+            now = changes(*elements, shipped=actual, later=since_long)
+        own = [answer for answer in shown_by if answer.request.order_id == str(order)]
+        raise Failed(f"order {order} listed as before, since {since}", now, *(own or shown_by), after)
 
 
 def still_pending(

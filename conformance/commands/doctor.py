@@ -112,7 +112,8 @@ def findings(session: Session) -> Iterator[Finding]:
         yield NOTE, f"key: a listing without it answers {stranger.exchange.received}; a run will say more"
     yield from _raw_connections(session)
     try:
-        yield from _states(session)
+        for level, text in _states(session):
+            yield level, f"state provider: {text}"
     except ServiceGone as error:
         yield FAIL, f"connection: {endpoint.authority} stopped answering: {error}; try again later"
     except ProviderAbsent as error:  # it would be absent whatever else it is asked
@@ -227,10 +228,11 @@ def _certificate(session: Session) -> dict[str, Any]:
 
 
 def _states(session: Session) -> Iterator[Finding]:
-    """Where orders come from: nowhere, from lists, or from a provider. Raises ProviderAbsent and ServiceGone."""
+    """Findings about where orders come from, which is nowhere, lists or a provider; what they are about is left for the
+    caller to say. Raises ProviderAbsent and ServiceGone."""
     states = session.target.states
     if states is None:
-        yield NOTE, "state provider: none, so no order can be cancelled; checks that need one are excluded"
+        yield NOTE, "none, so no order can be cancelled; checks that need one are excluded"
     elif states.static:
         yield from _lists(session, states)
     elif session.provider is not None:
@@ -242,10 +244,9 @@ def _lists(session: Session, states: States) -> Iterator[Finding]:
     listed = _listed(session)
     for state, ids in ((State.PENDING, states.pending), (State.SHIPPED, states.shipped)):
         if missing := _missing(listed, ids):
-            said = f"{state} orders {missing} are not in the listing; take them out of the list"
-            yield FAIL, f"state provider: {said}"
+            yield FAIL, f"{state} orders {missing} are not in the listing; take them out of the list"
         else:
-            yield OK, f"state provider: {plural(len(ids), f'static {state} order')}"
+            yield OK, plural(len(ids), f"static {state} order")
 
 
 def _provider(session: Session, provider: Provider) -> Iterator[Finding]:
@@ -254,18 +255,18 @@ def _provider(session: Session, provider: Provider) -> Iterator[Finding]:
     for state in (State.PENDING, State.SHIPPED):
         yield from _message(session, provider, state, chosen=False)
     if (reason := exclusion(Needs(Mode.FULL, chosen_ids=True), session.target)) is not None:
-        yield OK, f"state provider: pending orders, chosen id: not asked for, since {reason}"
+        yield OK, f"pending orders, chosen id: not asked for, since {reason}"
     else:
         yield from _ids(session, provider, before)
     if (reason := exclusion(Needs(empty_store=True), session.target)) is not None:
-        yield OK, f"state provider: no orders: not asked for, since {reason}"
+        yield OK, f"no orders: not asked for, since {reason}"
         return
     try:
         empty(provider)
     except CannotDo:
-        yield NOTE, "state provider: cannot do this: no orders; LIST-7 is excluded"
+        yield NOTE, "cannot do this: no orders; LIST-7 is excluded"
     except ProviderError as error:
-        yield FAIL, f"state provider: no orders: {error}"
+        yield FAIL, f"no orders: {error}"
     else:
         yield from _emptied(session)
 
@@ -286,18 +287,18 @@ def _emptied(session: Session) -> Iterator[Finding]:
     if listed is not None and listed.elements:
         count = plural(len(listed.elements), "order")
         said = "placed by others, or the provider has not emptied the store; LIST-7 could not be decided"
-        yield NOTE, f"state provider: no orders: {count} listed afterwards, {said}"
+        yield NOTE, f"no orders: {count} listed afterwards, {said}"
     else:
-        yield OK, "state provider: no orders"
+        yield OK, "no orders"
 
 
 def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterator[Finding]:
     """How the store gives ids, and whether one can be chosen; `listed` were there before any was asked for."""
     preflight.probe_provider(session, listed)  # what is wrong with it was said before
-    yield from ((FAIL, f"state provider: {said}") for said in session.warnings)
-    yield from ((NOTE, f"state provider: {said}") for said in preflight.remarks(session))
+    yield from ((FAIL, said) for said in session.warnings)
+    yield from ((NOTE, said) for said in preflight.remarks(session))
     if session.counts_on:
-        yield NOTE, f"state provider: {preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
+        yield NOTE, f"{preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
     else:
         for state in (State.PENDING, State.SHIPPED):
             yield from _message(session, provider, state, chosen=True)
@@ -331,28 +332,28 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
         other = None if chosen else _in_another_state(session, state, ids[0])
     except CannotDo:
         excluded = "checks that need chosen ids" if chosen else f"every check that needs {state} orders"
-        yield NOTE, f"state provider: cannot do this: {name}; {excluded} would be excluded"
+        yield NOTE, f"cannot do this: {name}; {excluded} would be excluded"
         return
     except ProviderAbsent:
         raise
     except ProviderError as error:
-        yield FAIL, f"state provider: {name}: {error}"
+        yield FAIL, f"{name}: {error}"
         return
     finally:
         held.give_back(left_behind)
     if missing := _missing(listed, ids):
-        yield FAIL, f"state provider: {name}: handed out {missing}, which the listing does not show"
+        yield FAIL, f"{name}: handed out {missing}, which the listing does not show"
         return
     if left_behind:
-        yield from ((FAIL, f"state provider: {said}") for said in left_behind)
+        yield from ((FAIL, said) for said in left_behind)
         return
     if listed is None:
-        yield NOTE, f"state provider: {name}: handed out {ids}; no listing can be read that would show them"
+        yield NOTE, f"{name}: handed out {ids}; no listing can be read that would show them"
         return
-    yield OK, f"state provider: {name}"
+    yield OK, name
     if other is not None:
-        yield NOTE, f"state provider: {name}: {other}"
+        yield NOTE, f"{name}: {other}"
     left = _listed(session)
     leaked = [number for number in ids if left is not None and number in left.by_id]
     if leaked:
-        yield NOTE, f"state provider: {name}: {leaked} are still listed after teardown; each run leaves orders behind"
+        yield NOTE, f"{name}: {leaked} are still listed after teardown; each run leaves orders behind"

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import pytest
 
@@ -188,17 +188,22 @@ def every_check() -> tuple[str, ...]:
 
 def proofs() -> detection.Proofs:
     """The recorded proofs: those that every seed gives, compiled from the `proofs.json` of several selftests."""
-    return cast(detection.Proofs, json.loads((files("conformance") / "proofs.json").read_text(encoding="utf-8")))
+    return _on_record("proofs.json")
 
 
 def stops() -> detection.Stops:
     """The recorded stops: those that every seed gives, compiled from the `stops.json` of several selftests."""
-    return cast(detection.Stops, json.loads((files("conformance") / "stops.json").read_text(encoding="utf-8")))
+    return _on_record("stops.json")
 
 
 def due() -> detection.Sent:
     """What each check is known to send to the correct server, compiled from the `sent.json` of several selftests."""
-    return cast(detection.Sent, json.loads((files("conformance") / "sent.json").read_text(encoding="utf-8")))
+    return _on_record("sent.json")
+
+
+def _on_record(name: str) -> dict[str, Any]:
+    """What a file of the package has on record for each check."""
+    return dict(json.loads((files("conformance") / name).read_text(encoding="utf-8")))
 
 
 _collected: pytest.Session  # in a worker: what its parent has collected

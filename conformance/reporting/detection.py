@@ -281,7 +281,7 @@ def proofs_of(judged: Iterable[Judged]) -> str:
     for each in judged:
         for check in each.checks:
             found.setdefault(check, []).append(each.case.name)
-    return json.dumps({check: sorted(found[check]) for check in sorted(found)}, indent=1) + "\n"
+    return _as_record(found)
 
 
 def stops_of(judged: Iterable[Judged]) -> str:
@@ -295,7 +295,12 @@ def stops_of(judged: Iterable[Judged]) -> str:
             given[kind] += 1
             if given[kind] <= STOPS:
                 found.setdefault(check, []).append(each.case.name)
-    return json.dumps({check: sorted(found[check]) for check in sorted(found)}, indent=1) + "\n"
+    return _as_record(found)
+
+
+def _as_record(faults: Mapping[str, Iterable[str]]) -> str:
+    """The faults found for each check as JSON, all sorted."""
+    return json.dumps({check: sorted(faults[check]) for check in sorted(faults)}, indent=1) + "\n"
 
 
 def sent_by(exchanges: Iterable[Exchange]) -> dict[str, list[int]]:

@@ -18,7 +18,11 @@ def _for_shell(file: str) -> str:
 
 def curl_options(ca_bundle: str | None, client_cert: str | None, proxy: str | None) -> tuple[str, ...]:
     """The options by which curl reaches a service as the suite does, given these files and this URL."""
-    options = [f"--cacert {_for_shell(ca_bundle)}"] if ca_bundle else []
-    options += [f"--cert {_for_shell(client_cert)}"] if client_cert else []
-    options += [f"--proxy {shlex.quote(proxy)}"] if proxy else []
+    options = []
+    if ca_bundle:
+        options.append(f"--cacert {_for_shell(ca_bundle)}")
+    if client_cert:
+        options.append(f"--cert {_for_shell(client_cert)}")
+    if proxy:
+        options.append(f"--proxy {shlex.quote(proxy)}")
     return tuple(options)

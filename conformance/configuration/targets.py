@@ -50,12 +50,11 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
     is then in mode guarded. Raises ConfigError.
     """
     unnamed = not names
-    if unnamed:
-        for option in ("api_key_env", "states_url", "ca_bundle", "client_cert", "proxy"):
-            if getattr(options, option) and not options.base_url:
-                flag = f"--{option.replace('_', '-')}"
-                raise ConfigError(f"{flag} describes a target, so it needs --base-url or a configured target")
-        names = (UNNAMED,) if options.base_url else (REFERENCE,)
+    if unnamed and options.base_url:
+        names = (UNNAMED,)
+    elif unnamed:
+        _refuse_description(options)
+        names = (REFERENCE,)
     if options.base_url and len(names) > 1:
         raise ConfigError("--base-url describes one target, and more than one is named: put them into a targets.toml")
     _rate(options.rate_limit, "--rate-limit")
@@ -73,14 +72,26 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
         elif name == REFERENCE:
             targets.append(None)
         else:
-            known = list(dict.fromkeys([*tables, REFERENCE]))
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}."
-            where = f"Targets are read from: {path}"
-            if path is None:
-                where = "There is no targets.toml in this folder (write one with `store-orders-conformance init`)"
-            raise ConfigError(f"unknown target {name!r}: {hint} {where}")
+            raise _unknown(name, list(dict.fromkeys([*tables, REFERENCE])), path)
     return targets
+
+
+def _refuse_description(options: Options) -> None:
+    """Raise ConfigError if options describe a service, though none gives its base URL."""
+    for option in ("api_key_env", "states_url", "ca_bundle", "client_cert", "proxy"):
+        if getattr(options, option):
+            flag = f"--{option.replace('_', '-')}"
+            raise ConfigError(f"{flag} describes a target, so it needs --base-url or a configured target")
+
+
+def _unknown(name: str, known: list[str], path: Path | None) -> ConfigError:
+    """What to raise for a target that is not among the `known` ones, which come from the file at `path`, if any."""
+    close = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}."
+    where = f"Targets are read from: {path}"
+    if path is None:
+        where = "There is no targets.toml in this folder (write one with `store-orders-conformance init`)"
+    return ConfigError(f"unknown target {name!r}: {hint} {where}")
 
 
 def adjusted(target: Target, options: Options) -> Target:

@@ -8,15 +8,17 @@ worded differently, and may show another answer that differed only in its secret
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from conformance.audit.record import alike
 from conformance.text import beginning
 from conformance.transport.evidence import Exchange
 
-#: Compared separately, or not at all: the derived digests are those of other texts.
+#: What is compared separately, or not at all, of a result and of a requirement in it: the derived digests are those of
+#: other texts.
 _APART = {"verdict", "requirements", "warnings", "files", "digest"}
+_APART_IN_ROW = {"status", "checks"}
 _TEXT = 300
 
 
@@ -29,18 +31,18 @@ def in_result(stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset
         yield f"the verdict is stated as {stated['verdict']}; the evidence amounts to {derived['verdict']}"
     own = {row["id"]: row for row in derived["requirements"]}
     rows = {row["id"]: row for row in stated["requirements"]}
-    for id_ in [*own, *(id_ for id_ in rows if id_ not in own)]:
+    for id_ in {**own, **rows}:
         if id_ not in rows or id_ not in own:
             yield f"{id_} is {'not in the result' if id_ in own else 'no requirement'}"
         else:
             yield from _requirement(id_, rows[id_], own[id_], veiled)
     if set(stated.get("warnings", ())) != set(derived["warnings"]):
         yield from _values("warnings", sorted(stated.get("warnings", ())), sorted(derived["warnings"]))
-    yield from _values("", _rest(stated), _rest(derived))
+    yield from _values("", _without(_APART, stated), _without(_APART, derived))
 
 
-def _rest(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if name not in _APART}
+def _without(names: Collection[str], data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name not in names}
 
 
 def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any], veiled: frozenset[int]) -> Iterator[str]:
@@ -48,7 +50,7 @@ def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any], veil
         yield f"{id_} is stated as {stated['status']}; by the evidence it is {derived['status']}"
     checks = {check["id"]: check for check in derived["checks"]}
     told = {check["id"]: check for check in stated["checks"]}
-    for name in [*checks, *(name for name in told if name not in checks)]:
+    for name in {**checks, **told}:
         where = f"{id_}, check {name}"
         if name not in told:
             yield f"{where}: has no result; by the evidence it is {checks[name]['status']}"
@@ -62,10 +64,7 @@ def _requirement(id_: str, stated: dict[str, Any], derived: dict[str, Any], veil
             yield from _values(where, told[name], checks[name])
         else:
             yield from _values(where, _unworded(told[name]), _unworded(checks[name]))
-    rest = (
-        {name: value for name, value in row.items() if name not in ("status", "checks")} for row in (stated, derived)
-    )
-    yield from _values(id_, *rest)
+    yield from _values(id_, _without(_APART_IN_ROW, stated), _without(_APART_IN_ROW, derived))
 
 
 def _unworded(check: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +95,7 @@ def _same_rows(name: str, noted: Any, found: Any) -> bool:
 def _values(where: str, stated: Any, derived: Any) -> Iterator[str]:
     """The places below `where` in which two values differ."""
     if isinstance(stated, dict) and isinstance(derived, dict):
-        for name in [*derived, *(name for name in stated if name not in derived)]:
+        for name in {**derived, **stated}:
             inner = f"{where}, {name}" if where else str(name)
             yield from _values(inner, stated.get(name), derived.get(name))
     elif isinstance(stated, list) and isinstance(derived, list) and len(stated) == len(derived):

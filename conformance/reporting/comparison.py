@@ -182,9 +182,9 @@ def _differences(a: Run, b: Run) -> Iterable[Difference]:
         old, new = _entries(topic, before[topic]), _entries(topic, after[topic])
         if ("" in old) != ("" in new):  # told in another form
             old, new = ({"": {outline.told(seen[topic])}} for seen in (before, after))
-        either = {entry for entry in (*old, *new) if entry != _MADE_UP} if topic in _BY_STATUS else set()
-        for entry in dict.fromkeys([*old, *new]):
-            if entry not in either and not (entry in old and entry in new):
+        for entry in {**old, **new}:
+            absence_tells = topic in _BY_STATUS and entry != _MADE_UP
+            if not (entry in old and entry in new) and not absence_tells:
                 continue
             earlier, later = old.get(entry, set()), new.get(entry, set())
             # Requests that another seed has made up may well have another of the same statuses.

@@ -26,8 +26,10 @@ def render(run: Run) -> str:
     failed = sum(result.status is Status.FAILED and outline.gates(run, result) for result in run.requirements)
     waived = sum(result.status is Status.WAIVED for result in run.requirements)
     value = f"{run.verdict}, {f'{failed} failed' if failed else f'{covered.exercised}/{covered.total} exercised'}"
-    value += f", {waived} waived" if waived else ""
-    value += "" if run.complete else ", process lost" if run.process_lost else ", cut short"
+    if waived:
+        value += f", {waived} waived"
+    if not run.complete:
+        value += ", process lost" if run.process_lost else ", cut short"
     title = escape(visible(f"Store Orders contract, {run.target}: {outline.headline(run)}"))
     left, right = _width(_LABEL), _width(value)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" \

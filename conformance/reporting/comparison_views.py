@@ -33,9 +33,10 @@ def text(compared: Comparison) -> str:
     for title, changes in _parts(compared):
         lines += ["", title, *(f"  {_line(change)}" for change in changes)]
     if compared.observed:
-        lines += ["", "Observed differently"]
-        lines += [f"  {seen.what}: {seen.before} -> {seen.after}" for seen in compared.observed]
-    lines += ["", *(f"note: {note}" for note in compared.notes)] if compared.notes else []
+        seen = [f"  {each.what}: {each.before} -> {each.after}" for each in compared.observed]
+        lines += ["", "Observed differently", *seen]
+    if compared.notes:
+        lines += ["", *(f"note: {note}" for note in compared.notes)]
     return "\n".join(visible(line) for line in lines) + "\n"
 
 
@@ -51,10 +52,10 @@ def markdown(compared: Comparison) -> str:
     for title, changes in _parts(compared):
         lines += [f"### {title}", "", *(f"- {_markdown_line(change)}" for change in changes), ""]
     if compared.observed:
-        lines += ["### Observed differently", ""]
-        lines += [f"- {prose(d.what)}: {code(d.before)} → {code(d.after)}" for d in compared.observed]
-        lines += [""]
-    lines += [*(f"> {prose(note)}" for note in compared.notes), ""] if compared.notes else []
+        seen = [f"- {prose(each.what)}: {code(each.before)} → {code(each.after)}" for each in compared.observed]
+        lines += ["### Observed differently", "", *seen, ""]
+    if compared.notes:
+        lines += [*(f"> {prose(note)}" for note in compared.notes), ""]
     return "\n".join(lines)
 
 

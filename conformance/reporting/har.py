@@ -81,7 +81,7 @@ def render(run: Run) -> Iterator[str]:
     yield f'{{"log": {_line(log)[:-1]}, "entries": [\n'
     first: dict[str, int] = {}  # long bodies, and which exchange shows each
     for place, exchange in enumerate(run.exchanges, 1):
-        yield f"{_line(_entry(exchange, first))}{',' * (place < len(run.exchanges))}\n"
+        yield f"{_line(_entry(exchange, first))}{',' if place < len(run.exchanges) else ''}\n"
     yield "]}}\n"
 
 

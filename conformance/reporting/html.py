@@ -57,12 +57,12 @@ _SIGNS = {
 def render(run: Run) -> str:
     """`run` as an HTML page."""
     style, script = pages.resource("report.css"), pages.resource("report.js")
-    rooms = {True: _Room(_TELLING), False: _Room(_AROUND)}
+    room = _Room()
     shell = outline.shell(run)
     together = _together(run)
     grouped = {result.requirement.id for group in together for result in group.results}
     found = [result for result in _found(run) if result.requirement.id not in grouped]
-    findings = [_finding(run, result, rooms, shell) for result in found]
+    findings = [_finding(run, result, room, shell) for result in found]
     return template().render(
         run=run,
         outline=outline,
@@ -132,17 +132,17 @@ class Bar:
 
 
 class _Room:
-    """How much space is left on the page for exchanges."""
+    """How much space is left on the page for exchanges: for those that show a failure, and for those around them."""
 
-    def __init__(self, size: int) -> None:
-        self._left = size
+    def __init__(self) -> None:
+        self._left = {True: _TELLING, False: _AROUND}
 
-    def take(self, *texts: str) -> bool:
-        """Whether `texts` still fit; if so, their space is used up."""
-        size = sum(len(escape(text)) for text in texts)
-        fits = size <= self._left
+    def take(self, shown: Shown) -> bool:
+        """Whether an exchange still fits; if so, its space is used up."""
+        size = len(escape(shown.request)) + len(escape(shown.response))
+        fits = size <= self._left[shown.telling]
         if fits:
-            self._left -= size
+            self._left[shown.telling] -= size
         return fits
 
 
@@ -162,7 +162,7 @@ def _together(run: Run) -> list[outline.Group]:
     return [group for group in groups if group.results[1:]]
 
 
-def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], shell: Shell) -> Finding:
+def _finding(run: Run, result: RequirementResult, room: _Room, shell: Shell) -> Finding:
     evidence = {found.check: found for found in outline.evidence(run, result)}
     cases = []
     for check in result.checks:
@@ -175,7 +175,7 @@ def _finding(run: Run, result: RequirementResult, rooms: dict[bool, _Room], shel
         near = _near(numbers, telling)
         for number in numbers:
             laid_out = _shown(run.by_number.get(number), number == telling, shell) if number in near else None
-            if laid_out and rooms[laid_out.telling].take(laid_out.request, laid_out.response):
+            if laid_out and room.take(laid_out):
                 shown.append(laid_out)
             else:
                 left_out.append(number)

@@ -95,22 +95,33 @@ def _failures(run: Run) -> list[str]:
         row = result.requirement
         lines += [f"{_heading(result)}", "", f"> Section {prose(row.section)}: {prose(row.clause)}", ""]
         found = outline.evidence(run, result)
-        further = outline.also(found)
-        for shown in found[:1]:
-            received = " ".join(line.strip() for line in shown.received.split("\n"))  # which may be steps
-            lines += [f"- check: {code(shown.check.id)}, which `explain {row.id}` explains"]
-            lines += [f"- expected: {code(cut(shown.expected, _TEXT))}"]
-            lines += [f"- received: {code(cut(received, 2 * _TEXT))}"]
-            lines += [f"- exchange: {code(cut(shown.shown, _TEXT))}"] if shown.shown else []
-            lines += [f"- orders placed for it: {prose(shown.orders)}"] if shown.orders else []
-            lines += [f"- also: {prose(further)}"] if further else []
-            lines += [""]
-            if shown.curl and len(shown.curl) <= _CURL:
-                lines += [*_fence(shown.curl), ""]
-                pasted.append(shown)
+        if not found:
+            continue
+        shown = found[0]
+        lines += [*_evidence(shown, outline.also(found)), ""]
+        if shown.curl and len(shown.curl) <= _CURL:
+            lines += [*_fence(shown.curl), ""]
+            pasted.append(shown)
     for paragraph in outline.before_pasting(run, pasted):
         lines += [prose(paragraph), ""]
     lines += _list("Also not kept", [_heading(result) for result in failed[_IN_FULL:]])
+    return lines
+
+
+def _evidence(shown: outline.Evidence, further: str) -> list[str]:
+    """What a check found, as a list; `further` says which others failed."""
+    received = " ".join(line.strip() for line in shown.received.split("\n"))  # which may be steps
+    lines = [
+        f"- check: {code(shown.check.id)}, which `explain {shown.check.requirement}` explains",
+        f"- expected: {code(cut(shown.expected, _TEXT))}",
+        f"- received: {code(cut(received, 2 * _TEXT))}",
+    ]
+    if shown.shown:
+        lines.append(f"- exchange: {code(cut(shown.shown, _TEXT))}")
+    if shown.orders:
+        lines.append(f"- orders placed for it: {prose(shown.orders)}")
+    if further:
+        lines.append(f"- also: {prose(further)}")
     return lines
 
 

@@ -115,15 +115,17 @@ def _reckoned(parts: dict[str, str | None]) -> datetime:
 
 def same(one: object, other: object) -> bool:
     """Whether two values are equal, or name the same moment."""
-    if one == other or not (isinstance(one, str) and isinstance(other, str)):
-        return one == other
-    return instant(one) == instant(other)
+    if isinstance(one, str) and isinstance(other, str):
+        return one == other or instant(one) == instant(other)
+    return one == other
 
 
 def close(one: object, other: object) -> bool:
     """Whether two values are equal, or name moments at most a MINUTE apart."""
-    if same(one, other) or not (isinstance(one, str) and isinstance(other, str)):
-        return same(one, other)
+    if same(one, other):
+        return True
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return False
     try:
         return bool(abs(instant(one) - instant(other)) <= MINUTE)  # type: ignore[operator]
     except TypeError:  # no dates, or only one of them with an offset

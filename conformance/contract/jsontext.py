@@ -47,7 +47,10 @@ class Number(float):
     @property
     def integral(self) -> int | None:
         """The integer that it equals, if that fits into 64 bits; else None (also for `1e400`)."""
-        return int(Decimal(self.text)) if self.whole and INT64.start <= Decimal(self.text) < INT64.stop else None
+        if not self.whole:
+            return None
+        exact = Decimal(self.text)
+        return int(exact) if INT64.start <= exact < INT64.stop else None
 
     @property
     def whole(self) -> bool:

@@ -279,9 +279,11 @@ class Redactor:
     def _beginnings_in(self, text: str) -> list[Span]:
         """Where a known value begins whose end is missing, because a quotation was cut there, as an ELLIPSIS shows."""
         forms = [pair for pair in self._labels.items() if pair[0][:SECRET_PART] in text]
+        if not forms:
+            return []
         found: list[Span] = []
         place = 0
-        for piece in text.split(ELLIPSIS)[:-1] if forms else ():
+        for piece in text.split(ELLIPSIS)[:-1]:
             begun = [
                 (start, label)
                 for form, label in forms
@@ -311,9 +313,11 @@ def _blotted(text: str, spans: list[Span]) -> str:
 
 def _undone(spelling: _Spelling, text: str) -> tuple[str, Callable[[int], int]]:
     """`text` with its escapes undone; and a function from a place in that to the place in `text`."""
+    if not spelling.used(text):
+        return text, lambda undone: undone
     pieces: list[str] = []
     here, there = [0], [0]  # after each escape, the place in `text` and in what is made of it
-    for escape in spelling.escape.finditer(text) if spelling.used(text) else ():
+    for escape in spelling.escape.finditer(text):
         piece = text[here[-1] : escape.start()] + spelling.meant(escape)
         pieces.append(piece)
         here.append(escape.end())
@@ -329,7 +333,9 @@ def _undone(spelling: _Spelling, text: str) -> tuple[str, Callable[[int], int]]:
 def _readings(text: str, depth: int = DEEPEST) -> Iterator[str]:
     """`text` as it is, and with its escapes undone."""
     yield text
-    for spelling in _SPELLINGS if depth else ():
+    if not depth:
+        return
+    for spelling in _SPELLINGS:
         undone, _ = _undone(spelling, text)
         if undone != text:
             yield from _readings(undone, depth - 1)

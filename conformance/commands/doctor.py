@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
-from urllib.parse import urlsplit
 
 from rich.text import Text
 
@@ -26,11 +25,11 @@ from conformance.states.provider import CannotDo, Provider, ProviderAbsent, Prov
 from conformance.target import Mode, States, Target
 from conformance.text import cut, plural, visible
 from conformance.transport.answer import Answer
+from conformance.transport.connecting import to_host_of
 from conformance.transport.endpoint import ServiceGone, tls_settings
 from conformance.transport.error_messages import NO_CERTIFICATE
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Allowed
-from conformance.urls import port_of
 from conformance.verdict import Exit
 from conformance.verify import GATEWAY
 
@@ -153,7 +152,7 @@ def _route(session: Session) -> Finding:
     target, endpoint = session.target, session.endpoint
     if target.proxy is not None:
         try:
-            _connect(target.proxy, target.timeout).close()
+            to_host_of(target.proxy, target.timeout).close()
         except OSError as error:
             return FAIL, f"proxy: {target.proxy} cannot be reached ({error}); check proxy"
         return OK, f"proxy: {target.proxy} takes connections"
@@ -188,12 +187,6 @@ def _trouble(session: Session, answer: Answer) -> str | None:
     return f"connection: {preflight.foreign(session) or preflight.unheard(session, answer)}"
 
 
-def _connect(url: str, timeout: float) -> socket.socket:
-    """A connection to the host of `url`. Raises OSError."""
-    parts = urlsplit(url)
-    return socket.create_connection((parts.hostname or "", port_of(parts)), timeout)
-
-
 def _remedy(session: Session, detail: str) -> str:
     """What to do about a certificate that was refused."""
     shown, host = _certificate(session), session.endpoint.host
@@ -219,7 +212,7 @@ def _certificate(session: Session) -> dict[str, Any]:
     context.verify_flags |= NO_CHECK_TIME
     try:
         with (
-            _connect(session.target.base_url, session.target.timeout) as connection,
+            to_host_of(session.target.base_url, session.target.timeout) as connection,
             context.wrap_socket(connection, server_hostname=session.endpoint.host) as secure,
         ):
             return dict(secure.getpeercert() or {})

@@ -13,22 +13,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from types import TracebackType
 from typing import NoReturn
-from urllib.parse import urlsplit
 
 import h11
 
+from conformance.transport import connecting
 from conformance.transport.answer import Answer
 from conformance.transport.body import Miscoded, Unreadable
 from conformance.transport.client import Client
-from conformance.transport.endpoint import host_and_port
+from conformance.transport.connecting import NoTunnelError, ProxyError, left
 from conformance.transport.error_messages import in_plain_words
 from conformance.transport.evidence import Trouble
 from conformance.transport.http11 import BROKEN, MOST_BEFORE, Incoming, outgoing
 from conformance.transport.request import Headers, Request
 from conformance.transport.retries import pause
-from conformance.urls import port_of
 
 #: For how many seconds to wait for bytes after the end of a response, if the service keeps the connection open.
 QUIET = 0.2
@@ -39,15 +37,6 @@ BEGINNING = 40
 #: How a service announces that it closes a connection on which it waited too long for a request (RFC 9110 section
 #: 15.5.9).
 GIVEN_UP = re.compile(rb"HTTP/1\.[01] 408\b")
-
-
-class _ProxyError(ConnectionError):
-    """The proxy is to blame, not the service behind it; the message says so."""
-
-
-class _NoTunnelError(_ProxyError):
-    """The proxy opens no tunnels, or none to such a port (Squid has a list of those). It may still pass on requests in
-    absolute form, which the client sends for plain HTTP."""
 
 
 class _SpentError(ConnectionError):
@@ -115,9 +104,7 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def left_open(self) -> bool:
@@ -230,8 +217,8 @@ class Connection:
         connected_by = self._deadline if within is None else min(self._deadline, time.monotonic() + within)
         try:
             if self._socket is None:
-                self._socket = self._connect(connected_by)
-            self._socket.settimeout(_left(self._deadline))
+                self._socket = connecting.connect(self._endpoint, connected_by)
+            self._socket.settimeout(left(self._deadline))
             self._socket.sendall(message[:-2])
         except OSError as error:
             self._trouble(error)
@@ -251,7 +238,7 @@ class Connection:
         try:
             if not self._fresh:
                 self._look_ahead()
-            self._socket.settimeout(_left(self._deadline))
+            self._socket.settimeout(left(self._deadline))
             self._socket.sendall(self._held)
             self._released = True
         except OSError as error:
@@ -308,46 +295,6 @@ class Connection:
             raise RuntimeError("prepare a request first")
         return self._pending
 
-    def _connect(self, deadline: float) -> socket.socket:
-        endpoint = self._endpoint
-        if endpoint.target.proxy:
-            connected = self._tunnel(endpoint.target.proxy, deadline)
-        else:
-            connected = socket.create_connection((endpoint.host, endpoint.port), _left(deadline))
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if endpoint.scheme == "https":
-            return endpoint.raw_ssl_context.wrap_socket(connected, server_hostname=endpoint.host)
-        return connected
-
-    def _tunnel(self, proxy: str, deadline: float) -> socket.socket:
-        """A connection to the service through a forward proxy (RFC 9110 section 9.3.6). Raises OSError."""
-        parts = urlsplit(proxy)
-        there = host_and_port(self._endpoint.host, self._endpoint.port)
-        try:
-            connected = socket.create_connection((parts.hostname or "", port_of(parts)), _left(deadline))
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise _ProxyError(f"no connection to the proxy {self._endpoint.proxy}: {error}") from None
-        head = b""
-        try:
-            connected.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
-            while b"\r\n\r\n" not in head and len(head) < 65536:
-                connected.settimeout(_left(deadline))
-                received = connected.recv(1)  # no byte more than the head: what follows is the service's
-                if not received:
-                    break
-                head += received
-        except OSError:
-            connected.close()
-            raise
-        if not re.match(rb"HTTP/1\.[01] 2[0-9][0-9]", head):
-            connected.close()
-            said = head.partition(b"\r\n")[0][:60].decode("latin-1")
-            refused = _NoTunnelError if re.match(rb"HTTP/1\.[01] (4[0-9][0-9]|501)", head) else _ProxyError
-            raise refused(f"the proxy {self._endpoint.proxy} opens no tunnel to {there}: {said or 'no answer'}")
-        return connected
-
     def _read(self, answer: Answer) -> None:
         exchange = answer.exchange
         incoming = Incoming(answer.request.method, self._endpoint.max_body)
@@ -379,7 +326,7 @@ class Connection:
             return b""
         data, self._ahead = self._ahead, b""
         if not data:
-            self._socket.settimeout(_left(self._deadline))
+            self._socket.settimeout(left(self._deadline))
             data = self._socket.recv(65536)
         self._heard = self._heard or bool(data)
         return data
@@ -389,7 +336,7 @@ class Connection:
         rest, self._ahead = self._ahead, b""
         try:
             while self._socket is not None and len(rest) < 4096:
-                self._socket.settimeout(min(QUIET, _left(self._deadline)))
+                self._socket.settimeout(min(QUIET, left(self._deadline)))
                 chunk = self._socket.recv(4096)
                 if not chunk:
                     break
@@ -400,7 +347,7 @@ class Connection:
 
     def _trouble(self, error: OSError | h11.RemoteProtocolError | Miscoded) -> None:
         exchange = self._answer.exchange
-        if isinstance(error, _NoTunnelError) and self._endpoint.scheme == "http":
+        if isinstance(error, NoTunnelError) and self._endpoint.scheme == "http":
             exchange.trouble, exchange.detail = Trouble.NO_RAW, str(error)
         elif self._http_2_only(error):
             exchange.trouble, exchange.detail = Trouble.NO_RAW, "the service speaks HTTP/2 only"
@@ -409,7 +356,7 @@ class Connection:
             exchange.detail = f"no complete answer within {self._endpoint.timeout:g} s (--timeout)"
         elif self._socket is None:
             exchange.trouble = Trouble.UNREACHABLE
-            told = "" if isinstance(error, _ProxyError) else f"no connection to {self._endpoint.authority}: "
+            told = "" if isinstance(error, ProxyError) else f"no connection to {self._endpoint.authority}: "
             exchange.detail = f"{told}{error}"
         elif isinstance(error, _SpentError) or (not self._fresh and not self._heard):
             exchange.trouble = Trouble.CLOSED if self._released else Trouble.UNSENT
@@ -428,11 +375,3 @@ class Connection:
         agreed = not isinstance(self._socket, ssl.SSLSocket) or self._socket.selected_alpn_protocol() is not None
         given_up = self._fresh and not isinstance(error, TimeoutError)
         return not agreed and given_up and self._endpoint.versions == {"HTTP/2"}
-
-
-def _left(deadline: float) -> float:
-    """The seconds left until `deadline`. Raises TimeoutError if there are none."""
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left

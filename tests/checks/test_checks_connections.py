@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import signal
 import ssl
 import threading
@@ -21,8 +22,9 @@ from conformance.checks import test_concurrency
 from conformance.checks.authentication.test_each_request import PAUSES, in_turn
 from conformance.checks.test_protocol import whole
 from conformance.checks.together import AT_ONCE, cancel_at_once
-from conformance.transport import wire
+from conformance.transport import connecting, wire
 from conformance.transport.answer import Answer
+from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import Allowed
 from conformance.transport.retries import turned_away
@@ -106,16 +108,15 @@ ABSENT = 2**60 + 12345
 
 def has_wait(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Have there be no connection for the one with this number."""
-    connect = wire.Connection._connect
-    made: list[wire.Connection] = []
+    connect = connecting.connect
+    numbers = itertools.count(1)
 
-    def waits(connection: wire.Connection, deadline: float) -> Any:
-        made.append(connection)
-        if len(made) == number:
+    def waits(endpoint: Endpoint, deadline: float) -> Any:
+        if next(numbers) == number:
             raise TimeoutError
-        return connect(connection, deadline)
+        return connect(endpoint, deadline)
 
-    monkeypatch.setattr(wire.Connection, "_connect", waits)
+    monkeypatch.setattr(connecting, "connect", waits)
 
 
 GIVEN_UP = [Trouble.UNSENT, Trouble.UNSENT, Trouble.WAITING]

@@ -16,7 +16,7 @@ from raw_service import Conversation, Reply, answer, head, serving
 from single import LIMIT, LISTING, OK
 
 from conformance.target import Mode
-from conformance.transport import endpoint, wire
+from conformance.transport import connecting, endpoint, wire
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import USER_AGENT
 from conformance.transport.evidence import Trouble
@@ -515,9 +515,9 @@ def test_a_service_that_speaks_http_2_only(monkeypatch: pytest.MonkeyPatch) -> N
     def refused(*_: object) -> None:
         raise alert
 
-    for where in ("_connect", "_receive"):
+    for owner, name in ((connecting, "connect"), (wire.Connection, "_receive")):
         with monkeypatch.context() as patched, serving(OK) as service, session(service.base_url) as opened:
-            patched.setattr(wire.Connection, where, refused)
+            patched.setattr(owner, name, refused)
             with opened.wire.connect() as connection:
                 answer = connection.exchange(LIST)
             assert answer.exchange.trouble == Trouble.NO_RAW

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.checks import credentials, invalid_keys
-from conformance.judging.judges import Judge
+from conformance.judging.observer import Judge
 from conformance.runner.session import Session
 from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer

@@ -12,7 +12,7 @@ from conformance.checks import credentials, invalid_keys
 from conformance.contract.transitions import State
 from conformance.judging import universal
 from conformance.judging.doubts import ROWS, Doubt, doubts
-from conformance.judging.judges import Judge
+from conformance.judging.observer import Judge
 from conformance.target import Mode
 from conformance.transport.answer import Answer
 from conformance.transport.guard import Guard

@@ -16,7 +16,8 @@ from conformance import verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
 from conformance.judging import facts, judges, universal
-from conformance.judging.judges import NOT_APPLICABLE, Finding, Judge
+from conformance.judging.judges import NOT_APPLICABLE, Finding
+from conformance.judging.observer import Judge
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, Exchange, Trouble
 from conformance.transport.request import NOBODY, Allowed, Credential, Request
@@ -402,7 +403,7 @@ def test_a_gateway_proves_neither_way() -> None:
 
 
 def test_one_body_is_judged_once_and_the_same() -> None:
-    judge = judges.Judge()
+    judge = Judge()
     answers = [answered(LIST, 200, b'[{"id": "x"}]') for _ in range(2)]
     for answer in answers:
         answer.exchange.findings.clear()
@@ -412,7 +413,7 @@ def test_one_body_is_judged_once_and_the_same() -> None:
 
 
 def test_the_same_body_under_another_status_is_another_matter() -> None:
-    judge = judges.Judge()
+    judge = Judge()
     listed, refused = answered(LIST, 200, b'[{"id": "x"}]'), answered(LIST, 500, b'[{"id": "x"}]')
     for answer in (listed, refused):
         answer.exchange.findings.clear()
@@ -588,7 +589,7 @@ def test_nesting_past_the_limit_is_held_against_nobody() -> None:
         (answered(cancel(1), 404, deep), "ERR-1"),
         (answered(cancel(1), 409, deep), "ERR-5"),
     ):
-        judges.Judge()(answer)
+        Judge()(answer)
         assert requirement not in answer.exchange.findings
         assert "deeper than 200 levels" in answer.exchange.undecided[requirement]
         with pytest.raises(verify.Inconclusive, match="deeper than 200 levels"):

@@ -1,29 +1,27 @@
 """What is judged on every answer of a run, whichever check requested it.
 
 Each judge is a function of one answer. It returns a sentence that says what is wrong, None if the requirement is met,
-or NOT_APPLICABLE if the answer says nothing about it. The findings are noted in the exchange; `universal` folds them
-when the run is over.
+or NOT_APPLICABLE if the answer says nothing about it. `observer` notes the findings in the exchange; `universal` folds
+them when the run is over.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from email.utils import format_datetime, parsedate_to_datetime
 from enum import Enum
-from functools import cache
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from conformance.contract.jsontext import NotJson, TooDeep, integer
 from conformance.contract.listing import Listing
 from conformance.contract.validators import error_problems, shown
-from conformance.judging.doubts import doubts
 from conformance.text import plural
 from conformance.transport.answer import Answer
-from conformance.transport.evidence import PREFLIGHT, Trouble
+from conformance.transport.evidence import Trouble
 from conformance.transport.request import STATUSES, Allowed, Operation
-from conformance.transport.retries import pause, too_many, turned_away
+from conformance.transport.retries import pause, too_many
 from conformance.verify import GATEWAY
 
 
@@ -50,19 +48,10 @@ _ELEMENT = re.compile(rf"(?:{_TOKEN}(?:[ \t]+(?:[0-9A-Za-z._~+/-]+=*|{_PARAMETER
 _DEPRECATION = re.compile(r"@-?[0-9]{1,15}(?: *; *[a-z*][a-z0-9_.*-]*(?:=(?:[^;\", ]+|\"[^\"]*\"))?)*")
 
 
-def _well_formed(answer: Answer) -> bool:
+def well_formed(answer: Answer) -> bool:
     """Whether the contract describes the request, and the answer is complete."""
     described = answer.request.operation in STATUSES and answer.request.allowed is not Allowed.OPEN
     return described and answer.status is not None
-
-
-def _never_answered(answer: Answer) -> bool:
-    """Whether a request that the contract describes got no answer in time, without an excuse: no other request was
-    under way, and it was not one of the first, for which a service may have to wake up."""
-    exchange, request = answer.exchange, answer.request
-    described = request.operation in STATUSES and request.allowed is Allowed.LISTED
-    alone = not exchange.crowded and exchange.check != PREFLIGHT
-    return exchange.trouble == Trouble.TIMEOUT and described and alone
 
 
 def _json_problem(answer: Answer) -> str | None:
@@ -86,12 +75,12 @@ def _json_problem(answer: Answer) -> str | None:
 def _error_object(answer: Answer) -> dict[str, Any] | None:
     """The JSON object in the body of a 401 or 404, else None: whether the body is an Error at all is decided by
     ERR-1."""
-    return answer.json_object if answer.status in ERRORS and _well_formed(answer) else None
+    return answer.json_object if answer.status in ERRORS and well_formed(answer) else None
 
 
 def error_shape(answer: Answer) -> Finding:
     """ERR-1: every 401 and 404 is an Error, as application/json."""
-    if answer.status not in ERRORS or not _well_formed(answer):
+    if answer.status not in ERRORS or not well_formed(answer):
         return NOT_APPLICABLE
     problem = _json_problem(answer)
     if problem is None:
@@ -145,7 +134,7 @@ def _own_path(answer: Answer) -> re.Pattern[str]:
 
 def conflict_body(answer: Answer) -> Finding:
     """ERR-5: a 409 has no body, or a JSON one."""
-    if answer.status != 409 or not _well_formed(answer):
+    if answer.status != 409 or not well_formed(answer):
         return NOT_APPLICABLE
     problem = _json_problem(answer) if answer.body else None
     return problem and f"a 409: {problem}"
@@ -153,7 +142,7 @@ def conflict_body(answer: Answer) -> Finding:
 
 def challenge(answer: Answer) -> Finding:
     """AUTH-7: a 401 carries WWW-Authenticate, well-formed, with a Bearer challenge (RFC 9110 section 11.6.1)."""
-    if answer.status != 401 or not _well_formed(answer):
+    if answer.status != 401 or not well_formed(answer):
         return NOT_APPLICABLE
     header = answer.header("www-authenticate")
     if header is None:
@@ -165,15 +154,15 @@ def challenge(answer: Answer) -> Finding:
     return broken and f"a 401 with WWW-Authenticate: {shown(header)}, which is not a list of challenges"
 
 
-def _is_listing(answer: Answer) -> bool:
+def is_listing(answer: Answer) -> bool:
     """Whether this is the listing, requested with the key: what others get with 200 is for AUTH to judge."""
     listed = answer.status == 200 and answer.request.operation is Operation.LIST
-    return listed and answer.request.credential.valid and _well_formed(answer)
+    return listed and answer.request.credential.valid and well_formed(answer)
 
 
 def listing_is_array(answer: Answer) -> Finding:
     """LIST-1: a 200 of the listing is a JSON array, as application/json."""
-    if not _is_listing(answer):
+    if not is_listing(answer):
         return NOT_APPLICABLE
     problem = _json_problem(answer)
     if problem is None and answer.listing is None:
@@ -183,7 +172,7 @@ def listing_is_array(answer: Answer) -> Finding:
 
 def _judged(answer: Answer, problems: Callable[[Listing], Iterable[str]]) -> Finding:
     """The `problems` of the listing in an answer, if it has any elements."""
-    if not _is_listing(answer) or answer.listing is None or not answer.listing.elements:
+    if not is_listing(answer) or answer.listing is None or not answer.listing.elements:
         return NOT_APPLICABLE
     return "; ".join(problems(answer.listing)) or None
 
@@ -237,7 +226,7 @@ def no_content_fields(answer: Answer) -> Finding:
 
 def listed_status(answer: Answer) -> Finding:
     """HTTP-1: a well-formed request gets a status that its operation lists."""
-    if not _well_formed(answer) or answer.status is None:
+    if not well_formed(answer) or answer.status is None:
         return NOT_APPLICABLE
     known = STATUSES[answer.request.operation]
     if answer.status in known or pause(answer) is not None:
@@ -324,74 +313,3 @@ JUDGES: dict[str, Callable[[Answer], Finding]] = {
     "HTTP-2": framing,
     "PET-2": lifecycle_headers,
 }
-#: Judges of the whole body: identical bytes are judged once.
-_BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")
-#: The statuses that a judge needs to see; for all others it would say NOT_APPLICABLE, so it is not asked. A judge that
-#: is not listed here sees every answer, including incomplete ones.
-_STATUSES: dict[str, Container[int | None]] = {
-    **dict.fromkeys(("LIST-1", *_BY_BODY), (200,)),
-    **dict.fromkeys(("CANCEL-2", "CANCEL-12"), (204,)),
-    **dict.fromkeys(("ERR-1", "ERR-2", "ERR-3"), ERRORS),
-    "AUTH-7": (401,),
-    "ERR-4": range(400, 1000),
-    "ERR-5": (409,),
-}
-
-
-@cache
-def _asked(status: int | None) -> tuple[tuple[str, Callable[[Answer], Finding]], ...]:
-    """The judges that need to see an answer with this status, with their requirements."""
-    return tuple(
-        (requirement, judge)
-        for requirement, judge in JUDGES.items()
-        if requirement not in _STATUSES or status in _STATUSES[requirement]
-    )
-
-
-class Judge:
-    """Notes in each exchange what the judges find; the client calls it as its observer."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Finding] = {}
-        self._check = ""
-        # Orders that a listing lacked in this check, though it should have shown them, each with when that had ended.
-        self._missed: dict[int, float] = {}
-        self._denied: set[str] = set()  # pending ones whose cancel was refused in this check
-
-    def __call__(self, answer: Answer) -> None:
-        exchange = answer.exchange
-        for requirement, judge in _asked(answer.status):
-            try:
-                if requirement in _BY_BODY and _is_listing(answer):
-                    key = (requirement, exchange.body_sha256)
-                    if key not in self._known:
-                        self._known[key] = judge(answer)
-                    finding = self._known[key]
-                else:
-                    finding = judge(answer)
-            except TooDeep as error:
-                exchange.undecided[requirement] = f"{exchange.in_words} with a body: {error}"
-                continue
-            if finding is not NOT_APPLICABLE:
-                exchange.findings[requirement] = finding
-        if answer.status in GATEWAY and _well_formed(answer) and not turned_away(answer):
-            exchange.undecided["HTTP-1"] = f"{exchange.in_words}, which proves neither way"
-        if _never_answered(answer):
-            exchange.undecided["HTTP-1"] = f"{exchange.line} got no answer: {exchange.detail}"
-        self._doubt(answer)
-
-    def _doubt(self, answer: Answer) -> None:
-        exchange = answer.exchange
-        if exchange.check != self._check:  # an audit plays checks again one by one
-            self._check, self._missed, self._denied = exchange.check, {}, set()
-        # Of two answers that were under way at once, the one that was read first may be the later one's.
-        missed = [order for order, ended in self._missed.items() if ended <= exchange.started]
-        for doubt in doubts(answer, missed, self._denied):
-            exchange.undecided[doubt.requirement] = doubt.reason
-            if doubt.proven:
-                exchange.proven.append(doubt.requirement)
-        if "LIST-3" in exchange.undecided:
-            for order in answer.lacking:
-                self._missed.setdefault(order, exchange.started + exchange.seconds)
-        if "CANCEL-1" in exchange.undecided and answer.request.order_id is not None:
-            self._denied.add(answer.request.order_id)

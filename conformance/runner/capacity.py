@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from conformance.judging.judges import Judge
+from conformance.judging.observer import Judge
 from conformance.runner.session import Session
 from conformance.transport.client import Client
 from conformance.transport.endpoint import GIVE_UP_AFTER, Endpoint, ServiceGone

@@ -15,7 +15,7 @@ from conformance.check import Check, Needs, Shares, checks_of, exclusions, share
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.clients import accepts
 from conformance.contract import catalogue
-from conformance.judging.judges import Judge
+from conformance.judging.observer import Judge
 from conformance.states.leases import KEPT, LEDGER, Leases
 from conformance.states.provider import Provider, Recorded, connect
 from conformance.target import Mode, States, Target

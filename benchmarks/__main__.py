@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks import figures, peers
 from benchmarks.figure import Figure
@@ -91,15 +92,13 @@ def line(name: str, figure: Figure) -> str:
     return f"{name}: {figure.says}: {figure.value}{aim} {json.dumps(figure.details)}"
 
 
-def table(known: dict[str, dict[str, object]]) -> str:
+def table(known: dict[str, dict[str, Any]]) -> str:
     """The figures as Markdown."""
     rows = ["| name | figure | measured | aim | details |", "|---|---|---|---|---|"]
     for name in MEASURES:
         if name in known:
             each = known[name]
-            details = each["details"]
-            assert isinstance(details, dict)
-            told = "; ".join(f"{key}: {value}" for key, value in details.items())
+            told = "; ".join(f"{key}: {value}" for key, value in each["details"].items())
             rows.append(f"| {name} | {each['says']} | {each['value']} | {each['aim'] or ''} | {told} |")
     return "\n".join(rows) + "\n"
 

@@ -62,17 +62,21 @@ def large_listing(quick: bool) -> Figure:
 
 
 def _listing(size: int, kind: str) -> dict[str, float]:
-    told = []
+    """How much more time and memory it takes to verify such a listing than to load it."""
+    ratios: dict[str, list[float]] = {"time": [], "memory": []}
     with workplace() as folder:
         file = folder / "listing.json"
         file.write_bytes(listing.body(size, kind))
+
+        def measured(way: str) -> dict[str, float]:
+            words = [sys.executable, "-m", "benchmarks.listing", way, str(file), str(size), kind]
+            return dict(json.loads(shell(words).stdout))
+
         for _ in range(ROUNDS):
-            said = [
-                json.loads(shell([sys.executable, "-m", "benchmarks.listing", way, str(file), str(size), kind]).stdout)
-                for way in ("verify", "loads")
-            ]
-            told.append({name: said[0][name] / said[1][name] for name in ("time", "memory")})
-    return {name: round(statistics.median(each[name] for each in told), 3) for name in ("time", "memory")}
+            verified, loaded = measured("verify"), measured("loads")
+            for name, found in ratios.items():
+                found.append(verified[name] / loaded[name])
+    return {name: round(statistics.median(found), 3) for name, found in ratios.items()}
 
 
 def distance(quick: bool) -> Figure:

@@ -40,6 +40,14 @@ PLUGIN = "conformance"
 pytest_plugins = ["conformance.runner.fixtures"]
 #: Prefix of the names under which pytest keeps our options, so that they never meet those of others.
 DEST = "conformance_"
+#: The marks of checks, each with what it says, as `pytest --markers` lists them.
+MARKERS = (
+    "alone: runs while no other check does",
+    "first: begins what others conclude",
+    "last: runs after the others of its kind, alone or not",
+    "lengthy: waits for one answer after the other, and should begin early",
+    "xdist_group(name): checks that one process runs, since they share something",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,11 +61,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: runs while no other check does")
-    config.addinivalue_line("markers", "first: begins what others conclude")
-    config.addinivalue_line("markers", "last: runs after the others of its kind, alone or not")
-    config.addinivalue_line("markers", "lengthy: waits for one answer after the other, and should begin early")
-    config.addinivalue_line("markers", "xdist_group(name): checks that one process runs, since they share something")
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
     for library in ("httpcore", "httpx", "hpack", "h2"):  # whose debug logs hold header fields
         logging.getLogger(library).setLevel(logging.WARNING)
     if config.pluginmanager.has_plugin(PLUGIN):  # that of a `ForProcess`
@@ -196,39 +201,45 @@ class Plugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        if call.excinfo is not None and isinstance(error := call.excinfo.value, ServiceGone | Refused):
+        error = call.excinfo.value if call.excinfo is not None else None
+        if isinstance(error, ServiceGone | Refused):
             # What was not sent decides nothing: to pytest, too, such a check is skipped, like any that is inconclusive.
-            unsent = verify.Inconclusive(str(error)).with_traceback(error.__traceback__)
-            call.excinfo = pytest.ExceptionInfo.from_exception(unsent)
-        elif call.excinfo is not None and isinstance(call.excinfo.value, verify.Failed):
+            error = verify.Inconclusive(str(error)).with_traceback(error.__traceback__)
+            call.excinfo = pytest.ExceptionInfo.from_exception(error)
+        elif isinstance(error, verify.Failed):
             # The message says it all; a traceback of the suite would not help, and takes long to make.
-            item.repr_failure = lambda *_, said=str(call.excinfo.value), **__: said  # type: ignore[method-assign]
+            said = str(error)
+            item.repr_failure = lambda *_, **__: said  # type: ignore[method-assign]
         outcome = yield
         vars(item).pop("repr_failure", None)
         if (report := self.process.report) is None:
             return outcome
         report.seconds = round(report.seconds + call.duration, 6)
-        if call.excinfo is not None:
-            self.process.classify(report, call.excinfo.value)
-            if isinstance(call.excinfo.value, verify.Failed):
-                curl = report.failure and report.failure.curl
-                outcome.longrepr = self._printable(f"{report.message}\n{curl}")
-                self._expect(item, outcome)
-            elif isinstance(outcome.longrepr, tuple):  # skipped: which check, and why, which may quote a state provider
-                file, line, _ = item.reportinfo()
-                outcome.longrepr = (str(file), (line or 0) + 1, self._printable(f"Skipped: {call.excinfo.value}"))
-        # Tracebacks quote values, and what was captured may hold anything.
-        if isinstance(outcome.longrepr, TerminalRepr):
+        if error is not None:
+            self.process.classify(report, error)
+        if isinstance(error, verify.Failed):
+            curl = report.failure and report.failure.curl
+            outcome.longrepr = self._printable(f"{report.message}\n{curl}")
+            self._expect(item, outcome)
+        elif isinstance(outcome.longrepr, tuple):  # skipped: which check, and why, which may quote a state provider
+            file, line, _ = item.reportinfo()
+            outcome.longrepr = (str(file), (line or 0) + 1, self._printable(f"Skipped: {error}"))
+        elif isinstance(outcome.longrepr, TerminalRepr):  # a traceback, which quotes values
             outcome.longrepr = self._printable(str(outcome.longrepr))
+        # What was captured may hold anything.
         outcome.sections = [(name, self._printable(content)) for name, content in outcome.sections]
         if outcome.when == "teardown":
-            session = self.process.sessions.get(target_of(item))
-            if session is not None:
-                report.warnings += map(self.process.clean, session.warnings)
-                session.warnings.clear()
-            self.process.done()
-            outcome.conformance = pickle.dumps(report) if self.process.is_worker else report  # type: ignore[attr-defined]
+            self._attach(report, item, outcome)
         return outcome
+
+    def _attach(self, report: CheckReport, item: pytest.Item, last: pytest.TestReport) -> None:
+        """End a check: the `last` report that pytest makes of it carries the check's own, with the warnings so far."""
+        session = self.process.sessions.get(target_of(item))
+        if session is not None:
+            report.warnings += map(self.process.clean, session.warnings)
+            session.warnings.clear()
+        self.process.done()
+        last.conformance = pickle.dumps(report) if self.process.is_worker else report  # type: ignore[attr-defined]
 
     def _expect(self, item: pytest.Item, failure: pytest.TestReport) -> None:
         """Make pytest count a failure of a waived requirement as expected, so that `-x` does not stop at it."""

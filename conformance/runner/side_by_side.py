@@ -171,10 +171,8 @@ class Pool:
             self._pass_on(reports)
 
     def _settle(self, *, over: bool = False) -> None:
-        """Pass on what was kept back, unless other checks that ran at the same time may have caused it: a check of the
-        unit held an order with the same id as another check, by accident; or nothing failed, and a check met a limit on
-        simultaneous requests. Such a unit runs again, while no other does. If the run is `over`, its checks count as
-        not finished."""
+        """Pass on what was kept back, unless other checks that ran at the same time may have caused it. Such a unit
+        runs again, while no other does. If the run is `over`, its checks count as not finished."""
         for report, _ in self._kept_back.values():
             self._own.collect(report)
         shared = {
@@ -184,11 +182,7 @@ class Pool:
         again: list[tuple[pytest.Item, CheckReport]] = []
         for unit in self._units:
             kept = [(item, *self._kept_back.pop(item.nodeid)) for item in unit if item.nodeid in self._kept_back]
-            doubtful = any(report.unfavourable for _, report, _ in kept)
-            in_common = not shared[target_of(unit[0])].isdisjoint(check.id for check in map(check_of, unit) if check)
-            failed = any(report.status is Status.FAILED for _, report, _ in kept)
-            limited = any(too_many(exchange) for _, report, _ in kept for exchange in report.exchanges)
-            if doubtful and (in_common or (limited and not failed)):
+            if _disturbed([report for _, report, _ in kept], unit, shared[target_of(unit[0])]):
                 again += ((item, report) for item, report, _ in kept)
             else:
                 for _, _, reports in kept:
@@ -294,6 +288,18 @@ class _Sender:
 def _send(pipe: Connection, kind: str, told: Any) -> None:
     with undisturbed():  # half a message would end the conversation
         pipe.send((kind, told))
+
+
+def _disturbed(reports: list[CheckReport], unit: list[pytest.Item], shared: set[str]) -> bool:
+    """Whether other checks may have caused what the reports of a unit have against the service: a check of the unit
+    held an order with the same id as another check, by accident, and so is among those that `shared` one; or nothing
+    failed, and a check met a limit on simultaneous requests."""
+    if not any(report.unfavourable for report in reports):
+        return False
+    if not shared.isdisjoint(check.id for check in map(check_of, unit) if check):
+        return True
+    limited = any(too_many(exchange) for report in reports for exchange in report.exchanges)
+    return limited and not any(report.status is Status.FAILED for report in reports)
 
 
 def _units(items: list[pytest.Item]) -> list[list[pytest.Item]]:

@@ -141,24 +141,27 @@ def fold(
     requirement id) cover is WAIVED. A failure that another failure may have caused is INCONCLUSIVE, even if that one is
     waived: whoever waived it has to say whether this is only a consequence.
     """
-    by_requirement: dict[str, list[CheckResult]] = {}
     requirements, checks = list(requirements), list(checks)
     required = {requirement.id for requirement in requirements if requirement.level is Level.REQUIRED}
     if not any(check.status is Status.FAILED and check.requirement in required for check in checks):
         checks = [replace(check, status=Status.FAILED) if _unexplained(check) else check for check in checks]
+    by_requirement: dict[str, list[CheckResult]] = {}
     for check in checks:
         by_requirement.setdefault(check.requirement, []).append(check)
-    results = []
-    for requirement in requirements:
-        not_selected = CheckResult(NO_CHECK, requirement.id, Status.EXCLUDED, "not selected")
-        own = by_requirement.get(requirement.id, [not_selected])
-        result = RequirementResult(requirement, worst(check.status for check in own), tuple(own))
-        waiver = (waivers or {}).get(requirement.id)
-        if waiver and result.status is Status.FAILED:
-            result = replace(result, status=Status.WAIVED, waiver=waiver)
-        results.append(result)
+    waivers = waivers or {}
+    results = [_alone(row, by_requirement.get(row.id, []), waivers.get(row.id)) for row in requirements]
     failed = {row.requirement.id for row in results if row.status is Status.FAILED}
     return _spared(_attributed(results), failed)
+
+
+def _alone(requirement: Requirement, checks: list[CheckResult], waiver: Waiver | None) -> RequirementResult:
+    """The result of a requirement by its own checks and its own waiver, whatever became of others."""
+    if not checks:
+        checks = [CheckResult(NO_CHECK, requirement.id, Status.EXCLUDED, "not selected")]
+    status = worst(check.status for check in checks)
+    if waiver and status is Status.FAILED:
+        return RequirementResult(requirement, Status.WAIVED, tuple(checks), waiver)
+    return RequirementResult(requirement, status, tuple(checks))
 
 
 def _unexplained(check: CheckResult) -> bool:

@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import re
 import tomllib
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -141,7 +141,7 @@ def parse(text: bytes) -> Catalogue:
     unknown = document.keys() - {"requirement", "observation", "undecidable"}
     if unknown:
         raise CatalogueError(f"unknown table {sorted(unknown)[0]!r}")
-    requirements = [_row(Requirement, table) for table in document.get("requirement", [])]
+    requirements = [_requirement(table) for table in document.get("requirement", [])]
     for row in requirements:
         _check_rests_on(row, requirements)
     observations = [_row(Observation, table) for table in document.get("observation", [])]
@@ -164,7 +164,21 @@ def resource(name: str) -> bytes:
     return files(__package__).joinpath(name).read_bytes()
 
 
+def _requirement(table: dict[str, Any]) -> Requirement:
+    """The requirement in a table. Raises CatalogueError."""
+    row = _row(Requirement, table)
+    label = row.id or table
+    if not re.fullmatch(r"[A-Z]+-[1-9][0-9]*", row.id):
+        raise CatalogueError(f"{label}: an id is FAMILY-NUMBER")
+    if row.level not in list(Level):
+        raise CatalogueError(f"{label}: unknown level {row.level!r}")
+    if not set(row.needs) <= set(NEEDS):
+        raise CatalogueError(f"{label}: a need is one of {', '.join(NEEDS)}")
+    return replace(row, level=Level(row.level), needs=tuple(row.needs), rests_on=tuple(row.rests_on))
+
+
 def _row(kind: type[Row], table: dict[str, Any]) -> Row:
+    """The values of a table, unchanged. Raises CatalogueError for a key that is missing or unknown."""
     label = table.get("id") or table.get("topic") or table.get("statement") or table
     names = {known.name for known in fields(kind)}
     needed = {known.name for known in fields(kind) if known.default is MISSING}
@@ -172,15 +186,6 @@ def _row(kind: type[Row], table: dict[str, Any]) -> Row:
         raise CatalogueError(f"{label}: lacks the key {missing[0]!r}")
     if unknown := sorted(table.keys() - names):
         raise CatalogueError(f"{label}: unknown key {unknown[0]!r}; the keys are {', '.join(sorted(names))}")
-    if kind is Requirement:
-        table = {**table, "needs": tuple(table["needs"]), "rests_on": tuple(table.get("rests_on", ()))}
-        if not re.fullmatch(r"[A-Z]+-[1-9][0-9]*", table["id"]):
-            raise CatalogueError(f"{label}: an id is FAMILY-NUMBER")
-        if table["level"] not in list(Level):
-            raise CatalogueError(f"{label}: unknown level {table['level']!r}")
-        table["level"] = Level(table["level"])
-        if not set(table["needs"]) <= set(NEEDS):
-            raise CatalogueError(f"{label}: a need is one of {', '.join(NEEDS)}")
     return kind(**table)
 
 

@@ -181,17 +181,16 @@ def allot(checks: Iterable[Check], pending: tuple[int, ...], shipped: tuple[int,
     none, and leaves the ids to others.
     """
     takers = [check for check in checks if check.needs.orders and not check.needs.more_than_lists]
-    by_modesty = sorted(takers, key=lambda check: (check.needs.pending + check.needs.shipped, check.id))
     turn: Counter[tuple[bool, str]] = Counter()
-    queue = []
-    for check in by_modesty:
+    place: dict[str, tuple[bool, int, int, str]] = {}
+    for check in sorted(takers, key=lambda check: (check.needs.pending + check.needs.shipped, check.id)):
         rank = MOST_TELLING.index(check.requirement) if check.requirement in MOST_TELLING else len(MOST_TELLING)
         walks = check.id.startswith("model.")
         turn[walks, check.requirement] += 1
-        queue.append((walks, turn[walks, check.requirement], rank, check.requirement, check))
+        place[check.id] = (walks, turn[walks, check.requirement], rank, check.requirement)
     left_pending, left_shipped = list(pending), list(shipped)
     found: Shares = {}
-    for *_, check in sorted(queue, key=lambda place: place[:4]):
+    for check in sorted(takers, key=lambda check: place[check.id]):
         needs = check.needs
         if needs.pending <= len(left_pending) and needs.shipped <= len(left_shipped):
             found[check.id] = (left_pending[: needs.pending], left_shipped[: needs.shipped])

@@ -14,16 +14,19 @@ from conformance.contract.jsontext import INT64, Number, integer, type_name
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """`value` as a message quotes it, cut to `limit` characters: a number as it was written, bytes as text, None as
-    `null`, anything else as a Python literal."""
+    """`value` as a message quotes it, cut to `limit` characters: a number as it was written, bytes as text, None and
+    booleans as in JSON, anything else as a Python literal."""
     if isinstance(value, bytes):
         text = repr(value[:limit].decode("utf-8", "backslashreplace"))
         return text if len(value) <= limit else f"{text[:limit]}… ({len(value)} bytes)"
     if isinstance(value, str) and len(value) > limit:  # spelt out no further than needed: it may be megabytes
         return f"{value[:limit]!r}"[:limit] + f"… ({len(value)} characters)"
-    text = value.text if isinstance(value, Number) else repr(value)
-    if value is None or isinstance(value, bool):
+    if isinstance(value, Number):
+        text = value.text
+    elif value is None or isinstance(value, bool):
         text = as_json(value)
+    else:
+        text = repr(value)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 

@@ -44,7 +44,9 @@ def summary(run: Run, console: Console) -> None:
         paper.field("warning", warning, "yellow")
     if len(run.warnings) > _WARNINGS:
         paper.field("warning", f"and {len(run.warnings) - _WARNINGS} more, which the reports have", "yellow")
-    pasted = [pair for result in outline.with_status(run, Status.FAILED) for pair in _failure(paper, run, result)]
+    pasted: list[outline.Evidence] = []
+    for result in outline.with_status(run, Status.FAILED):
+        pasted += _failure(paper, run, result)
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
             _block(paper, result, "waived", f"until {result.waiver.expires}: {result.waiver.reason}")

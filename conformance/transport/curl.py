@@ -25,20 +25,21 @@ _KEY, _PART_OF_KEY = re.compile(r"\$(?:KEY\b|\{KEY\})"), re.compile(r"\$\{(#?)KE
 def curl(exchange: Exchange, shell: Shell) -> str:
     """A command line that repeats `exchange`. `shell` tells where the key comes from, and how the service is
     reached."""
-    words = ["curl -sS -i", *shell.options]
+    start = ["curl -sS -i", *shell.options]
     if "/./" in exchange.url:
-        words.append("--path-as-is")
+        start.append("--path-as-is")
     if exchange.method != "GET":
-        words.append("-I" if exchange.method == "HEAD" else f"-X {exchange.method}")  # else curl waits for a body
+        start.append("-I" if exchange.method == "HEAD" else f"-X {exchange.method}")  # else curl waits for a body
     if exchange.shell_user:
-        words.append(f'-u "{exchange.shell_user}"')
+        start.append(f'-u "{exchange.shell_user}"')
     else:
-        words += [f'-H "{_in_double_quotes(_sendable(field_))}"' for field_ in exchange.shell_headers]
-    credential = " ".join(words)
-    words = [f"-H {_in_single_quotes(field_)}" for field_ in _unusual(exchange)]
+        start += [f'-H "{_in_double_quotes(_sendable(field_))}"' for field_ in exchange.shell_headers]
+    words = [_with_key(" ".join(start), shell.key)]
+    words += [f"-H {_in_single_quotes(field_)}" for field_ in _unusual(exchange)]
     if exchange.request_body is not None:
         words.append(f"--data-binary {_quoted(exchange.request_body, exchange, shell.key)}")
-    return " ".join([_with_key(credential, shell.key), *words, _quoted(exchange.url, exchange, shell.key)])
+    words.append(_quoted(exchange.url, exchange, shell.key))
+    return " ".join(words)
 
 
 def on_one_connection(lines: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -160,6 +160,11 @@ def fields(headers: Headers) -> dict[str, str]:
         name = name.lower()
         found[name] = f"{found[name]}, {value}" if name in found else value
     return found
+
+
+def decoded(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Header fields as text, a character for each byte."""
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
 
 
 class Texts:

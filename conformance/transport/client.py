@@ -22,7 +22,7 @@ import httpx
 from h2.exceptions import H2Error
 
 from conformance.target import DEFAULT_MAX_BODY
-from conformance.transport.answer import Answer, Observer, Texts
+from conformance.transport.answer import Answer, Observer, Texts, decoded
 from conformance.transport.body import Body, Miscoded, Unreadable
 from conformance.transport.concurrency import TOGETHER, Concurrency
 from conformance.transport.deadline import DeadlineBackend
@@ -238,9 +238,7 @@ class Client:
             # Over TLS, HTTP/2 might send several requests down one connection: hence a transport for each.
             http = _transport(self.endpoint) if self.endpoint.scheme == "https" else self._http
             response = http.handle_request(outgoing)
-            answer.headers = tuple(
-                (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
-            )
+            answer.headers = decoded(response.headers.raw)
             exchange.reason, exchange.http_version = response.reason_phrase, response.http_version
             try:
                 answer.body = _read(response, self.endpoint.max_body)
@@ -262,8 +260,7 @@ class Client:
             self.concurrency.saw(self.endpoint.max_body)
             exchange.trouble, exchange.detail = Trouble.TOO_LARGE, str(error)
         elif isinstance(error, httpx.TimeoutException):
-            exchange.trouble = Trouble.TIMEOUT
-            exchange.detail = f"no complete answer within {self.endpoint.timeout:g} s (--timeout)"
+            exchange.trouble, exchange.detail = Trouble.TIMEOUT, self.endpoint.too_late
         elif isinstance(error, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
             exchange.trouble, exchange.detail = Trouble.UNREACHABLE, _plain(error, self.endpoint)
         elif _refused(error):

@@ -175,6 +175,11 @@ class Endpoint:
         parts = urlsplit(self.target.proxy)
         return host_and_port(parts.hostname or "", port_of(parts))
 
+    @property
+    def too_late(self) -> str:
+        """What is said of an answer that was not complete in time."""
+        return f"no complete answer within {self.timeout:g} s (--timeout)"
+
     @cached_property
     def ssl_context(self) -> ssl.SSLContext:
         """The TLS settings of the target."""

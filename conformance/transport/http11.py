@@ -7,7 +7,7 @@ from functools import cache
 
 import h11
 
-from conformance.transport.answer import fields
+from conformance.transport.answer import decoded, fields
 from conformance.transport.body import Body, Miscoded
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.error_messages import LONGEST_HEAD
@@ -47,9 +47,7 @@ class Incoming:
         self._protocol.receive_data(data)
         while (event := self._protocol.next_event()) is not h11.NEED_DATA:
             if isinstance(event, h11.Response):
-                self.headers = tuple(
-                    (name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items()
-                )
+                self.headers = decoded(event.headers.raw_items())
                 self.http_version = f"HTTP/{event.http_version.decode()}"
                 self.reason = event.reason.decode("latin-1")
                 self._taken = Body(fields(self.headers).get("content-encoding", ""), self._limit)

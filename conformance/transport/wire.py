@@ -352,8 +352,7 @@ class Connection:
         elif self._http_2_only(error):
             exchange.trouble, exchange.detail = Trouble.NO_RAW, "the service speaks HTTP/2 only"
         elif isinstance(error, TimeoutError):
-            exchange.trouble = Trouble.TIMEOUT
-            exchange.detail = f"no complete answer within {self._endpoint.timeout:g} s (--timeout)"
+            exchange.trouble, exchange.detail = Trouble.TIMEOUT, self._endpoint.too_late
         elif self._socket is None:
             exchange.trouble = Trouble.UNREACHABLE
             told = "" if isinstance(error, ProxyError) else f"no connection to {self._endpoint.authority}: "

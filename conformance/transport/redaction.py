@@ -10,14 +10,13 @@ import html
 import json
 import re
 import string
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from urllib.parse import quote
 
 from conformance.text import ELLIPSIS
+from conformance.transport.escapes import DEEPEST, SPELLINGS, Spelling, latin, readings
 
 #: A part of the key of this length or more is as secret as the key.
 SECRET_PART = 8
@@ -36,12 +35,8 @@ SHORTEST_BASE64 = 6
 #: and again.
 REMEMBERED = 4096
 MOST_REMEMBERED = 1024
-#: How many layers of escapes are undone: `\\u0026#43;` is HTML in a JSON string.
-DEEPEST = 3
 #: Replaces what was found, so that nothing is found there again: no secret contains it.
 FOUND = "\0"
-#: Stands between ASCII characters in UTF-16, and in quotations of that; it means nothing by itself.
-ZERO = "\0"
 #: From so many blocks, and parts, on it is faster to look up each place of a long text than to search for each of them.
 MANY_BLOCKS, MANY_PARTS = 2000, 500
 #: A stretch of a text: start, end, and the label that replaces it.
@@ -67,77 +62,15 @@ class _Run:
     secrets that contain one."""
 
     def __init__(self, kind: str, length: int) -> None:
-        self._kinds = bytes(byte in _bytes(kind) for byte in range(256))
+        self._kinds = bytes(byte in latin(kind) for byte in range(256))
         self._run = b"\1" * length
 
     def within(self, text: str) -> bool:
         """Whether `text` has such a run."""
-        return self._run in _bytes(text).translate(self._kinds)
-
-
-def _bytes(text: str) -> bytes:
-    """`text` with one byte for each character; all characters beyond Latin-1 give the same byte."""
-    return text.encode("latin-1", "replace")
+        return self._run in latin(text).translate(self._kinds)
 
 
 _WORD = _Run(string.ascii_letters + string.digits, WORD)
-
-
-@dataclass(frozen=True)
-class _Spelling:
-    """A way to escape characters: a `mark` that every escape contains, the pattern of an `escape`, what it is `meant`
-    as, and, if the mark says too little, a function that tells whether a text has any."""
-
-    mark: str
-    escape: re.Pattern[str]
-    meant: Callable[[re.Match[str]], str]
-    is_meant: Callable[[str], bool] | None = None
-
-    def used(self, text: str) -> bool:
-        """Whether there may be escapes in `text`."""
-        return self.mark in text and (self.is_meant is None or self.is_meant(text))
-
-
-def _meant_in_url(escape: re.Match[str]) -> str:
-    return chr(int(escape[1] or escape[2], 16)).rstrip(ZERO)
-
-
-def _meant_in_string(escape: re.Match[str]) -> str:
-    return escape[4] or chr(int(escape[3], 8) if escape[3] else int(escape[1] or escape[2], 16)).rstrip(ZERO)
-
-
-def _meant_in_html(escape: re.Match[str]) -> str:
-    character = html.unescape(escape[0])
-    return character if len(character) == 1 else escape[0]
-
-
-_DUMP = re.compile(r"([: -])[0-9A-Fa-f]{2}\1[0-9A-Fa-f]{2}\1")
-_DIGITS_AND_GAPS = bytes.maketrans(string.hexdigits.encode() + b": -", b"0" * len(string.hexdigits) + b"---")
-
-
-def _is_dump(text: str) -> bool:
-    """Whether `text` contains a dump: pairs of hexadecimal digits with separators."""
-    # The first takes a tenth of the time of the second, which most texts then need not be searched for.
-    return b"-00-00-" in _bytes(text).translate(_DIGITS_AND_GAPS) and _DUMP.search(text) is not None
-
-
-#: The spellings of URLs, of strings in JSON and in programs, and of HTML: each library escapes other characters. Then
-#: what dumps put between two digits in hex each and the next two, which stands for nothing.
-_SPELLINGS = (
-    _Spelling("%", re.compile("%(?:([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))"), _meant_in_url),
-    _Spelling(
-        "\\",
-        re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([0-3][0-7]{2})|([^\w\s]))"),
-        _meant_in_string,
-    ),
-    _Spelling("&", re.compile("&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"), _meant_in_html),
-    _Spelling(
-        "",
-        re.compile("(?<=[0-9A-Fa-f]{2})[: -](?=[0-9A-Fa-f]{2})"),
-        lambda escape: "",
-        _is_dump,
-    ),
-)
 
 
 class _Parts:
@@ -206,7 +139,7 @@ class Redactor:
             self._labels.setdefault(groups, KEY_LABEL)
         self._ordered = sorted(self._labels, key=len, reverse=True)
         secret = {key, *(secrets or {})}.intersection(self._labels)
-        self._escaped = [form for form in self._ordered if form in secret and len(list(_readings(form, 1))) > 1]
+        self._escaped = [form for form in self._ordered if form in secret and len(list(readings(form, 1))) > 1]
         self._whole = [form for form, known in self._labels.items() if known == KEY_LABEL]
         self._anchors = _anchors(self._ordered)
         self._anchors_without_words = _anchors([form for form in self._ordered if not _WORD.within(form)])
@@ -238,14 +171,14 @@ class Redactor:
         """Whether `text` contains the key itself, in any form. False for a short key, which may occur by chance."""
         if not self._telling:
             return False
-        return any(any(map(reading.__contains__, self._whole)) for reading in _readings(text))
+        return any(any(map(reading.__contains__, self._whole)) for reading in readings(text))
 
     def _secrets_in(self, text: str, depth: int = DEEPEST) -> list[Span]:
         """The stretches of `text` that are secret; none overlap. Escapes are undone first, since only that shows the
         whole of a partly escaped secret; secrets that themselves contain an escape come even before."""
         found = self._beginnings_in(text) if ELLIPSIS in text else []
         left = _blotted(text, found)
-        if depth and (used := [spelling for spelling in _SPELLINGS if spelling.used(left)]):
+        if depth and (used := [spelling for spelling in SPELLINGS if spelling.used(left)]):
             found += (spans := self._known_in(left, self._escaped))
             left = _blotted(left, spans)
             for spelling in used:
@@ -257,9 +190,9 @@ class Redactor:
             found += (spans := parts.within(left))
         return found
 
-    def _escaped_in(self, text: str, spelling: _Spelling, depth: int) -> list[Span]:
+    def _escaped_in(self, text: str, spelling: Spelling, depth: int) -> list[Span]:
         """Where secrets are in `text` once its escapes of this kind are undone."""
-        undone, place = _undone(spelling, text)
+        undone, place = spelling.undone(text)
         if undone == text:
             return []
         return [(place(start), place(end), label) for start, end, label in self._secrets_in(undone, depth - 1)]
@@ -309,36 +242,6 @@ def _replaced(text: str, spans: list[Span]) -> str:
 def _blotted(text: str, spans: list[Span]) -> str:
     """`text`, as long as before, with nothing left to find in `spans`."""
     return _replaced(text, [(start, end, FOUND * (end - start)) for start, end, _ in spans]) if spans else text
-
-
-def _undone(spelling: _Spelling, text: str) -> tuple[str, Callable[[int], int]]:
-    """`text` with its escapes undone; and a function from a place in that to the place in `text`."""
-    if not spelling.used(text):
-        return text, lambda undone: undone
-    pieces: list[str] = []
-    here, there = [0], [0]  # after each escape, the place in `text` and in what is made of it
-    for escape in spelling.escape.finditer(text):
-        piece = text[here[-1] : escape.start()] + spelling.meant(escape)
-        pieces.append(piece)
-        here.append(escape.end())
-        there.append(there[-1] + len(piece))
-
-    def place(undone: int) -> int:
-        last = bisect_right(there, undone) - 1
-        return here[last] + undone - there[last]
-
-    return "".join([*pieces, text[here[-1] :]]), place
-
-
-def _readings(text: str, depth: int = DEEPEST) -> Iterator[str]:
-    """`text` as it is, and with its escapes undone."""
-    yield text
-    if not depth:
-        return
-    for spelling in _SPELLINGS:
-        undone, _ = _undone(spelling, text)
-        if undone != text:
-            yield from _readings(undone, depth - 1)
 
 
 def _anchors(forms: list[str]) -> dict[str, set[str]]:

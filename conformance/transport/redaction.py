@@ -176,18 +176,23 @@ class Redactor:
     def _secrets_in(self, text: str, depth: int = DEEPEST) -> list[Span]:
         """The stretches of `text` that are secret; none overlap. Escapes are undone first, since only that shows the
         whole of a partly escaped secret; secrets that themselves contain an escape come even before."""
-        found = self._beginnings_in(text) if ELLIPSIS in text else []
-        left = _blotted(text, found)
+        found: list[Span] = []
+        left = text
+
+        def add(spans: list[Span]) -> None:
+            nonlocal left
+            found.extend(spans)
+            left = _blotted(left, spans)
+
+        if ELLIPSIS in text:
+            add(self._beginnings_in(text))
         if depth and (used := [spelling for spelling in SPELLINGS if spelling.used(left)]):
-            found += (spans := self._known_in(left, self._escaped))
-            left = _blotted(left, spans)
+            add(self._known_in(left, self._escaped))
             for spelling in used:
-                found += (spans := self._escaped_in(left, spelling, depth))
-                left = _blotted(left, spans)
-        found += (spans := self._known_in(left, self._ordered))
+                add(self._escaped_in(left, spelling, depth))
+        add(self._known_in(left, self._ordered))
         for parts in self._parts:
-            left = _blotted(left, spans)
-            found += (spans := parts.within(left))
+            add(parts.within(left))
         return found
 
     def _escaped_in(self, text: str, spelling: Spelling, depth: int) -> list[Span]:

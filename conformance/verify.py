@@ -210,9 +210,9 @@ def meets(requirement: str, *answers: Answer) -> None:
     for answer in answers:
         settled(answer)
         findings, undecided = answer.exchange.findings, answer.exchange.undecided
-        if requirement not in findings and requirement in undecided:
-            raise Inconclusive(undecided[requirement])
         if requirement not in findings:
+            if requirement in undecided:
+                raise Inconclusive(undecided[requirement])
             raise Inconclusive(f"{answer.exchange.in_words}, on which this cannot be judged", "HTTP-1")
         problem = findings[requirement]
         if problem is not None:

@@ -108,7 +108,8 @@ def options_for(names: list[str], values: dict[str, Any], workers: str | None) -
         value = values.get(settings.name_of(flag))
         ours = f"--conformance-{flag[2:]}"
         if described.get("action") == "store_true":
-            options += [ours] if value else []
+            if value:
+                options.append(ours)
         elif isinstance(value, list):
             options += [f"{ours}={one}" for one in value]
         elif value is not None:

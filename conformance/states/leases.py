@@ -19,6 +19,8 @@ from conformance.transport.guard import Guard
 
 #: Every provider has to place so many pending orders; it may refuse to place more.
 FEW = 100
+#: How many of the orders that were left behind a sentence names.
+NAMED = 20
 #: The suffix of a ledger's name, and what precedes it in the name of a ledger of orders that outlast their check.
 LEDGER, KEPT = ".held", ".kept"
 
@@ -144,9 +146,8 @@ def return_left(provider: Provider, folder: Path, target: str) -> list[str]:
     """Return the orders of `target` that processes held when they died, according to their ledgers in `folder`. Gives a
     sentence for each set that could not be returned, as `Leases.give_back` does."""
     left_behind = []
-    own = re.compile(
-        rf"{re.escape(target)}\.[0-9]+({re.escape(KEPT)})?{re.escape(LEDGER)}"
-    )  # not those of a target called TARGET.eu
+    # Not those of a target called TARGET.eu.
+    own = re.compile(rf"{re.escape(target)}\.[0-9]+({re.escape(KEPT)})?{re.escape(LEDGER)}")
     for ledger in sorted(path for path in folder.iterdir() if own.fullmatch(path.name)):
         for state, ids in json.loads(ledger.read_text(encoding="ascii")).items():
             left_behind += _returned(provider, State(state), ids)
@@ -158,6 +159,6 @@ def _returned(provider: Provider, state: State, ids: list[int]) -> list[str]:
     try:
         teardown(provider, state, ids)
     except ProviderError as error:
-        more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
-        return [f"orders left behind ({state} orders): {', '.join(map(str, ids[:20]))}{more}: {error}"]
+        more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+        return [f"orders left behind ({state} orders): {', '.join(map(str, ids[:NAMED]))}{more}: {error}"]
     return []

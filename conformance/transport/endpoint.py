@@ -207,16 +207,19 @@ class Endpoint:
     def headers(self, request: Request, *, connection: str) -> Headers:
         """The header fields of `request` in the order in which they are sent."""
         own = (*request.credential.headers, *request.headers)
-        fields = (
+        given = {name.lower() for name, _ in own}
+        usual = (
             ("Host", self.authority),
             ("User-Agent", USER_AGENT),
             ("Accept", request.accept),
             ("Accept-Encoding", "gzip, deflate"),
             ("Connection", connection),
         )
-        given = {name.lower() for name, _ in own}
-        length = (("Content-Length", str(len(request.body))),) if request.body is not None else ()
-        return (*((name, value) for name, value in fields if name.lower() not in given), *own, *length)
+        fields = [field for field in usual if field[0].lower() not in given]
+        fields += own
+        if request.body is not None:
+            fields.append(("Content-Length", str(len(request.body))))
+        return tuple(fields)
 
     def before(self, request: Request, *, paced: bool = False) -> None:
         """Wait for this request's turn, unless the caller did (`paced`). Raises ServiceGone if the run has stopped

@@ -241,9 +241,9 @@ class Recorder:
     def _recorded(self, body: bytes) -> tuple[str, bool, bool]:
         """What the evidence keeps of a body, within the limits of size; whether it was cut; and whether the body
         reveals the key."""
-        text = body[:RECORDED_BODY].decode("utf-8", "surrogateescape")
         if (withheld := self._withheld(body)) is not None:
             return withheld, False, any(map(self.redactor.reveals, _meant(body).values()))
+        text = body[:RECORDED_BODY].decode("utf-8", "surrogateescape")
         kept = cleaned = self.redactor.clean(text)
         if len(cleaned) > BEGINNING:
             size = len(json.dumps(cleaned))

@@ -67,10 +67,12 @@ def readings(segment: str) -> frozenset[int]:
     """
     text = unicodedata.normalize("NFKC", unquote(segment))
     text = "".join(str(unicodedata.decimal(char, char)) for char in text)
-    found = {0} if not text.strip().lstrip("+-")[:1].isdigit() else set()
     runs = re.findall(r"[0-9]+", text)
-    found |= {int(run) for run in runs}
-    found |= {int("".join(runs))} if runs else set()
+    found = {int(run) for run in runs}
+    if runs:
+        found.add(int("".join(runs)))
+    if not text.strip().lstrip("+-")[:1].isdigit():
+        found.add(0)
     for pattern, base in ((r"0[xX]([0-9a-fA-F]+)", 16), (r"0[oO]?([0-7]+)", 8), (r"0[bB]([01]+)", 2)):
         found |= {int(match, base) for match in re.findall(r"(?<![0-9])" + pattern, text)}
     for match in re.findall(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", text):

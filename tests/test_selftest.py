@@ -22,7 +22,7 @@ from patience import PATIENCE
 from conformance.commands import selftest
 from conformance.contract import catalogue
 from conformance.judging import doubts
-from conformance.reporting import detection
+from conformance.reporting import detection, detection_views
 from conformance.reporting.detection import Case, Judged, Matrix
 from conformance.runner.process import Process
 from conformance.transport.evidence import Exchange
@@ -44,10 +44,10 @@ def test_a_fault_is_caught_only_if_its_own_requirement_failed() -> None:
 def test_a_fault_that_was_missed_is_told_with_what_the_checks_said() -> None:
     missed = Judged(FAULT, failed=("CANCEL-4",), messages={"CANCEL-3": "met by 9 exchanges"})
     said = "MISSED cancels-anything: CANCEL-3 did not fail, CANCEL-4 did. met by 9 exchanges"
-    assert detection.complaint(missed) == said
-    assert said in detection.text(Matrix([missed], 1.0, complete=False))
-    assert "**(missed)**" in detection.markdown(Matrix([missed], 1.0))
-    assert '<td class="missed">missed</td>' in detection.as_html(Matrix([missed], 1.0))
+    assert detection_views.complaint(missed) == said
+    assert said in detection_views.text(Matrix([missed], 1.0, complete=False))
+    assert "**(missed)**" in detection_views.markdown(Matrix([missed], 1.0))
+    assert '<td class="missed">missed</td>' in detection_views.as_html(Matrix([missed], 1.0))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_failed_beside_it_counts_if_it_is_required() -> None:
 )
 def test_a_variant_is_left_alone_if_nothing_failed_but_what_it_leaves(judged: Judged, good: bool) -> None:
     assert judged.good is good
-    assert ("LIST-10 did not fail" in detection.complaint(judged)) is (judged == Judged(LEAVING))
+    assert ("LIST-10 did not fail" in detection_views.complaint(judged)) is (judged == Judged(LEAVING))
     assert Matrix([judged], 1.0, complete=False).good is good
 
 
@@ -108,19 +108,19 @@ def test_a_check_that_sees_less_than_before_is_told_of() -> None:
     assert Matrix([caught], 1.0, False, {"two": ["cancels-anything"]}, ()).lost == [
         "two is gone, which failed on cancels-anything"
     ]
-    assert "LOST two no longer" in detection.text(proof)
+    assert "LOST two no longer" in detection_views.text(proof)
 
 
 def test_a_check_that_no_fault_fails_is_told_of() -> None:
     proof = Matrix([], 1.0, proofs={"one": ["cancels-anything"], "two": []}, checks=("one", "two", "three"))
     assert proof.unproven == ["two", "three"]
     assert Matrix([], 1.0, complete=False, checks=("one",)).unproven == []
-    assert "UNPROVEN three" in detection.text(proof)
+    assert "UNPROVEN three" in detection_views.text(proof)
 
 
 def test_proofs_are_written_by_check() -> None:
     judged = [Judged(Case(name, "CANCEL-3", ""), checks=("one",)) for name in ("b", "a")]
-    assert json.loads(detection.proofs_of(judged)) == {"one": ["a", "b"]}
+    assert json.loads(detection_views.proofs_of(judged)) == {"one": ["a", "b"]}
 
 
 def test_a_check_that_passes_where_it_did_not_is_told_of() -> None:
@@ -130,7 +130,7 @@ def test_a_check_that_passes_where_it_did_not_is_told_of() -> None:
     proof = Matrix([caught], 1.0, complete=False, stops=stops)
     assert proof.passing == ["three passes on cancels-anything, on which it did not"]
     assert not proof.good
-    assert "PASSING three passes on" in detection.text(proof)
+    assert "PASSING three passes on" in detection_views.text(proof)
 
 
 def test_stops_are_written_by_check_the_first_few_for_each_reason() -> None:
@@ -138,7 +138,7 @@ def test_stops_are_written_by_check_the_first_few_for_each_reason() -> None:
     judged = [
         Judged(Case(name, "CANCEL-3", ""), stopped={"one": reason}) for name, reason in zip("cabd", told, strict=True)
     ]
-    assert json.loads(detection.stops_of(judged)) == {"one": ["a", "c", "d"]}
+    assert json.loads(detection_views.stops_of(judged)) == {"one": ["a", "c", "d"]}
 
 
 def test_stops_on_record_are_of_checks_and_faults_of_other_requirements() -> None:
@@ -165,7 +165,7 @@ def test_a_check_that_sends_less_than_before_is_told_of() -> None:
         "gone sends 0 different values to the correct server; on record: 4",
     ]
     assert not proof.good
-    assert "LESS one sends 2 requests" in detection.text(proof)
+    assert "LESS one sends 2 requests" in detection_views.text(proof)
 
 
 def sent(check: str, path: str, credential: Credential = VALID) -> Exchange:
@@ -180,8 +180,8 @@ def test_what_is_sent_is_counted_by_check() -> None:
     exchanges = [sent("one", "71"), sent("one", "70123"), sent("one", "70124", NOBODY), sent("two", "7?a=1&b=2")]
     # One: two paths, as numbers of four digits and more are drawn; no query; Host, Authorization; two credentials; no
     # body. Two: a path; two parameters; both fields; a credential; no body.
-    assert detection.sent_by(exchanges) == {"one": [3, 8], "two": [1, 7]}
-    assert json.loads(detection.sent_of({"b": [1, 2], "a": [3, 4]})) == {"a": [3, 4], "b": [1, 2]}
+    assert detection_views.sent_by(exchanges) == {"one": [3, 8], "two": [1, 7]}
+    assert json.loads(detection_views.sent_of({"b": [1, 2], "a": [3, 4]})) == {"a": [3, 4], "b": [1, 2]}
 
 
 def test_what_is_on_record_as_sent_is_of_checks_that_exist() -> None:
@@ -199,10 +199,10 @@ def test_every_requirement_has_faults() -> None:
 
 def test_writers_escape_and_agree() -> None:
     proof = Matrix([Judged(FAULT, failed=("CANCEL-3",)), Judged(VARIANT)], 2.0, complete=False)
-    assert "1 of 1 faults caught, 1 of 1 correct variants left alone" in detection.text(proof)
-    assert [case["good"] for case in json.loads(detection.as_json(proof))["cases"]] == [True, True]
-    assert "<too>" not in detection.as_html(proof)
-    assert "| cancels-anything |" in detection.markdown(proof)
+    assert "1 of 1 faults caught, 1 of 1 correct variants left alone" in detection_views.text(proof)
+    assert [case["good"] for case in json.loads(detection_views.as_json(proof))["cases"]] == [True, True]
+    assert "<too>" not in detection_views.as_html(proof)
+    assert "| cancels-anything |" in detection_views.markdown(proof)
 
 
 def test_a_real_fault_and_a_real_variant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +272,7 @@ def test_the_command_judges_and_writes(tmp_path: Path) -> None:
     assert done.status == 0, done.said
     assert "1 of 1 faults caught, 0 of 0 correct variants left alone" in done.out
     assert done.err == "1 of 1\n"
-    assert {path.name for path in (tmp_path / "out").iterdir()} == detection.WRITERS.keys()
+    assert {path.name for path in (tmp_path / "out").iterdir()} == detection_views.WRITERS.keys()
     for words, said in (
         (("no-such-fault",), "'no-such-fault' is not a fault, variant, requirement or family; `faults` lists them"),
         (("cancels-refused",), "or family; did you mean cancels-refused-orders?"),

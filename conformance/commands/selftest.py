@@ -33,7 +33,7 @@ from conformance.console import progress
 from conformance.console.terminal import Console
 from conformance.contract import catalogue
 from conformance.judging import judges
-from conformance.reporting import detection
+from conformance.reporting import detection, detection_views
 from conformance.reporting.detection import Case, Judged
 from conformance.reporting.files import make_folder, replace
 from conformance.reporting.run import Run
@@ -167,7 +167,7 @@ def sent_to_correct(session: pytest.Session, seed: int, budget: str) -> dict[str
     """What each check, as collected in `session`, sends to the correct server."""
     run, _ = _run_on_new(session, None, seed, budget)
     checks = {check.id for check in all_checks()}
-    return detection.sent_by(exchange for exchange in run.exchanges if exchange.check in checks)
+    return detection_views.sent_by(exchange for exchange in run.exchanges if exchange.check in checks)
 
 
 def by_status(run: Run) -> dict[Status, tuple[str, ...]]:
@@ -300,7 +300,7 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
             found[judged.case] = judged
             advance(judged.case.requirement or "variants")
             if not judged.good:
-                progress.line(detection.complaint(judged))
+                progress.line(detection_views.complaint(judged))
 
         sent = judge_all(chosen, seed, budget, workers, note)
     ordered = [found[case] for case in chosen]
@@ -315,8 +315,8 @@ def run(names: tuple[str, ...], seed: int, budget: str, workers: int, folder: Pa
         due=due(),
         stops=stops(),
     )
-    console.print(detection.text(whole), markup=False, soft_wrap=True)
-    for name, render in detection.WRITERS.items():
+    console.print(detection_views.text(whole), markup=False, soft_wrap=True)
+    for name, render in detection_views.WRITERS.items():
         replace(folder / name, render(whole).encode())
     console.print(f"Written to {folder}", markup=False, style="dim", soft_wrap=True)
     return 0 if whole.good else 1

@@ -164,23 +164,27 @@ def _together(run: Run) -> list[outline.Group]:
 
 def _finding(run: Run, result: RequirementResult, room: _Room, shell: Shell) -> Finding:
     evidence = {found.check: found for found in outline.evidence(run, result)}
-    cases = []
-    for check in result.checks:
-        if check.status not in (Status.FAILED, Status.INCONCLUSIVE):
-            continue
-        found = evidence.get(check)
-        telling = found.number if found else None
-        numbers = sorted({*check.exchanges, *([] if telling is None else [telling])})
-        shown, left_out = [], []
-        near = _near(numbers, telling)
-        for number in numbers:
-            laid_out = _shown(run.by_number.get(number), number == telling, shell) if number in near else None
-            if laid_out and room.take(laid_out):
-                shown.append(laid_out)
-            else:
-                left_out.append(number)
-        cases.append(Case(check, found, shown, left_out))
+    telling = [check for check in result.checks if check.status in (Status.FAILED, Status.INCONCLUSIVE)]
+    cases = [_case(run, check, evidence.get(check), room, shell) for check in telling]
     return Finding(result, cases, sum(check.status is Status.PASSED for check in result.checks))
+
+
+def _case(run: Run, check: CheckResult, evidence: outline.Evidence | None, room: _Room, shell: Shell) -> Case:
+    """A check of a finding, with those of its exchanges that there is room for."""
+    telling = evidence.number if evidence else None
+    numbers = set(check.exchanges)
+    if telling is not None:
+        numbers.add(telling)
+    ordered = sorted(numbers)
+    near = _near(ordered, telling)
+    shown, left_out = [], []
+    for number in ordered:
+        laid_out = _shown(run.by_number.get(number), number == telling, shell) if number in near else None
+        if laid_out and room.take(laid_out):
+            shown.append(laid_out)
+        else:
+            left_out.append(number)
+    return Case(check, evidence, shown, left_out)
 
 
 def _near(numbers: list[int], telling: int | None) -> list[int]:

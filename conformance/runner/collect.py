@@ -44,6 +44,7 @@ UNANSWERED = (
     "{} of {} requests got no answer in time while others were under way, the first of them {}; no requirement fails "
     "for that, since a limit may be the reason, and the specification does not show limits"
 )
+#: The warning about a provider that may place orders elsewhere.
 NOT_THERE = (
     "no order that the state provider handed out was ever listed, and no cancel found one: does the provider place "
     "orders in the store of this service?"

@@ -195,6 +195,27 @@ def is_slow_now_and_then(service: Service) -> None:
 
 
 @variant()
+def locks_what_is_being_cancelled(service: Service) -> None:
+    """Answers 423 to a cancel that comes while another one of the same id is under way, whether an order has it or
+    not."""
+    lock, under_way, inner = threading.Lock(), set[str](), service.cancel_order
+
+    def cancel_order(request: Request, text: str) -> Response:
+        with lock:
+            if text in under_way:
+                return Response(423)
+            under_way.add(text)
+        try:
+            time.sleep(0.003)
+            return inner(request, text)
+        finally:
+            with lock:
+                under_way.remove(text)
+
+    service.cancel_order = cancel_order
+
+
+@variant()
 def serves_one_request_at_a_time(service: Service) -> None:
     """Lets every request wait for the one before, of whatever connection."""
     lock = threading.Lock()

@@ -346,6 +346,25 @@ def test_two_of_two_cancels_at_once() -> None:
     assert len(found.wrong.steps) == 1
 
 
+@pytest.mark.parametrize(("locked", "owner"), [((1,), None), ((0, 1), "CANCEL-3")])
+def test_one_of_two_cancels_of_a_shipped_order_at_once_may_find_it_locked(
+    locked: tuple[int, ...], owner: str | None
+) -> None:
+    class Locks(Service):
+        def send_all(self, requests: Iterable[Request], *, at_once: bool = False) -> list[Answer]:
+            together = list(requests)
+            answers = super().send_all(together)
+            if len(together) == 2:
+                for place in locked:
+                    answers[place] = answered(together[place], 423, b"")
+            return answers
+
+    service = Locks()
+    walk = Search(api(service), cast(Orders, service), BUDGETS["standard"], seed=1)
+    walk.play([Step(Kind.AT_ONCE, ("S", "S"))])
+    assert (walk.wrong and walk.wrong.owner) == owner
+
+
 def test_hypothesis_shortens_what_the_tour_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tour that is a listing only leaves it all to Hypothesis."""
     monkeypatch.setattr(model, "TOURS", ((Step(Kind.LIST),),))

@@ -22,8 +22,9 @@ from conformance.transport.wire import Wire
 from conformance.verify import Excluded, Inconclusive, not_shown
 from conformance.verify import listing as readable
 
-#: How browsers send forms.
+#: How browsers send forms, and scripts JSON.
 FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
+JSON = (("Content-Type", "application/json"),)
 
 # Inside `Api` the name `list` is the operation's.
 Answers = list[Answer]
@@ -73,10 +74,10 @@ class Api:
         body: bytes | None = None,
     ) -> Request:
         """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent. A string goes into the path unchanged. The
-        contract has no query, so with one any status is allowed. A credential that is a form becomes the body."""
+        contract has no query, so with one any status is allowed. A credential in a form or in JSON becomes the body."""
         credential = credential or self.key
-        if credential.form:
-            headers, body = (*headers, *FORM), credential.form.encode()
+        if credential.body:
+            headers, body = (*headers, *(FORM if credential.form else JSON)), credential.body.encode()
         allowed = _open_to(credential, query, allowed)
         path = f"/store/orders/{order}"
         return Request("DELETE", path, credential, query, headers, body, allowed, accept=self.accept)

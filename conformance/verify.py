@@ -168,7 +168,7 @@ def refusal(answer: Answer) -> bool:
     long, or in the body        a connection closed before the answer, too
     """
     who = answer.request.credential
-    if (who.long or who.form) and answer.exchange.trouble == Trouble.BROKEN:
+    if (who.long or who.body) and answer.exchange.trouble == Trouble.BROKEN:
         return True
     settled(answer)
     undone = answer.client_error and answer.status not in STATUSES.get(answer.request.operation, ())
@@ -362,7 +362,7 @@ def asked_with(answer: Answer) -> str:
     """The further header fields of a request, for "received", since the answer may depend on them. Those of the
     credential are left out: its label stands for them."""
     request = answer.request
-    return with_fields(() if request.credential.form else request.headers)
+    return with_fields(() if request.credential.body else request.headers)
 
 
 def with_fields(fields: Iterable[tuple[str, str]]) -> str:

@@ -46,7 +46,7 @@ def everything(key: str) -> list[Credential]:
         *invalid(key),
         *credentials.misplaced(key),
         *credentials.in_query(key),
-        *credentials.in_form(key),
+        *credentials.in_body(key),
         *credentials.malformed(key),
         *credentials.schemes(key),
         credentials.valid(key),

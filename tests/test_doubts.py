@@ -22,7 +22,7 @@ from conformance.verdict import Status
 WRONG = invalid_keys.near_misses(KEY)[0]
 BARE = credentials.misplaced(KEY)[0]
 IN_QUERY = credentials.in_query(KEY)[0]
-IN_FORM = credentials.in_form(KEY)[0]
+IN_FORM = credentials.in_body(KEY)[0]
 DOUBLED = credentials.malformed(KEY)[1]
 SMALL = credentials.schemes(KEY)[0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from contextlib import suppress
 from dataclasses import replace
@@ -199,14 +200,19 @@ def query_kinds(key: str) -> tuple[str, ...]:
     return (*labels, *([LONG_KEY] if len(key) >= _LONG_KEY else []))
 
 
-def in_form(key: str) -> list[Credential]:
-    """The right key in a form that is sent as the body (AUTH-4), as RFC 6750 section 2.2 once allowed for requests
-    whose body has a meaning; a service may refuse the body itself."""
+def in_body(key: str) -> list[Credential]:
+    """The right key in the body (AUTH-4): in a form, as RFC 6750 section 2.2 once allowed for requests whose body has a
+    meaning, or in a JSON object; a service may refuse the body itself."""
     quoted = quote(key, safe="")
     several = "&".join(f"{name}={quoted}" for name in PARAMETERS if name != "access_token")
     return [
         Credential("the key in the form field access_token", form=f"access_token={quoted}", plain=quoted == key),
         Credential("the key in form fields of several names", form=several, plain=quoted == key),
+        Credential(
+            "the key in a JSON object under several names",
+            json=json.dumps(dict.fromkeys(PARAMETERS, key)),
+            plain=json.dumps(key) == f'"{key}"',
+        ),
     ]
 
 

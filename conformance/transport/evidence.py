@@ -198,7 +198,7 @@ class Recorder:
     def begin(self, request: Request, url: str, headers: Headers, via: str) -> Exchange:
         """A new exchange for `request`, with the clock started; `headers` are all fields that will be sent."""
         clean, credential = self.redactor.clean, request.credential
-        if credential.form:  # or its length would tell that of the key
+        if credential.body:  # or its length would tell that of the key
             headers = tuple(field for field in headers if field[0] != "Content-Length")
         return Exchange(
             method=request.method,

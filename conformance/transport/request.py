@@ -41,13 +41,14 @@ class Credential:
     """What a request presents for authentication: header fields, and a label that is safe to print.
 
     For a `curl` line, if one is possible, `shell` writes the value of the header fields in terms of `$KEY`, and
-    `shell_user` the user and password of Basic; `plain` says that the key stands unencoded in the query or the form.
+    `shell_user` the user and password of Basic; `plain` says that the key stands unencoded in the query or the body.
     """
 
     label: str
     headers: Headers = ()
     query: str = ""
     form: str = ""  # the body of the request, which is a cancel
+    json: str = ""  # the same, in JSON
     valid: bool = False
     malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
     respelled: bool = False  # the key, under a spelling of the scheme that is recommended to be taken (AUTH-8)
@@ -63,9 +64,14 @@ class Credential:
         return self.bulky or (not self.valid and sum(len(value) for _, value in self.headers) > LONG)
 
     @property
+    def body(self) -> str:
+        """What it is that the body of the request holds, if it does."""
+        return self.form or self.json
+
+    @property
     def undefined(self) -> bool:
         """Whether it stands where the operation defines nothing, so that any client error may be about that."""
-        return bool(self.query or self.form)
+        return bool(self.query or self.body)
 
     @property
     def allows(self) -> Allowed:

@@ -44,6 +44,13 @@ def guards_the_prefix_before_decoding(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def guards_paths_decoded_once(service: Service) -> None:
+    """Asks for the key by the path decoded once, and lists by the path decoded twice, as behind a gateway that decodes,
+    too."""
+    _lists_at(service, lambda path: unquote(unquote(path)) if "%25" in path else path)
+
+
+@fault("AUTH-2")
 def guards_before_dot_segments_are_removed(service: Service) -> None:
     """Looks for the key by the path with its dot segments, and routes without them: /./store/orders is anybody's."""
     _lists_at(service, lambda path: path.replace("/./", "/"))

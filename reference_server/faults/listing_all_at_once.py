@@ -409,6 +409,13 @@ def obeys_a_page_size_in_a_header(service: Service) -> None:
     )
 
 
+@fault("LIST-6")
+def lists_what_was_modified_since(service: Service) -> None:
+    """Lists only orders that were modified after the date in If-Modified-Since, which asks for all or nothing: none
+    where that is yet to come."""
+    amend.listing(service, lambda request, orders: [] if "if-modified-since" in request.headers else orders)
+
+
 def _written(service: Service, parameter: str, media_type: str, change: Callable[[bytes], bytes]) -> None:
     """Writes the listing in another form where the query holds this parameter."""
 

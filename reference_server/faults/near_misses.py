@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import md5, sha1, sha256, sha512
 
 from .. import amend
@@ -346,6 +348,19 @@ def accepts_the_key_as_access_token_in_a_form(service: Service) -> None:
 def accepts_the_key_as_api_key_in_a_form(service: Service) -> None:
     """Takes the key as the field api_key of a form in the body."""
     amend.accept(service, lambda request: service.key in _values(request.body.decode("latin-1"), "api_key"))
+
+
+@fault("AUTH-4")
+def accepts_the_key_as_token_in_json(service: Service) -> None:
+    """Takes the key as the member token of a JSON object in the body, as many an example of a middleware does."""
+
+    def has_it(request: Request) -> bool:
+        with suppress(ValueError):
+            body = json.loads(request.body)
+            return isinstance(body, dict) and body.get("token") == service.key.decode()
+        return False
+
+    amend.accept(service, has_it)
 
 
 @fault("AUTH-4")

@@ -126,6 +126,17 @@ def sends_a_body_with_204_to_clients_of_json(service: Service) -> None:
 
 
 @fault("CANCEL-2")
+def sends_a_script_after_204_to_browsers(service: Service) -> None:
+    """Sends a script behind every answer to a client that accepts HTML, as tools of developers do, and so after 204."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        page = response.status == 204 and "text/html" in request.headers.get("accept", "")
+        return data + b"<script></script>" if page else data
+
+    amend.wire(service, change)
+
+
+@fault("CANCEL-2")
 def sends_a_body_with_204_to_who_accepts_anything(service: Service) -> None:
     """Sends a body after the headers of 204 to a client that does not say what it accepts."""
     amend.wire(

@@ -163,6 +163,7 @@ def who_asks(talk: Talk) -> Iterator[Said]:
     for name in ("api_key", "access_token"):
         yield talk.say("GET", LIST, None, query=f"{name}={KEY}")
         yield talk.cancel(999, None, body=f"{name}={KEY}")
+    yield talk.cancel(999, None, body=f'{{"token": "{KEY}"}}')
     yield from [
         talk.say("GET", LIST, credentials, connection=5) for credentials in (VALID, None, "Bearer wrong", VALID)
     ]
@@ -182,6 +183,7 @@ def listing(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, range="items=0-0")
     yield talk.say("GET", LIST, prefer="return=minimal, maxpagesize=1")
     yield talk.say("GET", LIST, x_page_size="1")
+    yield talk.say("GET", LIST, if_modified_since="Fri, 01 Jan 2100 00:00:00 GMT")
     yield talk.say("GET", LIST, accept_encoding="gzip, deflate")
     yield talk.say("GET", LIST, accept_charset="utf-16, utf-8;q=0.5")
     yield talk.say("GET", LIST, None, accept_language="fr")
@@ -283,6 +285,7 @@ def disguises(talk: Talk) -> Iterator[Said]:
     """Strangers in disguise."""
     yield talk.say("GET", LIST.replace("orders", "%6Frders"), None)
     yield talk.say("GET", LIST.replace("/orders", "%2Forders"), None)
+    yield talk.say("GET", LIST.replace("/orders", "/%256Frders"), None)
     for other in ("/V1/store/orders", "/%761/store/orders", "/v1/./store/orders", "/v1/store\\orders", "/store/orders"):
         yield talk.say("GET", other, None)
     yield talk.say("GET", "/v2/store/orders", None)

@@ -341,12 +341,12 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
         *invalid_keys.near_misses(key),
         *credentials.misplaced(key),
         *credentials.in_query(key),
-        *credentials.in_form(key),
+        *credentials.in_body(key),
     ]
     sent += [*credentials.malformed(key), *credentials.schemes(key)]
     assume(not any(key in (credential.shell or "") for credential in sent))  # what stands there for any key
     for credential in sent:
-        request = Request("GET", "/store/orders", credential, body=(credential.form or key).encode())
+        request = Request("GET", "/store/orders", credential, body=(credential.body or key).encode())
         url = f"http://h/v1/store/orders?{request.full_query}"
         exchange = kept.begin(request, url, credential.headers, "client")
         exchange.detail = exchange.reason = f"refused {key}"
@@ -359,7 +359,7 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
 
 
 def test_the_length_of_a_form_with_the_key_is_not_recorded() -> None:
-    (form, _), sent = credentials.in_form(KEY), (("Host", "h"), ("Content-Length", "31"))
+    (form, *_), sent = credentials.in_body(KEY), (("Host", "h"), ("Content-Length", "31"))
     request = Request("DELETE", "/store/orders/7", form, body=form.form.encode())
     exchange = recorder(KEY).begin(request, "http://h/store/orders/7", sent, "client")
     assert exchange.request_headers == [("Host", "h")]
@@ -562,12 +562,12 @@ def fields_of(words: list[str]) -> set[str]:
 
 def every_credential(key: str) -> list[Credential]:
     made = [*invalid_keys.battery(key, random.Random(1)), *credentials.misplaced(key), *credentials.malformed(key)]
-    made += [*credentials.in_query(key), *credentials.in_form(key)]
+    made += [*credentials.in_query(key), *credentials.in_body(key)]
     return [*made, *credentials.schemes(key), credentials.valid(key)]
 
 
 def asked_with(credential: Credential, key: str = KEY) -> Exchange:
-    body = credential.form.encode() or None
+    body = credential.body.encode() or None
     request = Request("GET", "/store/orders", credential, query="a=$b", body=body)  # which a shell must leave alone
     sent = (*USUAL, *credential.headers)
     return recorder(key).begin(request, f"http://h/store/orders?{request.full_query}", sent, "client")
@@ -612,8 +612,10 @@ def test_a_curl_line_with_the_key_in_the_query() -> None:
     assert curl(plain, Shell("K")) == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=${K}\""""
     assert curl(plain, Shell("$(cat k)")) == """curl -sS -i "http://h/store/orders?a=\\$b&api_key=$(cat k)\""""
     assert curl(odd, Shell("K")) == "curl -sS -i 'http://h/store/orders?a=$b&api_key=<key>'"
-    form = asked_with(credentials.in_form("sk-Plain_0123")[0], "sk-Plain_0123")
+    form = asked_with(credentials.in_body("sk-Plain_0123")[0], "sk-Plain_0123")
     assert curl(form, Shell("K")) == """curl -sS -i --data-binary "access_token=${K}" 'http://h/store/orders?a=$b'"""
+    spoken = curl(asked_with(credentials.in_body('sk"0123')[-1], 'sk"0123'), Shell("K"))
+    assert '"api_key": "<key>"' in spoken  # which the shell could not escape
 
 
 class Forgetful(dict[str, str]):

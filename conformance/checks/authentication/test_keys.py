@@ -248,7 +248,7 @@ def key_elsewhere_refused(api: Api, order: int, key: Secret, target: Target, *, 
     battery = [
         *credentials.in_query(key.reveal(), fitting=True),
         *credentials.malformed(key.reveal()),
-        *credentials.in_form(key.reveal()),
+        *credentials.in_body(key.reveal()),
     ]
     answers = cancel_each(api, [order], battery[::step])
     verify.refused(answers, since="there is no well-formed bearer token in Authorization")

@@ -59,7 +59,7 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
     if not known:
         raise verify.Excluded("the listing holds no order with an id, by which a leak could be recognised")
     plain = api.ask_list(NOBODY, allowed=Allowed.OPEN)
-    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "//store/orders"]
+    paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "/store/%256Frders", "//store/orders"]
     paths += [f"/store/orders{ending}" for ending in ENDINGS]
     paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
     disguises = [replace(plain, path=path) for path in paths]

@@ -53,6 +53,7 @@ QUERIES = (
     "filter%5Blimit%5D=1", "filter%5BpetId%5D=987654", "status%5B%5D=none", "shipDate%5Bgte%5D=2999-01-01",
     "quantity_gt=999999999", "itemsPerPage=1", "items_per_page=1", "pageIndex=2", "pagesize=1", "Limit=1", "p=2", "n=1",
     "num=1", "pageToken=x", "nextToken=x", "since_id=9223372036854775807", "updatedAfter=2999-01-01",
+    "page_token=x", "continuationToken=x", "id%5B%5D=987654", "start_index=2", "modifiedSince=2999-01-01",
     "startDate=2999-01-01", "start_date=2999-01-01", "from_date=2999-01-01", "fromDate=2999-01-01",
     "dateFrom=2999-01-01", "endDate=1900-01-01", "end_date=1900-01-01", "date=1900-01-01", "order_id=987654",
     "customerId=987654", "userId=987654", "isComplete=true", "status__in=none", "%24count=true",
@@ -92,10 +93,11 @@ ALONE = (
 #: may be.
 FIELDS_OF_ORDERS, LOOKED_AT, LONGEST_VALUE = ("id", "petId", "quantity", "shipDate"), 1_000, 100
 #: Header fields that are in use for parts of a listing: as of files (RFC 9110 section 14.2), as preferences (RFC 7240,
-#: OData), and as the parameters above.
+#: OData), for what has changed since, and as the parameters above.
 FIELDS: tuple[Headers, ...] = (
     (("Range-Unit", "items"), ("Range", "items=0-0")),
     (("Prefer", "return=minimal, maxpagesize=1, odata.maxpagesize=1"),),
+    (("If-Modified-Since", "Fri, 01 Jan 2100 00:00:00 GMT"),),
     tuple(
         (f"X-{name}", "1") for name in ("Limit", "Offset", "Skip", "Page", "Page-Size", "PageSize", "Per-Page", "Size")
     ),
@@ -258,9 +260,9 @@ def of_few(found: Listing) -> Iterator[str]:
 
 @requirement("LIST-6")
 def test_header_fields_do_not_shrink(api: Api, orders: Orders) -> None:
-    """Lists with header fields that are in use for pages and parts, `Range`, `Prefer` and the likes of `X-Limit`, while
-    pending orders of the suite are in the listing, if it can have some placed: a 200 shows what is listed before and
-    after. Any other answer, such as 206, is open."""
+    """Lists with header fields that are in use for pages and parts, `Range`, `Prefer`, `If-Modified-Since` and the
+    likes of `X-Limit`, while pending orders of the suite are in the listing, if it can have some placed: a 200 shows
+    what is listed before and after. Any other answer, such as 206 or 304, is open."""
     orders.add(pending=2)
     before = api.listing()
     answers = api.send_all(api.ask_list(headers=fields, allowed=Allowed.OPEN) for fields in FIELDS)

@@ -76,6 +76,31 @@ def lists_for_anyone_after_a_malformed_id_on_a_connection(service: Service) -> N
     _after_malformed(service, answer)
 
 
+def _lends_the_key_after(service: Service, status: int) -> None:
+    """Serves a cancel without the key that comes right after an answer with this status on its connection."""
+    lent: set[int] = set()
+
+    def remember(request: Request, response: Response) -> None:
+        (lent.add if response.status == status else lent.discard)(request.connection)
+
+    amend.accept(service, lambda request: amend.no_header(request) and request.connection in lent)
+    amend.responses(service, remember)
+
+
+@fault("AUTH-6")
+def forgets_who_asked_with_what_it_writes(service: Service) -> None:
+    """Forgets who asked once it has written a body, and so not after 204: a cancel without the key that comes next on
+    the connection is carried out."""
+    _lends_the_key_after(service, 204)
+
+
+@fault("AUTH-6")
+def forgets_who_asked_unless_it_refuses(service: Service) -> None:
+    """Forgets who asked unless that ends with an exception, such as that an order has shipped: a cancel without the key
+    that comes next on the connection is carried out."""
+    _lends_the_key_after(service, 409)
+
+
 @fault("HTTP-1")
 def crashes_after_a_malformed_id_on_a_connection(service: Service) -> None:
     """Answers 500 to listings that follow a cancel of a malformed id on their connection: a transaction is aborted."""

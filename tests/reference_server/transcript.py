@@ -169,6 +169,11 @@ def who_asks(talk: Talk) -> Iterator[Said]:
     ]
     yield from [talk.say("GET", LIST, "Bearer wrong") for _ in range(25)]
     yield talk.say("GET", LIST)
+    talk.store.place_ids([41], Status.PENDING)
+    talk.store.place_ids([42], Status.SHIPPED)
+    for order_id in (41, 42):
+        yield talk.say("DELETE", f"{LIST}/{order_id}", connection=6)
+        yield talk.say("DELETE", f"{LIST}/999", None, connection=6)
     yield from [talk.say("GET", f"/v1/pets/{pet}", credentials) for pet in (1, 4) for credentials in (None, VALID)]
 
 

@@ -180,6 +180,22 @@ def test_a_provider_that_does_not_empty_the_store_is_not_held_against_the_servic
         test_empty.test_empty_store_is_an_empty_array(api, orders, set())
 
 
+def test_a_provider_that_keeps_cancelled_orders_where_those_stay_listed_is_not_held_against_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, api, orders = held(variants=["keeps-listing-cancelled-orders"])
+    service = session.service
+
+    def cancel_all() -> None:
+        for order in service.store.all():
+            service.cancel(order.id)
+            service.store.remove([order.id])
+
+    monkeypatch.setattr(orders, "empty_store", cancel_all)
+    with pytest.raises(Inconclusive, match="is still listed, also after the state provider said"):
+        test_empty.test_empty_store_is_an_empty_array(api, orders, set())
+
+
 def test_a_provider_that_empties_the_store_of_another_service_is_no_fault_of_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -45,22 +45,34 @@ def test_empty_store_is_an_empty_array(api: Api, orders: Orders, met: set[str]) 
         for answer in answers:
             holds_nothing(answer)
     except verify.Failed:
-        order, other = orders.take(pending=2).pending
-        # What is wrong with any listing, or with one that was kept, is no matter of an empty store.
-        listings = [api.listing() for _ in range(2)]
-        shown = [known for known in (order, other) if any(known in found.by_id for found in listings)]
-        if not shown and api.cancel(other).status == 404:
-            raise verify.unknown(other) from None  # the provider may have emptied the store of another service
-        order = shown[0] if shown else order
-        orders.empty_store()
-        if api.cancel(order, allowed=Allowed.ANY_4XX).status == 204:
-            raise verify.Inconclusive(
-                f"order {order} can be cancelled after the state provider said that it had removed all orders: the "
-                "provider may be at fault"
-            ) from None
+        provider_may_be_at_fault(api, orders)
         raise
     with suppress(verify.Excluded, verify.Inconclusive):  # the other checks say so themselves
         met.update(met_by_few(api, orders))
+
+
+def provider_may_be_at_fault(api: Api, orders: Orders) -> None:
+    """Raise Inconclusive where the store may not have been empty although the state provider said so: an order that is
+    placed now outlives it when it is emptied again, or one that was cancelled stays listed."""
+    order, other = orders.take(pending=2).pending
+    # What is wrong with any listing, or with one that was kept, is no matter of an empty store.
+    listings = [api.listing() for _ in range(2)]
+    shown = [known for known in (order, other) if any(known in found.by_id for found in listings)]
+    if not shown and api.cancel(other).status == 404:
+        raise verify.unknown(other)  # the provider may have emptied the store of another service
+    order = shown[0] if shown else order
+    kept = other != order and other in shown and api.cancel(other).status == 204 and other in api.listing().by_id
+    orders.empty_store()
+    if api.cancel(order, allowed=Allowed.ANY_4XX).status == 204:
+        raise verify.Inconclusive(
+            f"order {order} can be cancelled after the state provider said that it had removed all orders: the "
+            "provider may be at fault"
+        )
+    if kept and other in api.listing().by_id:
+        raise verify.Inconclusive(
+            f"order {other} was cancelled and is still listed, also after the state provider said that it had removed "
+            "all orders: a provider that keeps cancelled orders answers 501 (exit status 3) to that"
+        )
 
 
 def met_by_few(api: Api, orders: Orders) -> set[str]:

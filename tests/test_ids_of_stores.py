@@ -1,4 +1,5 @@
-"""Stores that give ids again, and stores whose counter follows chosen ids: found before the first check, and spared."""
+"""Stores that give ids again, whose counter follows chosen ids, or whose orders come late: found before the first
+check."""
 
 from __future__ import annotations
 
@@ -182,6 +183,29 @@ class Watched:
         self._provider.close()
 
 
+class Late(OrderStore):
+    """Gives the ids of orders that are there only when it has been read LOOKS times more."""
+
+    LOOKS = 3
+
+    def __init__(self, orders: Iterable[Order] = ()) -> None:
+        super().__init__(orders)
+        self.due: list[tuple[int, list[int], Status]] = []
+        self.reads = 0
+
+    def place(self, count: int, status: Status) -> list[int]:
+        ids = [self.next_id() for _ in range(count)]
+        self.due.append((self.reads + self.LOOKS, ids, status))
+        return ids
+
+    def all(self) -> list[Order]:
+        self.reads += 1
+        for when, ids, status in self.due:
+            if when == self.reads:
+                self.place_ids(ids, status)
+        return super().all()
+
+
 @contextmanager
 def looked_at(
     service: Service,
@@ -243,6 +267,18 @@ def test_orders_that_a_provider_makes_up_are_not_given_again() -> None:
     service.store.place = lambda count, status: [900_000]  # type: ignore[method-assign]
     with looked_at(service) as (session, _, _):
         assert facts(session) == (False, False)
+
+
+def test_orders_that_come_late_are_noticed() -> None:
+    with looked_at(service_of(Late)) as (session, _, trouble):
+        assert (trouble, session.came_late) == (None, 7)
+        session.service.store.remove([6])  # returned before it was there
+
+
+@pytest.mark.parametrize("fault", ["lists-new-orders-the-second-time", "cancels-at-the-third-attempt"])
+def test_what_only_the_listing_lacks_or_a_cancel_does_not_find_is_for_the_checks(fault: str) -> None:
+    with looked_at(build(KEY.encode(), faults=[fault], variants=[])) as (session, _, _):
+        assert session.came_late is None
 
 
 def test_others_may_place_orders_meanwhile() -> None:
@@ -364,16 +400,25 @@ def served(store: type[OrderStore], pause: float = 0.0) -> Iterator[tuple[Addres
         yield Address(server.base_url, server.states_url, KEY), service
 
 
-def run(folder: Path, address: Address, *words: str) -> dict[str, Any]:
-    """The results of a run that finds its target conformant, and whose audit bears it out."""
+def run(folder: Path, address: Address, *words: str, status: int = 0) -> dict[str, Any]:
+    """The results of a run that ends with this `status`, by default since it finds its target conformant, and whose
+    audit bears it out."""
     asked = ("run", "--seed", "3", "--budget", "quick", "--report-dir", "reports")
     where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", str(address.states_url))
     ran = command(folder, *asked, *where, *words, KEY=KEY)
-    assert ran.status == 0, ran.said
+    assert ran.status == status, ran.said
     assert preflight.USED_AGAIN not in ran.said or "with -n 4" not in ran.said, ran.said
     audited = command(folder, "audit", "reports/target")
     assert audited.status == 0, audited.said
     return dict(json.loads((folder / "reports" / "target" / "results.json").read_text(encoding="utf-8")))
+
+
+def test_nothing_is_judged_where_orders_come_late(tmp_path: Path) -> None:
+    with served(Late) as (address, _):
+        found = run(tmp_path, address, status=3)
+    assert found["run"]["requests"] < 20
+    said = "the state provider answers before its orders are there: order 7 "
+    assert all(check["message"].startswith(said) for row in found["requirements"] for check in row["checks"])
 
 
 def processes(result: dict[str, Any]) -> int:

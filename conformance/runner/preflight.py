@@ -5,10 +5,12 @@ No check runs here. What makes every check pointless is found in seconds and sai
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from urllib.parse import urlsplit, urlunsplit
 
+from conformance.api import Api
 from conformance.checks import credentials
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
@@ -22,7 +24,7 @@ from conformance.transport.endpoint import ServiceGone, host_and_port
 from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.redaction import SECRET_PART
-from conformance.transport.request import NOBODY, Operation
+from conformance.transport.request import NOBODY, Allowed, Operation
 from conformance.verify import GATEWAY
 
 #: How often the key is tried: a faulty service may refuse the right one (AUTH-1).
@@ -57,6 +59,13 @@ SHORT_KEY = (
 LISTED_BEFORE = (
     "the state provider hands out order {}, which was listed before it was asked for any: unless that order is meant "
     "to be cancelled, the provider works on the store of another service, and the run cancels somebody else's orders"
+)
+#: For how many seconds an order is looked for that was handed out and is not there, and how long from look to look.
+LATE, LOOK = 1.0, 0.05
+CAME_LATE = (
+    "the state provider answers before its orders are there: order {} was neither listed nor found by a cancel after "
+    "it was handed out, and was listed a moment later. Let the provider answer once the listing shows its orders; else "
+    "the service would be blamed for them"
 )
 COUNTS_ON = "the store counts on from a chosen id, so large ones would use up its ids"
 
@@ -177,8 +186,8 @@ def probe_provider(session: Session, listed: frozenset[int] | None = None) -> st
 
 
 def _probe_ids(session: Session, leases: Leases, first: int, listed: Collection[int]) -> None:
-    """Note whether the store uses ids again, and whether new ids follow a chosen one. The order `first` has been
-    returned; `listed` were there before. Raises ProviderError and CannotDo."""
+    """Note whether orders come late, whether the store uses ids again, and whether new ids follow a chosen one. The
+    order `first` has been returned; `listed` were there before. Raises ProviderError, CannotDo and ServiceGone."""
     needs = session.needs
     if not any(need.orders for need in needs):
         return
@@ -186,6 +195,9 @@ def _probe_ids(session: Session, leases: Leases, first: int, listed: Collection[
         (second,) = leases.take(State.PENDING, 1)
         if second in listed:
             session.listed_before = second
+        if _comes_late(session, second):
+            session.came_late = second
+            return
         session.ids_used_again = second == first and _given_again(session, leases, second)
         counted = 0 <= second - first <= APART  # the same, where the first was removed
         if session.ids_used_again or not counted or not any(need.chosen_ids for need in needs):
@@ -214,6 +226,27 @@ def remarks(session: Session) -> Iterator[str]:
         yield LISTED_BEFORE.format(session.listed_before)
     if session.one_at_a_time:
         yield USED_AGAIN if session.ids_used_again else FOLLOWS_LARGEST
+
+
+def _comes_late(session: Session, order: int) -> bool:
+    """Whether an order, which was just handed out, is not there yet: neither the listing nor a cancel knows it, and a
+    moment later the listing does. (What only the listing lacks is for LIST-3, and what only a cancel does not find for
+    CANCEL-1.)"""
+    api = session.api(PREFLIGHT)
+    if not _lacks(api, order) or api.cancel(order, allowed=Allowed.ANY_4XX).status != 404:
+        return False
+    until = time.monotonic() + LATE
+    while time.monotonic() < until:
+        time.sleep(LOOK)
+        if not _lacks(api, order):
+            return True
+    return False
+
+
+def _lacks(api: Api, order: int) -> bool:
+    """Whether a readable listing is without an order."""
+    found = api.list().listing
+    return found is not None and bool(found.left_out([order]))
 
 
 def _given_again(session: Session, leases: Leases, order: int) -> bool:

@@ -119,11 +119,13 @@ class Process:
         session, collection = self.session(name), self.collections[name]
         try:
             reason = preflight.probe_service(session)
+            if not reason and (trouble := preflight.probe_provider(session)) is not None:
+                session.warnings.append(trouble)
+            if session.came_late is not None:
+                reason = preflight.CAME_LATE.format(session.came_late)
             if reason:
                 self.shared.dead[name] = reason
                 collection.pointless = True
-            elif (trouble := preflight.probe_provider(session)) is not None:
-                session.warnings.append(trouble)
             session.warnings += [*preflight.shortcomings(session), *preflight.remarks(session)]
             self.one_at_a_time |= session.one_at_a_time
             if session.counts_on:

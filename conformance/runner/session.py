@@ -43,6 +43,7 @@ class Session:
     counts_on: bool = False  # its counter of ids goes on from a chosen id
     follows_largest: bool = False  # a new order gets the id after the largest one in the store
     listed_before: int | None = None  # an order that the provider handed out, and that had been listed before
+    came_late: int | None = None  # an order that the provider handed out, and that came to be there only then
 
     def __post_init__(self) -> None:
         self.key = self.target.key.reveal()

@@ -572,3 +572,12 @@ def test_doctor_tells(tmp_path: Path, store: type[OrderStore], note: str | None)
     assert note is None or any(note in line for line in notes)
     assert ("pending orders, chosen id" in ended.said) is (store is not Following)
     assert "listed before" not in ended.said  # though these stores give the ids of returned orders again
+
+
+def test_doctor_tells_that_orders_come_late(tmp_path: Path) -> None:
+    with served(Late) as (address, _):
+        where = ("--base-url", address.base_url, "--api-key-env", "KEY", "--states-url", str(address.states_url))
+        ended = command(tmp_path, "doctor", *where, KEY=KEY)
+    assert ended.status == 2, ended.said
+    assert "handed out [6, 7], which the listing shows only now; let it answer once they are there" in ended.said
+    assert "does not show" not in ended.said

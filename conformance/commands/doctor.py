@@ -322,6 +322,8 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
     try:
         ids = held.place(state, [CHOSEN]) if chosen else held.take(state, 2)
         listed = _listed(session)
+        missing = _missing(listed, ids)
+        late = bool(missing) and preflight.is_listed_soon(session.api(DOCTOR), ids[0])
         other = None if chosen else _in_another_state(session, state, ids[0])
     except CannotDo:
         excluded = "checks that need chosen ids" if chosen else f"every check that needs {state} orders"
@@ -334,7 +336,10 @@ def _message(session: Session, provider: Provider, state: State, *, chosen: bool
         return
     finally:
         held.give_back(left_behind)
-    if missing := _missing(listed, ids):
+    if late:
+        yield FAIL, f"{name}: handed out {missing}, which the listing shows only now; let it answer once they are there"
+        return
+    if missing:
         yield FAIL, f"{name}: handed out {missing}, which the listing does not show"
         return
     if left_behind:

@@ -235,6 +235,11 @@ def _comes_late(session: Session, order: int) -> bool:
     api = session.api(PREFLIGHT)
     if not _lacks(api, order) or api.cancel(order, allowed=Allowed.ANY_4XX).status != 404:
         return False
+    return is_listed_soon(api, order)
+
+
+def is_listed_soon(api: Api, order: int) -> bool:
+    """Whether an order that the listing lacked is in one of the next LATE seconds."""
     until = time.monotonic() + LATE
     while time.monotonic() < until:
         time.sleep(LOOK)

@@ -22,10 +22,6 @@ from conformance.transport.wire import Wire
 from conformance.verify import Excluded, Inconclusive, not_shown
 from conformance.verify import listing as readable
 
-#: How browsers send forms, and scripts JSON.
-FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
-JSON = (("Content-Type", "application/json"),)
-
 # Inside `Api` the name `list` is the operation's.
 Answers = list[Answer]
 Ids = list[int]
@@ -74,10 +70,10 @@ class Api:
         body: bytes | None = None,
     ) -> Request:
         """`DELETE /store/orders/{orderId}` (section 4.2), not yet sent. A string goes into the path unchanged. The
-        contract has no query, so with one any status is allowed. A credential in a form or in JSON becomes the body."""
+        contract has no query, so with one any status is allowed. A credential may bring the body."""
         credential = credential or self.key
         if credential.body:
-            headers, body = (*headers, *(FORM if credential.form else JSON)), credential.body.encode()
+            headers, body = (*headers, ("Content-Type", credential.body_type)), credential.body.encode()
         allowed = _open_to(credential, query, allowed)
         path = f"/store/orders/{order}"
         return Request("DELETE", path, credential, query, headers, body, allowed, accept=self.accept)

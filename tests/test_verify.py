@@ -11,7 +11,6 @@ import pytest
 from built import LIST, answered, cancel
 
 from conformance import verify
-from conformance.api import FORM
 from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY, Allowed, Credential, Headers, Request
 
@@ -77,7 +76,10 @@ JSON = ("Accept", "application/json")
             f"404 for order 7, asked with Accept: application/json and Origin: {'x' * 72}…",
         ),
         (cancel("%FF"), "404 for the id %FF"),  # which is no text
-        (replace(cancel(7, Credential("a form", form="key=1")), headers=FORM), "404 for order 7"),
+        (
+            replace(cancel(7, Credential("a form", body="key=1")), headers=(("Content-Type", "a/form"),)),
+            "404 for order 7",
+        ),
     ],
 )
 def test_answers_in_words(request_: Request, words: str) -> None:

@@ -206,11 +206,12 @@ def in_body(key: str) -> list[Credential]:
     quoted = quote(key, safe="")
     several = "&".join(f"{name}={quoted}" for name in PARAMETERS if name != "access_token")
     return [
-        Credential("the key in the form field access_token", form=f"access_token={quoted}", plain=quoted == key),
-        Credential("the key in form fields of several names", form=several, plain=quoted == key),
+        Credential("the key in the form field access_token", body=f"access_token={quoted}", plain=quoted == key),
+        Credential("the key in form fields of several names", body=several, plain=quoted == key),
         Credential(
             "the key in a JSON object under several names",
-            json=json.dumps(dict.fromkeys(PARAMETERS, key)),
+            body=json.dumps(dict.fromkeys(PARAMETERS, key)),
+            body_type="application/json",
             plain=json.dumps(key) == f'"{key}"',
         ),
     ]

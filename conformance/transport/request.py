@@ -47,8 +47,8 @@ class Credential:
     label: str
     headers: Headers = ()
     query: str = ""
-    form: str = ""  # the body of the request, which is a cancel
-    json: str = ""  # the same, in JSON
+    body: str = ""  # of the request, which is a cancel
+    body_type: str = "application/x-www-form-urlencoded"
     valid: bool = False
     malformed: bool = False  # not even the form of a bearer credential: 400 is as good as 401 (RFC 6750 section 3.1)
     respelled: bool = False  # the key, under a spelling of the scheme that is recommended to be taken (AUTH-8)
@@ -62,11 +62,6 @@ class Credential:
         """Whether a server may refuse a request with this credential for its length, and close the connection at
         once."""
         return self.bulky or (not self.valid and sum(len(value) for _, value in self.headers) > LONG)
-
-    @property
-    def body(self) -> str:
-        """What it is that the body of the request holds, if it does."""
-        return self.form or self.json
 
     @property
     def undefined(self) -> bool:

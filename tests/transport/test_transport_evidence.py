@@ -360,7 +360,7 @@ def test_no_credential_of_any_check_is_recorded_as_it_is(key: str) -> None:
 
 def test_the_length_of_a_form_with_the_key_is_not_recorded() -> None:
     (form, *_), sent = credentials.in_body(KEY), (("Host", "h"), ("Content-Length", "31"))
-    request = Request("DELETE", "/store/orders/7", form, body=form.form.encode())
+    request = Request("DELETE", "/store/orders/7", form, body=form.body.encode())
     exchange = recorder(KEY).begin(request, "http://h/store/orders/7", sent, "client")
     assert exchange.request_headers == [("Host", "h")]
     assert exchange.request_body == "access_token=<key>"
@@ -601,7 +601,7 @@ def test_curl_lines_send_what_was_sent(key: str, where: str, tmp_path: Path) -> 
         else:
             assert fields_of(words) == {f"{name}: {value}" for name, value in credential.headers}, credential.label
             assert words[-1] == url
-            assert not credential.form or words[words.index("--data-binary") + 1] == credential.form
+            assert not credential.body or words[words.index("--data-binary") + 1] == credential.body
     if key == KEY:
         assert set(labelled) <= set(UNSPELLED)
 

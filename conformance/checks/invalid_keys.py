@@ -205,7 +205,7 @@ def kinds(key: str) -> tuple[str, ...]:
     return (*missed, *_kinds_beside(key if key in (*STRANGERS, *DEFAULTS, UNSIGNED, FORGED, *WILD) else ""))
 
 
-@cache  # an audit asks for those of thousands of keys, none of which is one of the words
+@cache  # an audit asks for those of hundreds of keys, hardly any of which is one of the words
 def _kinds_beside(key: str) -> tuple[str, ...]:
     wrong_ones = (*_strangers(key, random.Random(0)), *patterns(key))
     return tuple(_kind(wrong.label, wrong.malformed) for wrong in wrong_ones)

@@ -52,12 +52,15 @@ KEYS = {
     "one character": "k",
     "a pattern that is tried": "*",
     "another pattern": "%",
-    "one character that is no pattern": "!",
+    "one character that is no pattern": "}",
     "a word that is tried": "test",
     "the same backwards": "Step-on-no-petS"[::-1] + "Step-on-no-petS",
     "in order": "0123456789abcdef",
     "in order backwards": "zq9",
     "one character many times": "aaaaaaaaaaaaaaaa",
+    "marks alone": "__",
+    "the same twice, and no token": "0:0",
+    "72 of all characters": r"bA%i@EX8_&H(7e~2THZVUI_eP2.'9)d}i?2kL*uP;5([!/M:?ceL?+V+edW{Yq3<0>^Rw=6J",
 }
 
 
@@ -76,10 +79,10 @@ def test_a_key_of_the_same_form_stands_in(form: str) -> None:
     assert found != KEYS[form] or form in ("a word that is tried", "a pattern that is tried", "another pattern")
 
 
-@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=100))
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=100))
 def test_there_is_one_for_any_key_that_somebody_would_use(key: str) -> None:
-    if len(set(key)) > 6:
-        assert stand_in(on_record(key), short=False) is not None
+    if any(map(str.isalnum, key)):
+        assert stand_in(on_record(key), short=len(key) < SECRET_PART) is not None
 
 
 @pytest.mark.parametrize("form", ["long", "padded", "signed", "encrypted", "a Fernet token", "no token"])

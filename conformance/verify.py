@@ -5,7 +5,7 @@ A check passes, or ends with one of three exceptions:
 - `Failed`: what the check is about went wrong. It says what was expected and received, and shows the exchange.
 - `Inconclusive`: a step that the check only uses went wrong, or no answer came. It names the requirement that owns
   the step, so that readers can tell the cause from its consequences.
-- `Excluded`: this cannot be decided here.
+- `Excluded`: this cannot be decided here. `Disturbed`: not while other checks run.
 
 So a check uses `status`, `meets` and the like for its own subject, and `step` for everything it relies on.
 """
@@ -75,6 +75,14 @@ class Inconclusive(Skipped):
 
 class Excluded(Skipped):
     """This cannot be decided here; the message says why."""
+
+
+class Disturbed(Excluded):
+    """What was `seen` speaks against the service, unless other checks caused it that ran at the same time. The command
+    runs the check again while no other does (`side_by_side`)."""
+
+    def __init__(self, seen: str) -> None:
+        super().__init__(f"{seen}, while other checks ran: -n 1 tells whether they caused it")
 
 
 def settled(answer: Answer) -> Answer:

@@ -38,6 +38,7 @@ class CheckReport:
     failure: Failure | None = None
     owners: list[str] = field(default_factory=list)
     certain: bool = False
+    disturbed: bool = False  # see `verify.Disturbed`
     finished: bool = True
     exchanges: list[Exchange] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -48,7 +49,7 @@ class CheckReport:
     def unfavourable(self) -> bool:
         """Whether anything in it speaks against the service, or leaves a requirement undecided."""
         undecided = any(exchange.undecided for exchange in self.exchanges)
-        return undecided or self.status in (Status.FAILED, Status.INCONCLUSIVE)
+        return undecided or self.disturbed or self.status in (Status.FAILED, Status.INCONCLUSIVE)
 
     def ended_with(self, error: BaseException, shell: Shell, clean: Callable[[str], str]) -> None:
         """Note that the check raised `error`. Its curl lines are for `shell`; `clean` removes secrets from a text."""
@@ -57,6 +58,7 @@ class CheckReport:
             self.failure = self._failure(error, shell, clean)
         elif isinstance(error, verify.Excluded):
             self.status, self.message = Status.EXCLUDED, str(error)
+            self.disturbed = isinstance(error, verify.Disturbed)
         elif isinstance(error, verify.Inconclusive):
             self.status, self.message = Status.INCONCLUSIVE, error.reason
             self.owners = list(error.owners)

@@ -291,11 +291,13 @@ def _send(pipe: Connection, kind: str, told: Any) -> None:
 
 
 def _disturbed(reports: list[CheckReport], unit: list[pytest.Item], shared: set[str]) -> bool:
-    """Whether other checks may have caused what the reports of a unit have against the service: a check of the unit
-    held an order with the same id as another check, by accident, and so is among those that `shared` one; or nothing
-    failed, and a check met a limit on simultaneous requests."""
+    """Whether other checks may have caused what the reports of a unit have against the service: a check says so itself;
+    a check of the unit held an order with the same id as another check, by accident, and so is among those that
+    `shared` one; or nothing failed, and a check met a limit on simultaneous requests."""
     if not any(report.unfavourable for report in reports):
         return False
+    if any(report.disturbed for report in reports):
+        return True
     if not shared.isdisjoint(check.id for check in map(check_of, unit) if check):
         return True
     limited = any(too_many(exchange) for report in reports for exchange in report.exchanges)

@@ -22,7 +22,7 @@ from conformance.contract.listing import Listing
 from conformance.runner.direct import DirectSession
 from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Request
-from conformance.verify import Excluded, Failed, Inconclusive
+from conformance.verify import Disturbed, Excluded, Failed, Inconclusive
 from reference_server import amend, messages
 
 WHOLE = b'[{"id": 1}, {"id": 2}, {"id": 3}]'
@@ -84,9 +84,11 @@ def test_only_readings_of_the_same_orders_show_that_reading_moves_a_date() -> No
             for day, other in zip(days, others, strict=True)
         ]
 
-    test_orders.steady_date(1, readings(2, 3, 4, 5, 6, 7, 8), [])
+    test_orders.steady_date(1, readings(2, 3, 4, 5, 6, 7, 8), [], crowded=False)
     with pytest.raises(Failed, match="no more than 1 of 7 listings"):
-        test_orders.steady_date(1, readings(*[2] * 7), [])
+        test_orders.steady_date(1, readings(*[2] * 7), [], crowded=False)
+    with pytest.raises(Disturbed, match="while other checks ran"):
+        test_orders.steady_date(1, readings(2, 3, 4, 5, 6, 7, 8), [], crowded=True)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_a_date_that_goes_back_and_forth_was_not_moved_by_reading(hours: tuple[i
     """As where each replica reckons for itself, or an estimate scatters: nobody demands that it holds still."""
     readings = [listing({"id": 1, "shipDate": f"2026-11-24T{hour:02}:00:00Z"}) for hour in hours]
     with pytest.raises(Failed) if moved else nullcontext():
-        test_orders.steady_date(1, readings, [])
+        test_orders.steady_date(1, readings, [], crowded=False)
 
 
 def test_heaps_hold_every_parameter_once() -> None:

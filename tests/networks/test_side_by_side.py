@@ -45,9 +45,9 @@ def slow() -> Iterator[Address]:
 
 
 @contextmanager
-def answering_slowly(*variants: str) -> Iterator[Address]:
-    """One with these variants."""
-    service = build(KEY.encode(), faults=[], variants=variants)
+def answering_slowly(*variants: str, faults: tuple[str, ...] = ()) -> Iterator[Address]:
+    """One with these variants and faults."""
+    service = build(KEY.encode(), faults=faults, variants=variants)
     answered = service.respond
 
     def respond(request: Any) -> Response:
@@ -127,6 +127,19 @@ def test_orders_that_are_fulfilled_in_time_are_as_they_were_far_away(tmp_path: P
         found = run(tmp_path / "far", address, "--only", "CANCEL-4,CANCEL-8,LIST-9,AUTH-5", "--budget", "quick")
     assert processes(found) > 4
     assert found["verdict"] == "conformant"
+
+
+@pytest.mark.parametrize("more", [(), ("-n", "2")])
+def test_what_other_checks_may_have_caused_is_decided_alone(tmp_path: Path, more: tuple[str, ...]) -> None:
+    """A date that moves with each listing may move with the cancels of others, too, and correctly so."""
+    with answering_slowly(faults=("moves-the-date-with-each-listing",)) as address:
+        words = line(address, "--only", "LIST-9,CANCEL-1,CANCEL-5,AUTH-1", *more)
+        ran = command(tmp_path, *words, first=BUSY, KEY=address.key)
+    assert ran.status == 1, ran.said
+    found = results(tmp_path)
+    assert processes(found) > 1
+    assert ("listing.reading_changes_nothing", "failed") in statuses(found)
+    assert command(tmp_path, "audit", "reports/target").status == 0
 
 
 def test_orders_are_placed_among_listings_that_are_with_a_far_service(tmp_path: Path, slow: Address) -> None:

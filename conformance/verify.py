@@ -41,7 +41,8 @@ class Failed(AssertionError):
 
     A `certain` failure cannot be the consequence of another fault. The first answer shows the failure; the `last` one
     does if the answers belong to steps that have to be taken in order. `kept` says that the steps went over one
-    connection, `waited` that some time passed before the last step.
+    connection, `at_once` that all requests were sent at the same time, `waited` that some time passed before the last
+    step.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class Failed(AssertionError):
         certain: bool = False,
         last: bool = False,
         kept: bool = False,
+        at_once: bool = False,
     ) -> None:
         super().__init__(f"expected {expected}; received {received}")
         self.certain = certain
         self.last = last
         self.kept = kept
+        self.at_once = at_once
         self.waited = False
         self.expected = expected
         self.received = received

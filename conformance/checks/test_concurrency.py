@@ -57,6 +57,7 @@ def test_shipped_order_is_refused_however_many_ask(api: Api, wire: Wire, orders:
                 f"none of {size} simultaneous cancels of a shipped order succeeding, as cancels in turn do not",
                 statuses(answers),
                 *successes[:2],
+                at_once=True,
             )
         for answer in answers:  # which error it is where others ask at the same time, 423 perhaps, is not shown
             verify.settled(answer)
@@ -85,6 +86,7 @@ def test_one_of_simultaneous_cancels_succeeds(
                 f"one success of {len(answers)} simultaneous cancels of one order",
                 f"{len(successes)} successes: {statuses(answers)}",
                 *successes[:3],
+                at_once=True,
             )
         for success in successes:
             won[order] = success
@@ -100,6 +102,7 @@ def test_one_of_simultaneous_cancels_succeeds(
                 f"one success of {len(answers)} simultaneous cancels of one order",
                 f"none: {statuses(answers)}, while another pending order could be cancelled",
                 *answers[:3],
+                at_once=True,
             )
     if won:
         gone_for_good(api, spare, won, moment)

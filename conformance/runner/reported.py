@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance import verify
 from conformance.target import Shell
-from conformance.transport.curl import WAIT, curl, on_one_connection
+from conformance.transport.curl import WAIT, at_once, curl, on_one_connection
 from conformance.transport.evidence import Exchange
 from conformance.verdict import Failure, Status
 
@@ -80,10 +80,14 @@ class CheckReport:
         lines = [curl(answer.exchange, shell) for answer in spelled]
         if error.waited:
             lines.insert(-1, WAIT)
+        if error.kept:
+            pasted = on_one_connection(lines)
+        else:
+            pasted = at_once(lines) if error.at_once else "\n".join(lines)
         shown = error.answers[-1 if error.last else 0].exchange
         return replace(
             failure,
-            curl=on_one_connection(lines) if error.kept else "\n".join(lines),
+            curl=pasted,
             # The checks of the model share a search: what one of them has met is no exchange of the others.
             exchange=shown.number if shown.check == self.check else None,
         )

@@ -48,6 +48,11 @@ def on_one_connection(lines: Sequence[str]) -> str:
     return f"{setting}curl {' --next '.join(line.partition('curl ')[2] for line in lines)}"
 
 
+def at_once(lines: Sequence[str]) -> str:
+    """Lines that do what these `curl` lines do, all at the same time."""
+    return "\n".join([*(f"{line} &" for line in lines), "wait"])
+
+
 def _quoted(text: str, exchange: Exchange, key: str) -> str:
     """`text`, the URL or the body of `exchange`, for the shell, which fills in the key if it stands there unencoded."""
     if not (exchange.key_plain and KEY_LABEL in text):

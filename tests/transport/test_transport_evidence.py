@@ -31,7 +31,7 @@ from patience import within
 from conformance.checks import credentials, invalid_keys
 from conformance.target import Shell
 from conformance.transport import evidence, redaction
-from conformance.transport.curl import curl, on_one_connection
+from conformance.transport.curl import at_once, curl, on_one_connection
 from conformance.transport.evidence import Exchange, Trouble
 from conformance.transport.redaction import KEY_LABEL, PART_LABEL, Redactor
 from conformance.transport.request import NOBODY, Allowed, Credential, Operation, Request
@@ -551,6 +551,16 @@ def test_curl_lines_on_one_connection() -> None:
         """--next -sS -i -H "Authorization: Bearer ${KEY%?}" 'http://h'"""
     )
     assert on_one_connection([once]) == once
+
+
+def test_curl_lines_at_once(tmp_path: Path) -> None:
+    """Each waits for a file that the other makes."""
+    one, other = (
+        f"for _ in $(seq 500); do [ -e {waited} ] && touch {made} seen-{waited} && break; sleep 0.02; touch {made}; done"
+        for made, waited in ("ab", "ba")
+    )
+    subprocess.run(["bash", "-c", at_once([one, other])], cwd=tmp_path, check=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "seen-a", "seen-b"}
 
 
 def fields_of(words: list[str]) -> set[str]:

@@ -80,10 +80,11 @@ class CheckReport:
         lines = [curl(answer.exchange, shell) for answer in spelled]
         if error.waited:
             lines.insert(-1, WAIT)
+        pasted = "\n".join(lines)
         if error.kept:
             pasted = on_one_connection(lines)
-        else:
-            pasted = at_once(lines) if error.at_once else "\n".join(lines)
+        elif error.at_once:
+            pasted = at_once(lines)
         shown = error.answers[-1 if error.last else 0].exchange
         return replace(
             failure,

@@ -555,11 +555,11 @@ def test_curl_lines_on_one_connection() -> None:
 
 def test_curl_lines_at_once(tmp_path: Path) -> None:
     """Each waits for a file that the other makes."""
-    one, other = (
-        f"for _ in $(seq 500); do [ -e {waited} ] && touch {made} seen-{waited} && break; sleep 0.02; touch {made}; done"
-        for made, waited in ("ab", "ba")
+    first, second = (
+        f"touch {made}; for _ in $(seq 500); do [ -e {other} ] && touch seen-{other} && break; sleep 0.02; done"
+        for made, other in ("ab", "ba")
     )
-    subprocess.run(["bash", "-c", at_once([one, other])], cwd=tmp_path, check=True)
+    subprocess.run(["bash", "-c", at_once([first, second])], cwd=tmp_path, check=True)
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "seen-a", "seen-b"}
 
 

@@ -59,10 +59,10 @@ def _host(name: str) -> str:
     return name
 
 
-def http_url(text: str, where: str) -> str:
+def http_url(text: str, where: str, *, name: str = "") -> str:
     """`text`, given at `where`, if it is an http or https URL without credentials. Raises ConfigError, which does not
-    repeat the query, since some keep a key there."""
-    shown = repr(text.partition("?")[0])
+    repeat the query, since some keep a key there; with a `name` for the text, it repeats nothing."""
+    shown = name or repr(text.partition("?")[0])
     if "@" in text.partition("//")[2].partition("/")[0]:
         raise ConfigError(f"{where}: credentials in a URL end up in logs; take them out")
     try:
@@ -84,16 +84,18 @@ def http_url(text: str, where: str) -> str:
     return text
 
 
-def base_url_of(text: str, where: str) -> str:
-    """The base URL without a trailing slash; it must end with /v1 (BASE-1, section 1). Raises ConfigError."""
-    url = http_url(text.rstrip("/"), where)
+def base_url_of(text: str, where: str, *, name: str = "") -> str:
+    """The base URL without a trailing slash; it must end with /v1 (BASE-1, section 1). Raises ConfigError, which
+    repeats it unless it has a `name`."""
+    url = http_url(text.rstrip("/"), where, name=name)
     parts = urlsplit(url)
     if "?" in url or "#" in url:
         # Not repeated: some keep a key there.
         raise ConfigError(f"{where}: has a query or fragment; a base URL ends with /v1")
     if not parts.path.endswith("/v1"):
+        meant = "" if name else f": did you mean {re.sub('/[vV][0-9.]+$', '', url)}/v1?"
         raise ConfigError(
-            f"{where}: {text!r} does not end with /v1. Each base address of the service ends with its version segment "
-            f"(specification, section 1; requirement BASE-1): did you mean {re.sub('/[vV][0-9.]+$', '', url)}/v1?"
+            f"{where}: {name or repr(text)} does not end with /v1. Each base address of the service ends with its "
+            f"version segment (specification, section 1; requirement BASE-1){meant}"
         )
     return url

@@ -29,7 +29,14 @@ from conformance.target import (
 from conformance.transport.endpoint import tls_settings
 
 KEY = "sk-Harness.Key_42"
-ENVIRONMENT = {"KEY": KEY, "URL": "https://api.example.com/v1", "TOKEN": "states-token", "EMPTY": " ", "ODD": "a b"}
+ENVIRONMENT = {
+    "KEY": KEY,
+    "URL": "https://api.example.com/v1",
+    "OLD": "https://api.example.com/v0",
+    "TOKEN": "states-token",
+    "EMPTY": " ",
+    "ODD": "a b",
+}
 BASE = {"base_url": '"https://api.example.com/v1"', "api_key_env": '"KEY"'}
 
 
@@ -308,7 +315,11 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         (table(base_url=None, base_url_env='"EMPTY"'), "the environment variable EMPTY is blank"),
         (
             table(base_url=None, base_url_env='"KEY"'),
-            "targets.staging.base_url_env: the environment variable KEY holds no base URL; it is to be an http or",
+            "targets.staging.base_url_env: the value of the environment variable KEY is no http or https URL; give a",
+        ),
+        (
+            table(base_url=None, base_url_env='"OLD"'),
+            "targets.staging.base_url_env: the value of the environment variable OLD does not end with /v1. Each base",
         ),
         (table(base_url="5"), "conf.toml: targets.staging.base_url: is 5, and should be a string"),
         (

@@ -188,13 +188,8 @@ def _base_url(reader: Table, options: Options) -> str:
     if base_url_env:
         where = reader.where("base_url_env")
         base_url = from_environment(where, base_url_env, options.environment)
-        try:
-            base_url_of(base_url, where)
-        except ConfigError:  # which quotes it, and it may be the key, where two variables were mistaken
-            raise ConfigError(
-                f"{where}: the environment variable {base_url_env} holds no base URL; it is to be an http or https URL "
-                "that ends with /v1 and has neither query nor credentials"
-            ) from None
+        # Not to be repeated: it may be the key, where two variables were mistaken.
+        base_url_of(base_url, where, name=f"the value of the environment variable {base_url_env}")
     if not base_url:
         raise reader.missing("base_url", 'add base_url = "https://…/v1" or base_url_env = "VARIABLE"')
     return str(base_url)

@@ -108,11 +108,12 @@ def matrix_markdown(table: Matrix) -> str:
 
 def matrix_html(table: Matrix) -> str:
     """A matrix as a self-contained HTML page."""
-    runs = [(name, outline.headline(run)) for name, run in zip(table.names, table.runs, strict=True)]
+    numbers = [f"[{number}]" for number, _ in enumerate(table.names, 1)]
+    runs = list(zip(numbers, table.names, map(outline.headline, table.runs), strict=True))
     rows = [(row.id, row.title, *(status or "" for status in statuses)) for row, statuses in table.rows]
     tables: list[Table] = [
-        ("The runs", ("Run", "Result"), runs),
-        ("Requirements", ("Id", "Requirement", *table.names), rows),
+        ("The runs", ("Number", "Run", "Result"), runs),
+        ("Requirements", ("Id", "Requirement", *numbers), rows),
     ]
     return _page("Comparison of runs", tables)
 
@@ -140,4 +141,4 @@ def _markdown_line(change: Change) -> str:
 
 
 def _page(title: str, tables: Sequence[Table], verdict: str = "", notes: Sequence[str] = ()) -> str:
-    return page("tables.html.jinja", title=title, tables=tables, verdict=verdict, notes=notes)
+    return page("tables.html.jinja", title=title, tables=tables, verdict=verdict, notes=notes, statuses=[*Status])

@@ -129,15 +129,17 @@ def overlapped(answers: Iterable[Answer]) -> None:
         raise Excluded("this service is sent one request at a time, as it takes no more, so none could overlap")
 
 
-def status(answer: Answer, *expected: int, since: str) -> None:
-    """Demand one of the `expected` statuses; `since` is the reason in the contract, for the message."""
+def status(answer: Answer, *expected: int, since: str, after: Sequence[Answer] = ()) -> None:
+    """Demand one of the `expected` statuses; `since` is the reason in the contract, for the message. What came `after`
+    these answers may be their consequence."""
     settled(answer)
     if answer.status in expected:
         return
     if answer.status == 401 and answer.request.credential.valid:
         raise Inconclusive(f"{answer.exchange.line} answered 401 to the valid key", "AUTH-1")
     not_sporadic(answer, *expected)
-    raise Failed(f"{' or '.join(map(str, expected))}, since {since}", describe(answer), answer)
+    wanted = " or ".join(map(str, expected))
+    raise Failed(f"{wanted}, since {since}", describe(answer), *after, answer, last=bool(after))
 
 
 def not_sporadic(answer: Answer, *expected: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance import verify
 from conformance.target import Shell
-from conformance.transport.curl import WAIT, at_once, curl, on_one_connection
+from conformance.transport.curl import WAIT, at_once, curl, in_turn, on_one_connection
 from conformance.transport.evidence import Exchange
 from conformance.verdict import Failure, Status
 
@@ -18,8 +18,7 @@ OWN_PROCESS = "main"
 #: Why a check did not finish.
 UNFINISHED = "not finished: the run was cut short"
 CRASHED = "not finished: the worker that ran this check ended unexpectedly"
-#: How many of the answers that show a failure get a curl line, unless they are steps: the first ones, and the last, to
-#: which the others may lead.
+#: How many curl lines a failure has, unless they are steps: the first ones, and the last, to which the others may lead.
 SPELLED = 6
 
 
@@ -74,21 +73,21 @@ class CheckReport:
         failure = Failure(clean(error.expected), clean(error.received))
         if not error.answers:
             return failure
-        spelled = error.answers
-        if len(spelled) > SPELLED and not error.last:
-            spelled = (*spelled[: SPELLED - 1], spelled[-1])
-        lines = [curl(answer.exchange, shell) for answer in spelled]
+        lines = [curl(answer.exchange, shell) for answer in error.answers]
+        if error.kept:
+            lines = [on_one_connection(lines)]
+        elif error.at_once:
+            lines = [at_once(lines)]
+        else:
+            lines = [*in_turn(lines[:-1]), lines[-1]]
+        if len(lines) > SPELLED and not error.last:
+            lines = [*lines[: SPELLED - 1], lines[-1]]
         if error.waited:
             lines.insert(-1, WAIT)
-        pasted = "\n".join(lines)
-        if error.kept:
-            pasted = on_one_connection(lines)
-        elif error.at_once:
-            pasted = at_once(lines)
         shown = error.answers[-1 if error.last else 0].exchange
         return replace(
             failure,
-            curl=pasted,
+            curl="\n".join(lines),
             # The checks of the model share a search: what one of them has met is no exchange of the others.
             exchange=shown.number if shown.check == self.check else None,
         )

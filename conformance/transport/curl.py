@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 from conformance.target import Shell
 from conformance.transport.evidence import Exchange
@@ -17,6 +18,11 @@ USUAL = re.compile(r"Accept: \*/\*|User-Agent: store-orders-conformance/.*", re.
 WAIT = "sleep 1"
 #: What curl sends by itself: a line must forbid it if the suite did not send it.
 UNASKED = ("User-Agent", "Accept")
+
+#: A line, in front of the id of an order, and that id where it may stand in a list of alternatives.
+_ID = re.compile(r"(.*/orders/)([^/?'{}\[\],]+)'")
+#: So many lines are not yet too many to be read one by one.
+_FEW = 2
 
 #: The key in what a credential writes for the shell, and where that takes more than its value.
 _KEY, _PART_OF_KEY = re.compile(r"\$(?:KEY\b|\{KEY\})"), re.compile(r"\$\{(#?)KEY\b")
@@ -46,6 +52,20 @@ def on_one_connection(lines: Sequence[str]) -> str:
     """One command line that does what these `curl` lines do, in turn, over one kept-alive connection."""
     setting = max((line.partition("curl ")[0] for line in lines), key=len)  # of the key, where one needs that
     return f"{setting}curl {' --next '.join(line.partition('curl ')[2] for line in lines)}"
+
+
+def in_turn(lines: Sequence[str]) -> list[str]:
+    """These `curl` lines; more than a few in a row that differ in nothing but the id of an order are one, in which curl
+    finds the ids as alternatives."""
+    shortened = []
+    parts = [(line, _ID.fullmatch(line)) for line in lines]
+    for start, group in groupby(parts, key=lambda part: part[1][1] if part[1] else None):
+        alike = [(line, found[2] if found else "") for line, found in group]
+        if start is None or len(alike) <= _FEW:
+            shortened += [line for line, _ in alike]
+        else:
+            shortened.append(f"{start}{{{','.join(order for _, order in alike)}}}'")
+    return shortened
 
 
 def at_once(lines: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ from patience import within
 from conformance.checks import credentials, invalid_keys
 from conformance.target import Shell
 from conformance.transport import evidence, redaction
-from conformance.transport.curl import at_once, curl, on_one_connection
+from conformance.transport.curl import at_once, curl, in_turn, on_one_connection
 from conformance.transport.evidence import Exchange, Trouble
 from conformance.transport.redaction import KEY_LABEL, PART_LABEL, Redactor
 from conformance.transport.request import NOBODY, Allowed, Credential, Operation, Request
@@ -551,6 +551,17 @@ def test_curl_lines_on_one_connection() -> None:
         """--next -sS -i -H "Authorization: Bearer ${KEY%?}" 'http://h'"""
     )
     assert on_one_connection([once]) == once
+
+
+def test_curl_lines_in_turn_are_one_for_several_ids() -> None:
+    def cancel(segment: str, method: str = "DELETE") -> str:
+        return f"curl -X {method} 'http://h/v1/store/orders/{segment}'"
+
+    alike = [cancel("1"), cancel("1"), cancel("-2"), cancel("3%2C4")]
+    assert in_turn(alike) == [cancel("{1,1,-2,3%2C4}")]
+    mixed = [cancel("1", "GET"), cancel("1"), cancel("2"), cancel("1,2"), *[cancel("1?a=b")] * 3, cancel("[1]")]
+    assert in_turn(mixed) == mixed
+    assert in_turn([]) == []
 
 
 def test_curl_lines_at_once(tmp_path: Path) -> None:

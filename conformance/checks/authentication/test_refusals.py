@@ -52,7 +52,7 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: Se
     *ended, control = api.send_all(map(api.ask_cancel, (*tried, control_order)))
     for end, answers in zip(ended, refusals, strict=True):
         labels = ", ".join(answer.exchange.credential for answer in answers[:3])
-        verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers[:1])
+        verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers)
     if taken.listing is not None:
         if not alike(verify.listing(between).by_id.get(control_order), taken.listing.by_id.get(control_order)):
             raise verify.Inconclusive(f"order {control_order}, to which nothing was done, changed as well", "LIST-9")

@@ -196,10 +196,10 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
         hit = [answer for answer in answers if claims_success(answer)]
         asked = sorted(answers, key=claims_success, reverse=True)
         if not hit:  # then any of them may have done it
-            asked += chain(*tried)
+            asked += chain(*(others for others in tried if others is not answers))
         aliases = ", ".join(dict.fromkeys(cut(answer.request.path.rpartition("/")[2], SHOWN) for answer in asked))
         since = f"cancels were sent for {aliases} only, not for {order}"
-        verify.still_pending(end, control, since=since, shown_by=hit[:2] or answers[:1], certain=bool(hit))
+        verify.still_pending(end, control, since=since, shown_by=hit[:2] or asked, certain=bool(hit))
 
 
 @requirement("CANCEL-11", mode=Mode.GUARDED)

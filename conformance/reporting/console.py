@@ -50,6 +50,9 @@ def summary(run: Run, console: Console) -> None:
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
             _block(paper, result, "waived", f"until {result.waiver.expires}: {result.waiver.reason}")
+            for shown in outline.evidence(run, result)[:1]:  # it may be another failure than the one that was waived
+                paper.field("check", outline.explained(shown.check))
+                paper.field("received", shown.received)
     for group in outline.by_reason(outline.with_status(run, Status.INCONCLUSIVE)):
         if len(group.results) == 1:
             _block(paper, group.results[0], "reason", group.reason)

@@ -145,7 +145,8 @@ def _waived(run: Run) -> list[str]:
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
             said = cut(result.waiver.reason, _TEXT)
-            items.append(f"{_heading(result)}: {code(said)}, until {prose(result.waiver.expires)}")
+            found = "".join(f"; received {code(cut(e.received, _TEXT))}" for e in outline.evidence(run, result)[:1])
+            items.append(f"{_heading(result)}: {code(said)}, until {prose(result.waiver.expires)}{found}")
     return _list("Failed and waived", items)
 
 

@@ -185,7 +185,7 @@ def test_waivers_are_read(tmp_path: Path) -> None:
         (waiver() + waiver(reason='"again"'), "waiver 2 (CANCEL-7): requirement: there is a waiver for it already"),
         (
             '[waiver]\nrequirement = "CANCEL-7"\n',
-            "and should be a list of [[waiver]] tables",
+            "waiver: is a table, and should be a list of [[waiver]] tables",
         ),
         ("waiver = [1]", "waiver: holds 1, and should hold tables only"),
         ('waiver = ["CANCEL-7"]', "waiver: holds 'CANCEL-7', and should hold tables only"),

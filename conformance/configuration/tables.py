@@ -69,7 +69,8 @@ class Table:
             return default
         value = self.left.pop(key)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            found = "the value" if secret else f"is {value!r}, and"
+            shown = "a table" if isinstance(value, dict) else repr(value)
+            found = "the value" if secret else f"is {shown}, and"
             raise self.error(key, f"{found} should be {_KINDS[kind]}{hint}")
         return value
 

@@ -287,9 +287,9 @@ def test_the_plan_for_lists_and_for_production(command: Command) -> None:
     assert "the static lists of orders have too few ids left for this check" in lists
     assert "runs      CANCEL-1 " in lists or "in part   CANCEL-1 " in lists
     assert "excluded  CANCEL-1 " in production
-    assert (
-        "needs mode full and a state provider: mode guarded does not cancel orders of the state provider" in production
-    )
+    forbidden = "needs mode full and a state provider: mode guarded does not cancel orders of the state provider"
+    without = "authentication.valid_key_cancels, model.sequences_keep_the_key_valid"
+    assert f"not {without}: {forbidden}\n" in production  # each reason once for a requirement
     assert "runs      CANCEL-5 " in production or "in part   CANCEL-5 " in production
     assert "There is no state provider for this target, so no orders are needed" in production
 

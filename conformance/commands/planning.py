@@ -52,7 +52,9 @@ def lines(target: Target, checks: Sequence[Check], budget: Budget) -> list[str]:
         run = [check for check in own if check.id not in reasons]
         state = "runs" if len(run) == len(own) else "in part" if run else "excluded"
         said.append(f"  {state:9} {id_:10} {rows[id_].title}")
-        said += [f"{'':22} not {check.id}: {reasons[check.id]}" for check in own if check.id in reasons]
+        for reason in dict.fromkeys(reasons[check.id] for check in own if check.id in reasons):
+            without = ", ".join(check.id for check in own if reasons.get(check.id) == reason)
+            said.append(f"{'':22} not {without}: {reason}")
     exercised = {check.requirement for check in running}
     selected = dict.fromkeys(check.requirement for check in checks)
     judged = [id_ for id_ in selected if id_ in judges.JUDGES and id_ not in exercised]

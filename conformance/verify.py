@@ -130,8 +130,8 @@ def overlapped(answers: Iterable[Answer]) -> None:
 
 
 def status(answer: Answer, *expected: int, since: str, after: Sequence[Answer] = ()) -> None:
-    """Demand one of the `expected` statuses; `since` is the reason in the contract, for the message. What came `after`
-    these answers may be their consequence."""
+    """Demand one of the `expected` statuses; `since` is the reason in the contract, for the message. If the status may
+    be a consequence of earlier requests, it came `after` their answers, which a failure shows as the steps to it."""
     settled(answer)
     if answer.status in expected:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 import string
 from types import SimpleNamespace
 from typing import cast
@@ -79,10 +80,13 @@ def test_a_key_of_the_same_form_stands_in(form: str) -> None:
     assert found != KEYS[form] or form in ("a word that is tried", "a pattern that is tried", "another pattern")
 
 
-@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=100))
+@given(
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=100).filter(
+        re.compile("[0-9A-Za-z]").search
+    )
+)
 def test_there_is_one_for_any_key_that_somebody_would_use(key: str) -> None:
-    if any(map(str.isalnum, key)):
-        assert stand_in(on_record(key), short=len(key) < SECRET_PART) is not None
+    assert stand_in(on_record(key), short=len(key) < SECRET_PART) is not None
 
 
 @pytest.mark.parametrize("form", ["long", "padded", "signed", "encrypted", "a Fernet token", "no token"])

@@ -13,7 +13,7 @@ from held import held
 from conformance.api import Observations
 from conformance.checks import test_concurrency
 from conformance.checks.authentication import test_refusals
-from conformance.checks.cancelling import test_a_moment_later, test_absent, test_pending
+from conformance.checks.cancelling import test_a_moment_later, test_absent, test_identifiers, test_pending, test_shipped
 from conformance.checks.listing import test_conditional, test_empty, test_orders
 from conformance.checks.listing.steps import nothing_left_out
 from conformance.runner.reported import SPELLED, CheckReport
@@ -73,6 +73,22 @@ def test_simultaneous_requests_are_pasted_as_such() -> None:
     _, (one, other, last) = explained(session, check)
     assert one == other
     assert (" -X DELETE " in one, one.endswith(" &"), last) == (True, True, "wait")
+
+
+def test_the_refusals_that_led_to_another_answer_are_pasted() -> None:
+    session, api, orders = held("loses-orders-that-were-refused-four-times")
+    message, (before, last) = explained(session, lambda: test_shipped.test_refused_order_stays_as_it_was(api, orders))
+    order = re.findall(r"/orders/(\d+)'", last)[0]
+    assert f"404 Not Found for order {order}" in message
+    assert f"/orders/{{{','.join([order] * 4)}}}'" in before
+
+
+def test_every_spelling_that_may_have_cancelled_an_order_is_pasted() -> None:
+    session, api, orders = held("removes-the-newest-order-for-an-id-of-letters")
+    message, lines = explained(session, lambda: test_identifiers.test_aliases_of_an_id_cancel_nothing(api, orders))
+    assert "abc" in message
+    assert any(re.search(r"/orders/\{abc,", line) for line in lines)
+    assert re.search(r"/orders/\d+'", lines[-1])
 
 
 def test_the_cancel_that_was_reported_and_not_done_is_shown() -> None:

@@ -170,8 +170,8 @@ def steady_date(order: int, readings: Sequence[Listing], answers: Sequence[Answe
     """Demand that reading does not move the ship date of a pending order: that most of the readings agree on it, or
     that it goes back and forth, as where each part of a service reckons for itself. What becomes of other orders may
     move it, where it is reckoned from how many wait before it: so only readings that show the same orders are compared,
-    the most that do. While other checks run (`crowded`), hardly any do, and a date that moves at all is looked at again
-    when they are done."""
+    the most that do. While other checks run (`crowded`), hardly any do: then it takes no more than that most readings
+    disagree for the date to be looked at again when those are done."""
     same = Counter(found.ids for found in readings).most_common(1)[0][0]
     alike = [found for found in readings if crowded or found.ids == same]
     elements = [found.by_id.get(order) for found in alike]

@@ -91,8 +91,11 @@ class _Parts:
             return []
         # Unlike lower(), translate() never changes the length; it takes five times as long.
         lowered = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
+        starts = list(self._starts_in(lowered))
+        if not starts:  # as in almost any text: looking through it again would take as long as the search
+            return []
         covered = bytearray(len(text))  # 1 for each character that belongs to a part
-        for start in self._starts_in(lowered):
+        for start in starts:
             covered[start : start + self._length] = b"\1" * self._length
         return [(*run.span(), PART_LABEL) for run in re.finditer(b"\1+", covered)]
 

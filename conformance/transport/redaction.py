@@ -35,6 +35,9 @@ SHORTEST_BASE64 = 6
 #: and again.
 REMEMBERED = 4096
 MOST_REMEMBERED = 1024
+#: The elements of a long listing come again and again, too: it is cut here, and pieces of up to REMEMBERED characters,
+#: so many, are known to hold no secret. Searching all of it would take most of the time that it takes.
+CUT, MOST_PIECES = "{", 20_000
 #: Replaces what was found, so that nothing is found there again: no secret contains it.
 FOUND = "\0"
 #: From so many blocks, and parts, on it is faster to look up each place of a long text than to search for each of them.
@@ -147,12 +150,14 @@ class Redactor:
         self._anchors = _anchors(self._ordered)
         self._anchors_without_words = _anchors([form for form in self._ordered if not _WORD.within(form)])
         self._known: dict[str, str] = {}
+        self._harmless: set[str] = set()
         self._telling = len(key) >= SECRET_PART
         encoded = [
             form for way in (key, key[::-1], key.swapcase(), key.upper(), key.lower()) for form in _base64_forms(way)
         ]
         ways = {key, key[::-1], key.translate(_SEPARATORS), re.sub("[-_]", "", key)}  # as near misses have it
         self._parts = (_Parts(ways, SECRET_PART), _Parts(encoded, BASE64_PART))
+        self._in_pieces = not any(CUT in form for form in self._labels)
 
     def clean(self, text: str) -> str:
         """`text` without secrets."""
@@ -167,8 +172,21 @@ class Redactor:
         return cleaned
 
     def _cleaned(self, text: str) -> str:
+        if self._in_pieces and len(text) > REMEMBERED and self._is_harmless(text):
+            return text
         spans = self._secrets_in(text)
         return _replaced(text, spans) if spans else text
+
+    def _is_harmless(self, text: str) -> bool:
+        """Whether there are no secrets in `text`, where none contains CUT: in none of its pieces, then, with escapes or
+        without, since no escape of another character contains it."""
+        unknown = set(text.split(CUT)) - self._harmless
+        if self._secrets_in(CUT.join(unknown)):
+            return False
+        if len(self._harmless) > MOST_PIECES:
+            self._harmless = set()
+        self._harmless.update(piece for piece in unknown if len(piece) <= REMEMBERED)
+        return True
 
     def reveals(self, text: str) -> bool:
         """Whether `text` contains the key itself, in any form. False for a short key, which may occur by chance."""

@@ -309,6 +309,52 @@ def test_parts_of_the_key_are_found_however_they_are_looked_for(key: str, text: 
     assert len(cleaned) == 1
 
 
+@given(KEYS, st.lists(st.one_of(TEXTS, st.sampled_from(["%7b", "\\", "&lt;", "…"])), min_size=1), st.data())
+def test_a_long_text_of_known_pieces_is_cleaned_like_any_other(
+    key: str, pieces: list[str], data: st.DataObject
+) -> None:
+    assume("{" not in key)
+    form = data.draw(st.sampled_from(forms(key)))
+    place = data.draw(st.integers(0, len(pieces) - 1))
+    told = "{".join([*pieces[:place], pieces[place] + form, *pieces[place + 1 :]])
+    with pytest.MonkeyPatch.context() as patch:
+        whole = Redactor(key).clean(told)
+        patch.setattr(redaction, "REMEMBERED", 0)
+        redactor = Redactor(key)
+        for known in ("{".join(pieces), "{".join(reversed(pieces))):
+            assert redactor.clean(known) == Redactor(key)._cleaned(known)
+        assert redactor.clean(told) == whole
+
+
+@pytest.mark.parametrize("key", ["sk_{Abcdefgh}12345", "sk_Abcdefgh_12345"])
+def test_a_key_is_found_in_a_long_listing_wherever_that_is_cut(key: str) -> None:
+    clean = Redactor(key).clean
+    listing = json.dumps([{"id": number, "status": "placed"} for number in range(500)])
+    assert clean(listing) == listing
+    assert clean(listing.replace("placed", f"of {key}", 400)) == listing.replace("placed", f"of {KEY_LABEL}", 400)
+
+
+def test_a_long_text_is_not_searched_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    redactor = Redactor(KEY)
+    searched: list[int] = []
+    inner = redactor._secrets_in
+    monkeypatch.setattr(redactor, "_secrets_in", lambda text: searched.append(len(text)) or inner(text))
+    elements = [json.dumps({"id": number}) for number in range(1000)]
+    for some in (elements, elements[100:], [*elements, '{"id": 5000}']):
+        redactor.clean(f"[{', '.join(some)}]")
+    assert searched[0] > 10_000
+    assert max(searched[1:]) < 40
+
+
+def test_what_is_known_of_long_texts_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "MOST_PIECES", 10)
+    redactor = Redactor(KEY)
+    for number in range(5):
+        redactor.clean("{".join(["x" * redaction.REMEMBERED + "y", *map(str, range(9 * number, 9 * number + 9))]))
+        assert len(redactor._harmless) <= 10 + 9
+        assert max(map(len, redactor._harmless)) <= redaction.REMEMBERED
+
+
 def test_a_date_in_the_key_is_no_secret() -> None:
     clean = recorder("ci-2026-12-01T00:30-Zx81").redactor.clean
     assert clean('"shipDate": "2026-12-31T00:30:00Z"') == '"shipDate": "2026-12-31T00:30:00Z"'

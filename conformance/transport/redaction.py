@@ -35,8 +35,9 @@ SHORTEST_BASE64 = 6
 #: and again.
 REMEMBERED = 4096
 MOST_REMEMBERED = 1024
-#: The elements of a long listing come again and again, too: it is cut here, and pieces of up to REMEMBERED characters,
-#: so many, are known to hold no secret. Searching all of it would take most of the time that it takes.
+#: The elements of a long listing come again and again, too. So a long text is cut into pieces here, and those without a
+#: secret are remembered: so many, of up to REMEMBERED characters. To search all of a listing each time took longer than
+#: everything else that is done with it.
 CUT, MOST_PIECES = "{", 20_000
 #: Replaces what was found, so that nothing is found there again: no secret contains it.
 FOUND = "\0"
@@ -178,8 +179,8 @@ class Redactor:
         return _replaced(text, spans) if spans else text
 
     def _is_harmless(self, text: str) -> bool:
-        """Whether there are no secrets in `text`, where none contains CUT: in none of its pieces, then, with escapes or
-        without, since no escape of another character contains it."""
+        """Whether `text` holds no secret. Only those of its pieces are searched that are not known yet: since no secret
+        contains CUT (`_in_pieces`), nor does an escape of any other character, none lies across two pieces."""
         unknown = set(text.split(CUT)) - self._harmless
         if self._secrets_in(CUT.join(unknown)):
             return False

@@ -185,13 +185,7 @@ class Plugin:
         if (check := check_of(item)) is None:
             return (yield)
         alone = item.get_closest_marker("alone") is not None
-        with self.process.lock(alone=alone):
-            session = self.process.sessions.get(target_of(item))
-            if alone and session is not None:
-                # By now a process has run all others that are shared out to it, and who wants the store to itself may
-                # empty it.
-                session.give_back()
-            self.process.start(check, target_of(item))
+        with self.process.turn(check, target_of(item), alone=alone):
             outcome = yield
         if self.process.is_told_to_stop:
             item.session.shouldstop = "the run was cut short"

@@ -310,7 +310,7 @@ def test_spare_connections_are_for_checks_beside_which_no_other_runs(tmp_path: P
     zero, empty = "cancelling.pending_order_with_the_id_zero_is_cancelled", "listing.empty_store_is_an_empty_array"
     assert {zero, empty} <= set(many)
     assert "cancelling.cancelled_order_is_cancelled" not in many
-    assert True in many[zero] & many[empty]
+    assert True in many[zero]
     one = on_spares(tmp_path / "one", slow, *only, "-n", "1")
     assert {zero, empty, "cancelling.cancelled_order_is_cancelled"} < set(one)
     assert sum(True in found for found in one.values()) > len(one) / 2

@@ -248,7 +248,7 @@ def test_idle_connections_are_for_a_far_service_that_answers_beside_them(
 
 
 #: For `command`: writes down of which check a request is that may go out on a spare connection, and whether it does.
-COUNTS_SPARES = f"""{BUSY}
+COUNTS_SPARES = """
 from pathlib import Path
 from conformance.transport import spares
 from conformance.runner.session import Session
@@ -261,7 +261,7 @@ def take(own):
             print(checks[id(own)].recorder.check, found is not None, file=file)
     return found
 spares.Spares.take = take
-checks = {{}}
+checks = {}
 made = Session.__post_init__
 def post_init(own):
     made(own)
@@ -291,10 +291,11 @@ def test_a_process_leaves_no_spare_connections_to_the_next(tmp_path: Path) -> No
         own.close()
 
 
-def on_spares(folder: Path, address: Address, *words: str) -> dict[str, set[bool]]:
+def on_spares(folder: Path, address: Address, *words: str, first: str = BUSY) -> dict[str, set[bool]]:
     """By check, whether requests went out on spare connections, for those in which some may have."""
     folder.mkdir()
-    ran = command(folder, *line(address, *words), first=COUNTS_SPARES, KEY=address.key)
+    (folder / "spares.txt").touch()
+    ran = command(folder, *line(address, *words), first=first + COUNTS_SPARES, KEY=address.key)
     assert ran.status == 0, ran.said
     found: dict[str, set[bool]] = {}
     for told in (folder / "spares.txt").read_text(encoding="utf-8").splitlines():
@@ -314,6 +315,22 @@ def test_spare_connections_are_for_checks_beside_which_no_other_runs(tmp_path: P
     one = on_spares(tmp_path / "one", slow, *only, "-n", "1")
     assert {zero, empty, "cancelling.cancelled_order_is_cancelled"} < set(one)
     assert sum(True in found for found in one.values()) > len(one) / 2
+
+
+def test_no_spare_connections_where_so_many_at_once_are_too_many(tmp_path: Path) -> None:
+    """They come on top of those with requests."""
+    service = build(KEY.encode(), faults=[], variants=[])
+    inner, workers = service.respond, threading.Semaphore(4)
+
+    def respond(request: Request) -> Response:
+        with workers:
+            time.sleep(0.06)
+            return inner(request)
+
+    service.respond = respond
+    with Running(service, states_port=0) as server:
+        address = Address(server.base_url, server.states_url, KEY)
+        assert on_spares(tmp_path / "few", address, "--only", "LIST-7", "-n", "1", first="") == {}
 
 
 class _Slow(_Listing):

@@ -208,8 +208,8 @@ class Process:
 
     @contextmanager
     def turn(self, check: Check, target: str, *, alone: bool) -> Iterator[None]:
-        """The time of one check: it begins, with a report of it, once it may. One that needs the store to itself
-        (`alone`) runs while no other process runs any."""
+        """The time of one check, which begins once it may: one that needs the store to itself (`alone`) runs while no
+        other process runs any."""
         with self._lock(alone=alone):
             session = self.session(target)
             if alone:
@@ -217,11 +217,15 @@ class Process:
                 # empty it.
                 session.give_back()
             session.client.spares.wanted = target in self.shared.take_idle and (alone or self.folder is None)
-            self._count += 1
-            self.check, self.report = check, CheckReport(check.id, target, Status.PASSED, self._name, self._count)
+            self.start(check, target)
             yield
             if self.folder is not None:  # the next turn is another process's
                 session.client.spares.close()
+
+    def start(self, check: Check, target: str) -> None:
+        """Begin a check, and a report of it."""
+        self._count += 1
+        self.check, self.report = check, CheckReport(check.id, target, Status.PASSED, self._name, self._count)
 
     def _lock(self, *, alone: bool) -> AbstractContextManager[Any]:
         """What to hold for the time of a check."""

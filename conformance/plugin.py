@@ -185,7 +185,13 @@ class Plugin:
         if (check := check_of(item)) is None:
             return (yield)
         alone = item.get_closest_marker("alone") is not None
-        with self.process.turn(check, target_of(item), alone=alone):
+        with self.process.lock(alone=alone):
+            session = self.process.sessions.get(target_of(item))
+            if alone and session is not None:
+                # By now a process has run all others that are shared out to it, and who wants the store to itself may
+                # empty it.
+                session.give_back()
+            self.process.start(check, target_of(item))
             outcome = yield
         if self.process.is_told_to_stop:
             item.session.shouldstop = "the run was cut short"

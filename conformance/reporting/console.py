@@ -106,12 +106,11 @@ def _waited(run: Run) -> float:
 
 
 def _in_line(run: Run) -> bool:
-    """Whether the service answered simultaneous requests one after the other. (Where those take twice as long, they may
-    have had to open connections, and the others not.)"""
+    """Whether the service answered simultaneous requests one after the other."""
     answered = [exchange for exchange in run.exchanges if exchange.status is not None]
     together = [exchange.seconds for exchange in answered if exchange.crowded]
     alone = [exchange.seconds for exchange in answered if not exchange.crowded]
-    return bool(together and alone) and median(together) > 3 * median(alone)
+    return bool(together and alone) and median(together) > 2 * median(alone)
 
 
 def github_annotations(run: Run) -> list[str]:

@@ -6,8 +6,8 @@ waiting, several run at once, if the service answers that many requests as fast 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from conformance.judging.observer import Judge
@@ -42,8 +42,8 @@ class Capacity:
 
 def measure(session: Session) -> Capacity:
     """The capacity of the service, which has answered listings of this session before; a nearby one is not asked."""
-    seen = _from_afar(session)
-    if not seen:
+    seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
+    if not seen or not all(map(_is_far, seen)):
         return Capacity()
     # On an endpoint of its own: turning away some of so many concurrent requests, or answering them too late, is no
     # fault of a service, and no reason for the session to give up on it.
@@ -56,19 +56,6 @@ def measure(session: Session) -> Capacity:
         client.close()
 
 
-@contextmanager
-def beside_idle(session: Session) -> Iterator[None]:
-    """Let a distant service have idle connections while it is asked something, and note whether it takes them: one that
-    attends to a few connections at a time would not answer before it has heard from each."""
-    seen = _from_afar(session)
-    if not seen or session.target.rate_limit:  # then it is not the connections that take time
-        yield
-        return
-    with session.client.spares.idle(2 * min(exchange.seconds for exchange in seen) + SLACK) as taken:
-        yield
-    session.takes_idle = taken == [True]
-
-
 def adapt(session: Session, capacity: Capacity) -> int:
     """Set how many requests the session sends at once; returns how many checks to run at once."""
     if capacity.overwhelmed:
@@ -78,12 +65,6 @@ def adapt(session: Session, capacity: Capacity) -> int:
         return 1
     session.client.widen(SIDE_BY_SIDE)
     return 1 if session.one_at_a_time else SIDE_BY_SIDE
-
-
-def _from_afar(session: Session) -> list[Exchange]:
-    """The listings of this session that have been answered, if the service is far away."""
-    seen = [exchange for exchange in session.recorder.exchanges if exchange.status == 200]
-    return seen if all(map(_is_far, seen)) else []
 
 
 def _measured(session: Session, client: Client, seen: list[Exchange]) -> Capacity:

@@ -15,7 +15,6 @@ from conformance.checks import credentials
 from conformance.contract.jsontext import INT64
 from conformance.contract.listing import Listing
 from conformance.contract.transitions import State
-from conformance.runner import capacity
 from conformance.runner.session import Session
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError
@@ -234,9 +233,7 @@ def _comes_late(session: Session, order: int) -> bool:
     moment later the listing does. (What only the listing lacks is for LIST-3, and what only a cancel does not find for
     CANCEL-1.)"""
     api = session.api(PREFLIGHT)
-    with capacity.beside_idle(session):
-        lacking = _lacks(api, order)
-    if not lacking or api.cancel(order, allowed=Allowed.ANY_4XX).status != 404:
+    if not _lacks(api, order) or api.cancel(order, allowed=Allowed.ANY_4XX).status != 404:
         return False
     return is_listed_soon(api, order)
 

@@ -11,8 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -53,7 +52,6 @@ class Shared:
     reference: dict[str, str] | None = None
     dead: dict[str, str] = field(default_factory=dict)
     counts_on: list[str] = field(default_factory=list)  # the targets whose stores count on from a chosen id
-    take_idle: list[str] = field(default_factory=list)  # the distant targets that take idle connections
     folder: str | None = None  # with the files that workers share: pace, locks, ledgers, the sign to stop
 
 
@@ -133,10 +131,7 @@ class Process:
             if session.counts_on:
                 self.shared.counts_on.append(name)
             if not reason:
-                found = capacity.measure(session)
-                self._capacities.append(capacity.adapt(session, found))
-                if found.several and session.takes_idle:
-                    self.shared.take_idle.append(name)
+                self._capacities.append(capacity.adapt(session, capacity.measure(session)))
         finally:
             collection.preflight, collection.messages = session.recorder.take()
 
@@ -188,6 +183,13 @@ class Process:
         self._name, self._count = name, 0
         self.sessions.clear()  # those of the process that was forked; they have no connection open
 
+    def lock(self, *, alone: bool) -> AbstractContextManager[Any]:
+        """A lock to hold while a check runs: one that needs the store to itself (`alone`) runs while no other process
+        runs any."""
+        if self.folder is None:
+            return nullcontext()
+        return self._store.write_lock() if alone else self._store.read_lock()
+
     @cached_property
     def _store(self) -> ReadWriteLock:
         from filelock import ReadWriteLock  # most runs have one process
@@ -206,32 +208,10 @@ class Process:
 
     # --- one check
 
-    @contextmanager
-    def turn(self, check: Check, target: str, *, alone: bool) -> Iterator[None]:
-        """The time of one check, which begins once it may: one that needs the store to itself (`alone`) runs while no
-        other process runs any."""
-        with self._lock(alone=alone):
-            session = self.session(target)
-            if alone:
-                # By now a process has run all others that are shared out to it, and who wants the store to itself may
-                # empty it.
-                session.give_back()
-            session.client.spares.wanted = target in self.shared.take_idle and (alone or self.folder is None)
-            self.start(check, target)
-            yield
-            if self.folder is not None:  # the next turn is another process's
-                session.client.spares.close()
-
     def start(self, check: Check, target: str) -> None:
         """Begin a check, and a report of it."""
         self._count += 1
         self.check, self.report = check, CheckReport(check.id, target, Status.PASSED, self._name, self._count)
-
-    def _lock(self, *, alone: bool) -> AbstractContextManager[Any]:
-        """What to hold for the time of a check."""
-        if self.folder is None:
-            return nullcontext()
-        return self._store.write_lock() if alone else self._store.read_lock()
 
     def done(self) -> CheckReport | None:
         """The report of the check that has just ended."""

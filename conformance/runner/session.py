@@ -44,7 +44,6 @@ class Session:
     follows_largest: bool = False  # a new order gets the id after the largest one in the store
     listed_before: int | None = None  # an order that the provider handed out, and that had been listed before
     came_late: int | None = None  # an order that the provider handed out, and that came to be there only then
-    takes_idle: bool = False  # the service is far away, and answers while it has idle connections
 
     def __post_init__(self) -> None:
         self.key = self.target.key.reveal()

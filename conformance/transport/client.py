@@ -32,7 +32,6 @@ from conformance.transport.evidence import Exchange, Recorder, Trouble
 from conformance.transport.guard import Guard
 from conformance.transport.request import Allowed, Operation, Request
 from conformance.transport.retries import WAIT_UNTOLD, pause, too_many
-from conformance.transport.spares import Spares
 
 #: Seconds after which a shipped order may have been fulfilled.
 A_WHILE = 0.4
@@ -51,8 +50,7 @@ class Client:
         self.recorder = recorder
         self._observer = observer
         # A transport without an httpx.Client: redirects, cookies and authentication must not happen by themselves.
-        self.spares = Spares()
-        self._http = _transport(endpoint, self.spares)
+        self._http = _transport(endpoint)
         self._extensions = {"timeout": httpx.Timeout(endpoint.timeout).as_dict()}
         self.texts = Texts()
         self.concurrency = Concurrency()
@@ -95,7 +93,6 @@ class Client:
             if self.concurrency.alone(len(ordered), at_once=at_once):
                 attempts.append(self._again(self._attempts(rest[0])))  # among requests of other processes
             elif at_once:
-                self.spares.close()  # or some requests would be there before the others
                 self.endpoint.pace.wait(len(rest))
                 attempts += self.overlapping.map(partial(self._attempts, crowded=True, paced=True), rest)
             else:
@@ -183,7 +180,6 @@ class Client:
         for threads in (self._threads, self.overlapping):
             threads.shutdown(wait=False, cancel_futures=True)
         self._http.close()
-        self.spares.close()
 
     def _attempts(self, request: Request, *, crowded: bool = False, paced: bool = False) -> Sequence[Answer]:
         """The answers to `request` and to its retries: all but the last asked to retry later. There are none if the run
@@ -240,7 +236,7 @@ class Client:
                 request.method, url, headers=sent, content=request.body, extensions=self._extensions
             )
             # Over TLS, HTTP/2 might send several requests down one connection: hence a transport for each.
-            http = _transport(self.endpoint, self.spares) if self.endpoint.scheme == "https" else self._http
+            http = _transport(self.endpoint) if self.endpoint.scheme == "https" else self._http
             response = http.handle_request(outgoing)
             answer.headers = decoded(response.headers.raw)
             exchange.reason, exchange.http_version = response.reason_phrase, response.http_version
@@ -325,25 +321,23 @@ def _plain(error: Exception, endpoint: Endpoint) -> str:
     return text
 
 
-def _transport(endpoint: Endpoint, spares: Spares) -> httpx.BaseTransport:
+def _transport(endpoint: Endpoint) -> httpx.BaseTransport:
     secure = endpoint.scheme == "https"
     return _with_deadline(
         endpoint.timeout,
-        spares,
         verify=endpoint.ssl_context if secure else False,
         http2=secure,  # if the service offers it (ALPN)
         proxy=endpoint.target.proxy,
     )
 
 
-def _with_deadline(seconds: float, spares: Spares, **settings: Any) -> httpx.HTTPTransport:
-    """A transport with one connection for each request, which may be a spare one, and `seconds` for everything that
-    happens on it."""
+def _with_deadline(seconds: float, **settings: Any) -> httpx.HTTPTransport:
+    """A transport with one connection for each request, and `seconds` for everything that happens on it."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
     transport = httpx.HTTPTransport(limits=limits, **settings)
     # httpx limits single reads only, so an answer that trickles in would never end: the deadline for the whole answer
     # is set below it, where bytes are read. httpx has no public way to pass a network backend (encode/httpx#1500).
-    transport._pool._network_backend = DeadlineBackend(seconds, spares)
+    transport._pool._network_backend = DeadlineBackend(seconds)
     return transport
 
 
@@ -360,7 +354,7 @@ class JsonCaller:
             self._headers["Authorization"] = f"Bearer {token}"
         self._extensions = {"timeout": httpx.Timeout(timeout).as_dict()}
         secure = url.lower().startswith("https:")  # http needs no authorities, which take long to load
-        self._http = _with_deadline(timeout, Spares(), verify=tls() if secure else False)
+        self._http = _with_deadline(timeout, verify=tls() if secure else False)
 
     def post(self, message: object) -> tuple[int, bytes]:
         """Status and body of the answer to `message`. A rate limit (429) is waited out, for as long as an answer may

@@ -1,5 +1,5 @@
-"""A time limit on everything that happens on a connection; httpx limits single reads only. Connections are made and
-bytes arrive here, so spare ones are used and GOAWAY frames are filtered here, too."""
+"""A time limit on everything that happens on a connection; httpx limits single reads only. Bytes arrive here, so GOAWAY
+frames are filtered here, too."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ import time
 from collections.abc import Iterable
 
 import httpcore
-from httpcore._backends.sync import SyncStream  # it has no public way to go on with a connection that there is
 
 from conformance.transport.goaway import GoAwayFilter
-from conformance.transport.spares import Spares
 
 
 class DeadlineBackend(httpcore.NetworkBackend):
     """Connections that end `limit` seconds after they began, whatever trickles in. Connecting may take as long again
     for each address of the host."""
 
-    def __init__(self, limit: float, spares: Spares) -> None:
-        """`spares` are those to the one address that is connected to."""
+    def __init__(self, limit: float) -> None:
         self._limit = limit
-        self._spares = spares
         self._inner = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -33,12 +29,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         deadline = time.monotonic() + self._limit
-        spare = self._spares.take()
-        if spare is not None:
-            stream: httpcore.NetworkStream = SyncStream(spare)
-        else:
-            stream = self._inner.connect_tcp(host, port, self._limit, local_address, socket_options)
-        self._spares.met(stream.get_extra_info("socket"))
+        stream = self._inner.connect_tcp(host, port, self._limit, local_address, socket_options)
         return _DeadlineStream(stream, deadline)
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,18 +18,14 @@ import pytest
 from commands import BUSY, DIES, command
 from raw_service import Conversation, answer, serving
 
-from conformance.check import all_checks
 from conformance.checks.test_concurrency import ON_THE_WAY, PLACED
 from conformance.checks.together import READERS
-from conformance.configuration import settings
 from conformance.runner import capacity, preflight
-from conformance.runner.process import Process, Shared
 from conformance.runner.reference import Address
 from conformance.runner.session import Session
-from conformance.target import Mode, RateLimit, Secret, Target
+from conformance.target import Mode, Secret, Target
 from conformance.transport.endpoint import GIVE_UP_AFTER
 from conformance.transport.evidence import Trouble
-from conformance.transport.spares import MANY
 from reference_server.messages import Request, Response
 from reference_server.running import Running, build
 
@@ -68,17 +62,14 @@ def answering_slowly(*variants: str, faults: tuple[str, ...] = ()) -> Iterator[A
 LOADED_AFTER = """
 import sys
 from pathlib import Path
-from conformance.check import all_checks
 from conformance.configuration import settings
 from conformance.runner.process import Process, Shared
-from conformance.target import Mode, Secret, Target
-check, target = all_checks()[0], Target("far", "http://localhost:1/v1", Secret("key-of-this-test"), Mode.OBSERVE)
-own = Process(settings.read(("far",), {}), Shared(1), {"far": target}, {})
+own = Process(settings.read(("far",), {}), Shared(1), {"far": None}, {})
 own.share(Path(sys.argv[1]))
 before = set(sys.modules)
 own.become("process 1")
 for alone in (False, True):
-    with own.turn(check, "far", alone=alone):
+    with own.lock(alone=alone):
         pass
 print(sorted(set(sys.modules) - before))
 """
@@ -191,10 +182,6 @@ class _Near(_Listing):
     pause = 0.0
 
 
-class _Patient(ThreadingHTTPServer):
-    request_queue_size = 64  # else some of many connections at once are only tried again a second later
-
-
 @contextmanager
 def looked_at(server: HTTPServer, timeout: float = 10.0) -> Iterator[Session]:
     """A session with a server that has been asked for its listing."""
@@ -221,116 +208,6 @@ def test_many_at_once_only_where_it_helps(
     several = server is ThreadingHTTPServer and handler is _Listing
     with looked_at(server(("127.0.0.1", 0), handler)) as session:
         assert checks_at_once(session) == (capacity.SIDE_BY_SIDE if several else 1)
-
-
-@pytest.mark.parametrize(
-    ("server", "handler", "rate_limit"),
-    [
-        (_Patient, _Listing, None),
-        (HTTPServer, _Listing, None),
-        (_Patient, _Near, None),
-        (_Patient, _Listing, RateLimit(50, 1.0)),
-    ],
-    ids=["far", "one at a time", "near", "rate-limited"],
-)
-def test_idle_connections_are_for_a_far_service_that_answers_beside_them(
-    server: type[HTTPServer], handler: type[_Listing], rate_limit: RateLimit | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that waits for what such a connection sends would answer nobody else, not even the state provider. A rate
-    limit leaves nothing to be gained by them."""
-    takes_them = server is _Patient and handler is _Listing and rate_limit is None
-    monkeypatch.setattr(capacity, "SLACK", 5.0 if takes_them else 0.0)
-    with looked_at(server(("127.0.0.1", 0), handler)) as session:
-        session.target = replace(session.target, rate_limit=rate_limit)
-        with capacity.beside_idle(session):
-            assert session.api("look").list().status == 200
-        assert session.takes_idle is takes_them
-
-
-#: For `command`: writes down of which check a request is that may go out on a spare connection, and whether it does.
-COUNTS_SPARES = """
-from pathlib import Path
-from conformance.transport import spares
-from conformance.runner.session import Session
-spares.FRESH = 900
-inner = spares.Spares.take
-def take(own):
-    found = inner(own)
-    if own.wanted:
-        with Path("spares.txt").open("a") as file:
-            print(checks[id(own)].recorder.check, found is not None, file=file)
-    return found
-spares.Spares.take = take
-checks = {}
-made = Session.__post_init__
-def post_init(own):
-    made(own)
-    checks[id(own.client.spares)] = own
-Session.__post_init__ = post_init
-"""
-
-
-def test_a_process_leaves_no_spare_connections_to_the_next(tmp_path: Path) -> None:
-    """The service has those of the process whose turn it is."""
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
-        address = listening.getsockname()
-        target = Target("far", f"http://127.0.0.1:{address[1]}/v1", Secret(KEY), Mode.OBSERVE)
-        own = Process(settings.read(("far",), {}), Shared(1, take_idle=["far"]), {"far": target}, {})
-        spares = own.session("far").client.spares
-
-        def left(*, alone: bool) -> int:
-            with own.turn(all_checks()[0], "far", alone=alone), socket.create_connection(address) as first:
-                spares.met(first)
-            return len(spares._kept)
-
-        assert left(alone=False) == MANY  # the next turn is its own
-        spares.close()
-        own.share(tmp_path)
-        assert (left(alone=False), spares.wanted) == (0, False)
-        assert (left(alone=True), spares.wanted) == (0, True)
-        own.close()
-
-
-def on_spares(folder: Path, address: Address, *words: str, first: str = BUSY) -> dict[str, set[bool]]:
-    """By check, whether requests went out on spare connections, for those in which some may have."""
-    folder.mkdir()
-    (folder / "spares.txt").touch()
-    ran = command(folder, *line(address, *words), first=first + COUNTS_SPARES, KEY=address.key)
-    assert ran.status == 0, ran.said
-    found: dict[str, set[bool]] = {}
-    for told in (folder / "spares.txt").read_text(encoding="utf-8").splitlines():
-        check, spare = told.split()
-        found.setdefault(check, set()).add(spare == "True")
-    return found
-
-
-def test_spare_connections_are_for_checks_beside_which_no_other_runs(tmp_path: Path, slow: Address) -> None:
-    """Of many processes each would have some."""
-    only = ("--only", "LIST-3,LIST-7,CANCEL-1")
-    many = on_spares(tmp_path / "many", slow, *only)
-    zero, empty = "cancelling.pending_order_with_the_id_zero_is_cancelled", "listing.empty_store_is_an_empty_array"
-    assert {zero, empty} <= set(many)
-    assert "cancelling.cancelled_order_is_cancelled" not in many
-    assert True in many[zero]
-    one = on_spares(tmp_path / "one", slow, *only, "-n", "1")
-    assert {zero, empty, "cancelling.cancelled_order_is_cancelled"} < set(one)
-    assert sum(True in found for found in one.values()) > len(one) / 2
-
-
-def test_no_spare_connections_where_so_many_at_once_are_too_many(tmp_path: Path) -> None:
-    """They come on top of those with requests."""
-    service = build(KEY.encode(), faults=[], variants=[])
-    inner, workers = service.respond, threading.Semaphore(4)
-
-    def respond(request: Request) -> Response:
-        with workers:
-            time.sleep(0.06)
-            return inner(request)
-
-    service.respond = respond
-    with Running(service, states_port=0) as server:
-        address = Address(server.base_url, server.states_url, KEY)
-        assert on_spares(tmp_path / "few", address, "--only", "LIST-7", "-n", "1", first="") == {}
 
 
 class _Slow(_Listing):
@@ -367,6 +244,10 @@ class _Few(_Listing):
         with self.workers:
             time.sleep(0.2)
             super().do_GET()
+
+
+class _Patient(ThreadingHTTPServer):
+    request_queue_size = 64  # else some of many connections at once are only tried again a second later
 
 
 def test_a_moment_of_standing_still_makes_no_run_slow(monkeypatch: pytest.MonkeyPatch) -> None:

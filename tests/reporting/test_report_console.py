@@ -69,7 +69,7 @@ def test_a_hint_where_another_number_of_processes_would_help() -> None:
     assert console.hint(near) is None
     in_line = tuple(replace(exchange(0, seconds=8.0), crowded=crowded) for crowded in (False, True))
     assert "with -n 4" in str(console.hint(replace(went(conformant(), *one), exchanges=(*in_line,) * 2)))
-    slower = tuple(replace(each, seconds=25.0) if each.crowded else each for each in in_line)
+    slower = tuple(replace(each, seconds=20.0) if each.crowded else each for each in in_line)
     assert console.hint(replace(went(conformant(), *one), exchanges=slower)) is None
     silent = replace(went(incomplete(), *one), exchanges=(exchange(0, status=None, seconds=40.0),))
     assert console.hint(silent) is None

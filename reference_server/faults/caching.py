@@ -150,3 +150,22 @@ def fails_where_nothing_has_changed(service: Service) -> None:
 def sees_other_where_nothing_has_changed(service: Service) -> None:
     """Gives the listing a date, and answers 303 to whoever has one of the same date."""
     amend.dated(service, lambda response: DEPLOYED, 303)
+
+
+@fault("AUTH-3")
+def keeps_409_for_any_bearer_token(service: Service) -> None:
+    """Keeps a 409 for a minute by the path, in front of what looks whether a bearer token is the key."""
+    kept: dict[str, tuple[float, Response]] = {}
+    inner = service.respond
+
+    def respond(request: Request) -> Response:
+        if not amend.is_cancel(request) or not request.headers.get("authorization", "").startswith("Bearer "):
+            return inner(request)
+        since, response = kept.get(request.path, (0.0, None))
+        if response is None or time.monotonic() > since + 60:
+            response = inner(request)
+        if response.status == 409:
+            kept[request.path] = (time.monotonic(), response)
+        return response
+
+    service.respond = respond

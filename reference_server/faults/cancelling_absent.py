@@ -356,3 +356,22 @@ def brings_cancelled_orders_back_with_a_refused_key(service: Service) -> None:
 
     amend.when(service, CANCELLED, lambda order: cancelled.add(order.id))
     amend.refusals(service, change)
+
+
+@fault("CANCEL-6")
+def cancels_again_for_scripts(service: Service) -> None:
+    """Answers 204 to a further cancel of an order by the scripts of a browser, by their Accept."""
+    cancelled: set[int] = set()
+    amend.when(service, Outcome.CANCELLED, lambda order: cancelled.add(order.id))
+
+    def again(request: Request) -> Response | None:
+        script = amend.is_cancel(request) and "text/plain" in request.headers.get("accept", "")
+        return Response(204) if script and amend.id_of(service, request) in cancelled else None
+
+    amend.instead(service, again)
+
+
+@fault("CANCEL-5")
+def takes_absent_orders_for_shipped_for_scripts(service: Service) -> None:
+    """Answers 409 for an order that does not exist to the scripts of a browser, by their Accept."""
+    amend.accepting(service, "text/plain", 409, lambda order: order is None)

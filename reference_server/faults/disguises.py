@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
@@ -104,3 +105,36 @@ def sends_browsers_to_the_login_page(service: Service) -> None:
 def lets_its_own_middleware_in(service: Service) -> None:
     """Asks for no key of what says that it comes from the middleware of the service itself."""
     amend.accept(service, lambda request: "x-middleware-subrequest" in request.headers)
+
+
+@fault("AUTH-2")
+def answers_200_to_scripts_without_a_key(service: Service) -> None:
+    """Answers 200 instead of 401 to what says that it is a script's request, with the Error in the body."""
+
+    def change(request: Request, response: Response) -> None:
+        if request.headers.get("x-requested-with") == "XMLHttpRequest":
+            response.status = 200
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-2")
+def asks_scripts_for_no_key_to_cancel(service: Service) -> None:
+    """Asks the scripts of a browser, by their Accept, for no key when they cancel."""
+    amend.accept(
+        service,
+        lambda request: (
+            amend.no_header(request) and amend.is_cancel(request) and "text/plain" in request.headers.get("accept", "")
+        ),
+    )
+
+
+@fault("AUTH-2")
+def protects_ids_without_leading_zeros(service: Service) -> None:
+    """Asks for a key where the path ends with a number as one is written; what cancels skips zeros in front of it."""
+    padded = re.compile("0+[1-9][0-9]*")
+    amend.accept(
+        service,
+        lambda request: amend.is_cancel(request) and bool(padded.fullmatch(request.path.rpartition("/")[2])),
+    )
+    amend.read_ids(service, lambda text: int(text) if padded.fullmatch(text) else None)

@@ -175,3 +175,14 @@ def sends_content_length_with_204(service: Service) -> None:
 def sends_transfer_encoding_with_204(service: Service) -> None:
     """Sends Transfer-Encoding: chunked with 204, and no chunk."""
     _header_of_204(service, b"Transfer-Encoding: chunked")
+
+
+@fault("CANCEL-2")
+def sends_null_after_204_to_scripts(service: Service) -> None:
+    """Sends null after a 204 to the scripts of a browser, which its serialiser makes of nothing."""
+
+    def add(request: Request, response: Response, message: bytes) -> bytes:
+        script = "text/plain" in request.headers.get("accept", "")
+        return message + b"null" if response.status == 204 and script else message
+
+    amend.wire(service, add)

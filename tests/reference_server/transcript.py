@@ -273,6 +273,9 @@ def accepting(talk: Talk) -> Iterator[Said]:
         yield talk.cancel(order_id, accept="application/json")
     talk.store.place_ids([45], Status.PENDING)
     yield talk.cancel(45, accept="application/*")
+    talk.store.place_ids([46], Status.PENDING)
+    for order_id, credentials in ((46, VALID), (46, VALID), (40, VALID), (43, VALID), (40, None)):
+        yield talk.cancel(order_id, credentials, accept="application/json, text/plain, */*")
 
 
 def far_ids(talk: Talk) -> Iterator[Said]:
@@ -306,6 +309,7 @@ def disguises(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, None, user_agent="ELB-HealthChecker/2.0")
     yield talk.say("GET", LIST, accept="application/json, text/plain, */*", accept_language="de-DE,de;q=0.9")
     yield talk.cancel(999, accept="application/xml")
+    yield talk.say("GET", LIST, None, x_requested_with="XMLHttpRequest")
     yield talk.say("GET", LIST, None, x_forwarded_for="127.0.0.1")
     yield talk.say("GET", LIST, None, query="debug=true")
     yield talk.cancel(999, None, x_forwarded_for="127.0.0.1")

@@ -12,7 +12,7 @@ from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
 from conformance.checks.authentication.steps import accepted, cancel_each
-from conformance.checks.clients import BROWSER, NAMES_JSON
+from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT
 from conformance.target import Mode, Secret, Target
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Allowed, Request
@@ -95,7 +95,7 @@ def test_listing_without_key(api: Api) -> None:
     kept = api.list()
     since = ("If-Modified-Since", kept.header("last-modified") or kept.header("date"))
     conditions = (("If-None-Match", "*"), ("If-None-Match", kept.header("etag")), since)
-    asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), NAMES_JSON, BROWSER)]
+    asked = [api.ask_list(NOBODY, headers=headers) for headers in ((), NAMES_JSON, BROWSER, SCRIPT)]
     asked += [
         api.ask_list(NOBODY, headers=((name, value),), allowed=Allowed.OPEN) for name, value in conditions if value
     ]
@@ -116,10 +116,10 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
 @requirement("AUTH-2", mode=Mode.GUARDED)
 def test_cancelling_an_absent_order_without_key(api: Api) -> None:
     """Cancels orders that do not exist, with ids above and below zero and with the id 0, without an Authorization
-    header: 401, not 404, also to a browser and to a client that names JSON."""
+    header: 401, not 404, also to a browser, its scripts and a client that names JSON."""
     first, second = api.absent(2)
     asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second, 0) if api.permits(order)]
-    asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER)]
+    asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER, SCRIPT)]
     verify.refused(api.send_all(asked), since="the key is missing, whether the order exists or not")
 
 
@@ -178,14 +178,15 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, tar
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
 @pytest.mark.lengthy
 def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> None:
-    """Cancels a pending order with each of these keys, and a shipped and the cancelled one with the most telling ones:
-    401, neither 204 nor 409 nor 404."""
+    """Cancels a pending order with each of these keys, and a shipped and the cancelled one with the most telling ones,
+    also right after the right key has got an answer about them: 401, neither 204 nor 409 nor 404."""
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     verify.refused(cancel_each(api, taken.shipped, invalid_keys.telling(key.reveal())), since=since)
     verify.refused(cancel_each(api, taken.pending, invalid_keys.battery(key.reveal(), api.rng)), since=since)
-    api.cancel(taken.pending[0])
-    verify.refused(cancel_each(api, taken.pending, invalid_keys.telling(key.reveal())), since=since)
+    both = [*taken.pending, *taken.shipped]
+    api.send_all(map(api.ask_cancel, both))
+    verify.refused(cancel_each(api, both, invalid_keys.telling(key.reveal())), since=since)
 
 
 # --- AUTH-4: the key in the wrong place

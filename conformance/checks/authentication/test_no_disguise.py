@@ -46,6 +46,8 @@ VOUCHING_QUERY = "debug=true&admin=true&internal=true&public=true&test=true&from
 #: How the names of files end that may be had by anyone as a rule, or that tell a router what to answer with; and what
 #: some cut off at the end of a path.
 ENDINGS = (".json", ".css", "%20", ".")
+#: What a program may skip where it reads a number, and the pattern by which a path is protected does not.
+BEGINNINGS = ("000", "%2B", "%20")
 
 
 @requirement("AUTH-2")
@@ -53,7 +55,8 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
     """Asks for the listing, and for one of its orders, without an Authorization header and in disguise: under other
     spellings of the path and of the base URL; with OPTIONS; with header fields or parameters by which somebody is
     vouched for or looks harmless; and with a query that was just answered with the key. Orders of the suite are in the
-    listing, if it can have some placed. No answer shows an order of the listing."""
+    listing, if it can have some placed. No answer shows an order of the listing, and what tells of a page is not
+    answered with success."""
     orders.add(pending=2)
     known = api.listing().ids
     if not known:
@@ -82,6 +85,18 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
             count = len(known & shown_ids(told))
             received = f"{told.exchange.received} with {count} of the orders, {disguise(told)}"
             raise verify.Failed("no order shown, since the key is missing", received, told)
+        if answer.succeeded and answer.request.headers == HARMLESS_FIELDS:
+            refuses_pages(api, answer)
+
+
+def refuses_pages(api: Api, answer: Answer) -> None:
+    """Demand no success for the listing without the key where a page asks; HARMLESS_FIELDS had one. It may be for the
+    first of them: whether a service is well is often answered in front of it."""
+    of_a_page = api.send(replace(answer.request, headers=HARMLESS_FIELDS[1:]))
+    if of_a_page.succeeded:
+        told = simplest(api, of_a_page, lambda each: each.succeeded)
+        received = f"{told.exchange.received}, {disguise(told)}"
+        raise verify.Failed("no success, since the key is missing", received, told)
 
 
 def own_page(target: Target) -> Headers:
@@ -167,7 +182,8 @@ def test_no_spelling_cancels_without_key(api: Api, orders: Orders) -> None:
     nothing was done."""
     order, control = orders.take_listed(pending=2).pending
     plain = api.ask_cancel(order, NOBODY, allowed=Allowed.OPEN)
-    aliases = [*(f"{order}{ending}" for ending in ENDINGS), "".join(f"%{ord(digit):02X}" for digit in str(order))]
+    aliases = [f"{order}{ending}" for ending in ENDINGS] + [f"{beginning}{order}" for beginning in BEGINNINGS]
+    aliases += ["".join(f"%{ord(digit):02X}" for digit in str(order))]
     paths = [spelling.format(f"/{order}") for spelling in SPELLINGS]
     paths += [f"/store/orders/{alias}" for alias in aliases if api.permits(alias)]
     paths += [f"/store/orders//{order}", f"/store/orders/{order}/x"]

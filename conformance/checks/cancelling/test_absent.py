@@ -12,7 +12,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
 from conformance.checks.cancelling.steps import body_kind, stays_cancelled
-from conformance.checks.clients import BROWSER, NAMES_JSON
+from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
@@ -28,9 +28,9 @@ ABOVE = 1000
 @pytest.mark.lengthy
 def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> None:
     """Cancels orders that do not exist, with ids drawn from all over int64: large, negative, near both ends: 404 every
-    time. At the very ends, at 0, and in full mode among small ids, an order may have been cancelled before this run:
-    there any client error will do. One that says that the id is malformed, or a success, will do only where the second
-    cancel of an order gets such an answer, too."""
+    time, once to a browser's scripts. At the very ends, at 0, and in full mode among small ids, an order may have been
+    cancelled before this run: there any client error will do. One that says that the id is malformed, or a success,
+    will do only where the second cancel of an order gets such an answer, too."""
     found = api.listing()
     drawn = [*api.absent(4), *(-order for order in api.absent(2)), *ids.near_the_ends(api.rng)]
     common = [INT64.stop - 1, INT64.start, 0]
@@ -46,7 +46,8 @@ def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> 
     )
     if not never and not perhaps:
         raise verify.Inconclusive("the listing leaves no room for ids that no order could be mistaken for")
-    for answer in api.send_all(api.ask_cancel(order) for order in never):
+    scripts = dict.fromkeys(never[:1], SCRIPT)
+    for answer in api.send_all(api.ask_cancel(order, headers=scripts.get(order, ())) for order in never):
         verify.status(answer, 404, since="no such order exists")
     answers = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in perhaps)
     comparable = target.mode is Mode.FULL and target.places_orders
@@ -121,8 +122,9 @@ def test_neighbours_of_an_order_are_not_found(api: Api, orders: Orders) -> None:
 
 @requirement("CANCEL-6", mode=Mode.FULL, pending=1)
 def test_second_cancel_does_not_succeed(api: Api, orders: Orders, observe: Observations, target: Target) -> None:
-    """Cancels an order, and again twice, with a listing in between and, where the provider places any, another order
-    placed, the last time as a browser: the later cancels do not succeed. What they get instead is observed."""
+    """Cancels an order, and again three times, with a listing in between and, where the provider places any, another
+    order placed, the last times as a browser and as its scripts: the later cancels do not succeed. What they get
+    instead is observed."""
     (order,) = orders.take_listed(pending=1).pending
     first = api.cancel(order)
     verify.step(first, 204, "CANCEL-1")
@@ -131,8 +133,9 @@ def test_second_cancel_does_not_succeed(api: Api, orders: Orders, observe: Obser
     stays_cancelled(first, second)
     placed = orders.add(pending=1).pending if target.places_orders else []
     if order not in placed:  # else it has the id of the first
-        third = api.send(api.ask_cancel(order, headers=BROWSER, allowed=Allowed.ANY_4XX))
-        stays_cancelled(first, second, between, third)
+        further = [api.ask_cancel(order, headers=headers, allowed=Allowed.ANY_4XX) for headers in (BROWSER, SCRIPT)]
+        for later in api.send_all(further):
+            stays_cancelled(first, second, between, later)
     observe("second cancel", f"{second.status}, body: {body_kind(second)}", second)
 
 

@@ -231,10 +231,10 @@ def presence(order: int, before: Listing | None, after: Answer) -> str:
 
 @requirement("CANCEL-2", mode=Mode.FULL, pending=6)
 def test_no_bytes_after_204(api: Api, orders: Orders, wire: Wire) -> None:
-    """Cancels pending orders of different kinds, some as a client that accepts application/json and some as a browser,
-    each on a raw connection that the service is asked to close, the last one after a listing on it: nothing follows the
-    header section of the 204."""
-    kinds = (NAMES_JSON, (), BROWSER)
+    """Cancels pending orders of different kinds, some as a client that accepts application/json, some as a browser and
+    its scripts, each on a raw connection that the service is asked to close, the last one after a listing on it:
+    nothing follows the header section of the 204."""
+    kinds = (NAMES_JSON, (), BROWSER, SCRIPT)
     for place, order in enumerate(orders.take_listed(pending=6).pending):
         headers = kinds[place % len(kinds)]
         with wire.connect() as connection:

@@ -16,7 +16,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many_orders
 from conformance.checks.cancelling.steps import body_kind, cancel_aliases, not_made_up, place_far, refuses
-from conformance.checks.clients import BROWSER, NAMES_JSON, SENDS_JSON
+from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT, SENDS_JSON
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
 from conformance.transport.request import Allowed
@@ -50,10 +50,10 @@ def test_shipped_orders_are_refused(api: Api, orders: Orders) -> None:
         refuses(api, orders, order)
 
 
-@requirement("CANCEL-3", mode=Mode.FULL, shipped=2)
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=3)
 def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
-    """Cancels a shipped order as a client that accepts application/json, and another as a browser: 409."""
-    for headers in (NAMES_JSON, BROWSER):
+    """Cancels a shipped order as a client that accepts application/json, others as a browser and its scripts: 409."""
+    for headers in (NAMES_JSON, BROWSER, SCRIPT):
         (order,) = orders.take(shipped=1).shipped
         refuses(api, orders, order, headers)
 

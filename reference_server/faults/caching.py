@@ -169,3 +169,10 @@ def keeps_409_for_any_bearer_token(service: Service) -> None:
         return response
 
     service.respond = respond
+
+
+@fault("LIST-6")
+def keeps_listings_by_their_query(service: Service) -> None:
+    """Keeps a listing that was asked for with a query, and answers the same query with it."""
+    kept: dict[str, list[Order]] = {}
+    amend.listing(service, lambda request, orders: kept.setdefault(request.query, orders) if request.query else orders)

@@ -72,6 +72,19 @@ def accepts_any_key_of_a_browser(service: Service) -> None:
 
 
 @fault("AUTH-3")
+def accepts_any_key_of_a_script_that_cancels(service: Service) -> None:
+    """Takes every bearer token for the key when the script of a browser cancels, by its Accept."""
+    amend.accept(
+        service,
+        lambda request: (
+            amend.is_cancel(request)
+            and "text/plain" in request.headers.get("accept", "")
+            and _has_token(service, request)
+        ),
+    )
+
+
+@fault("AUTH-3")
 def drops_the_hyphens_and_underscores_of_keys(service: Service) -> None:
     """Compares keys without hyphens and underscores."""
     amend.accept_keys(service, lambda given, key: given.translate(None, b"-_") == key.translate(None, b"-_"))

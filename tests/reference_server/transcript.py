@@ -274,7 +274,7 @@ def accepting(talk: Talk) -> Iterator[Said]:
     talk.store.place_ids([45], Status.PENDING)
     yield talk.cancel(45, accept="application/*")
     talk.store.place_ids([46], Status.PENDING)
-    for order_id, credentials in ((46, VALID), (46, VALID), (40, VALID), (43, VALID), (40, None)):
+    for order_id, credentials in ((46, VALID), (46, VALID), (40, VALID), (43, VALID), (40, None), (40, "Bearer wrong")):
         yield talk.cancel(order_id, credentials, accept="application/json, text/plain, */*")
 
 
@@ -425,7 +425,7 @@ def stores_of_all_sizes(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, query="limit=100")
     yield from [talk.cancel(many[-1]) for _ in range(2)]
     yield from [talk.cancel(order_id) for order_id in talk.store.place(110, Status.SHIPPED)[:1]]
-    yield talk.say("GET", LIST)
+    yield from [talk.say("GET", LIST, query=query) for query in ("", "limit=100")]
     for status in (Status.SHIPPED, Status.PENDING):
         talk.store.clear()
         yield talk.cancel(999, None)

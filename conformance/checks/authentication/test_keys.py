@@ -160,10 +160,11 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
 def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
     """Lists with many near misses of the key (cut, extended, changed in one place or in case, right only in the first
     4, 8, 16, 32 or 72 characters, without its prefix, hashed) and with unrelated keys: 401 each time, also to a
-    browser."""
+    browser and its scripts."""
     battery = invalid_keys.battery(key.reveal(), api.rng)
     again = battery[-1:] * 2  # what was no key is none, whoever remembers it
-    asked = [*map(api.ask_list, (*battery, *again)), api.ask_list(battery[-1], headers=BROWSER)]
+    asked = [*map(api.ask_list, (*battery, *again))]
+    asked += [api.ask_list(battery[-1], headers=headers) for headers in (BROWSER, SCRIPT)]
     verify.refused(api.send_all(asked), since="the key is invalid")
 
 
@@ -179,11 +180,15 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, tar
 @pytest.mark.lengthy
 def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> None:
     """Cancels a pending order with each of these keys, and a shipped and the cancelled one with the most telling ones,
-    also right after the right key has got an answer about them: 401, neither 204 nor 409 nor 404."""
+    also as a browser and its scripts, and right after the right key has got an answer about them: 401, neither 204 nor
+    409 nor 404."""
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     verify.refused(cancel_each(api, taken.shipped, invalid_keys.telling(key.reveal())), since=since)
     verify.refused(cancel_each(api, taken.pending, invalid_keys.battery(key.reveal(), api.rng)), since=since)
+    for wrong in invalid_keys.telling(key.reveal())[-1:]:
+        asked = [api.ask_cancel(taken.pending[0], wrong, headers=headers) for headers in (BROWSER, SCRIPT)]
+        verify.refused(api.send_all(asked), since=since)
     both = [*taken.pending, *taken.shipped]
     api.send_all(map(api.ask_cancel, both))
     verify.refused(cancel_each(api, both, invalid_keys.telling(key.reveal())), since=since)

@@ -164,6 +164,12 @@ def refuses_what_is_next_to_an_order(service: Service) -> None:
     _near(service, REFUSED)
 
 
+@fault("CANCEL-5")
+def takes_absent_orders_for_shipped_for_scripts(service: Service) -> None:
+    """Answers 409 for an order that does not exist to the scripts of a browser, by their Accept."""
+    amend.accepting(service, "text/plain", 409, lambda order: order is None)
+
+
 # --- CANCEL-6: never twice ---
 
 
@@ -185,18 +191,29 @@ def _cancels_again(service: Service, which: Callable[[int], bool]) -> None:
     amend.after_cancel(service, change)
 
 
-@fault("CANCEL-6")
-def cancels_again_for_browsers(service: Service) -> None:
-    """Answers 204 to a further cancel by a client that accepts HTML."""
+def _cancels_again_for(service: Service, media_type: str) -> None:
+    """Answers 204 to a further cancel by clients whose Accept names this media type."""
     cancelled: set[int] = set()
     amend.when(service, CANCELLED, lambda order: cancelled.add(order.id))
 
     def answer(request: Request) -> Response | None:
-        browser = amend.is_cancel(request) and "text/html" in request.headers.get("accept", "")
-        again = browser and amend.id_of(service, request) in cancelled and not amend.order_of(service, request)
+        named = amend.is_cancel(request) and media_type in request.headers.get("accept", "")
+        again = named and amend.id_of(service, request) in cancelled and not amend.order_of(service, request)
         return Response(204) if again else None
 
     amend.instead(service, answer)
+
+
+@fault("CANCEL-6")
+def cancels_again_for_browsers(service: Service) -> None:
+    """Answers 204 to a further cancel by a client that accepts HTML."""
+    _cancels_again_for(service, "text/html")
+
+
+@fault("CANCEL-6")
+def cancels_again_for_scripts(service: Service) -> None:
+    """Answers 204 to a further cancel by the scripts of a browser, by their Accept."""
+    _cancels_again_for(service, "text/plain")
 
 
 @fault("CANCEL-6")
@@ -356,22 +373,3 @@ def brings_cancelled_orders_back_with_a_refused_key(service: Service) -> None:
 
     amend.when(service, CANCELLED, lambda order: cancelled.add(order.id))
     amend.refusals(service, change)
-
-
-@fault("CANCEL-6")
-def cancels_again_for_scripts(service: Service) -> None:
-    """Answers 204 to a further cancel of an order by the scripts of a browser, by their Accept."""
-    cancelled: set[int] = set()
-    amend.when(service, Outcome.CANCELLED, lambda order: cancelled.add(order.id))
-
-    def again(request: Request) -> Response | None:
-        script = amend.is_cancel(request) and "text/plain" in request.headers.get("accept", "")
-        return Response(204) if script and amend.id_of(service, request) in cancelled else None
-
-    amend.instead(service, again)
-
-
-@fault("CANCEL-5")
-def takes_absent_orders_for_shipped_for_scripts(service: Service) -> None:
-    """Answers 409 for an order that does not exist to the scripts of a browser, by their Accept."""
-    amend.accepting(service, "text/plain", 409, lambda order: order is None)

@@ -247,6 +247,12 @@ def finds_no_shipped_order_but_the_newest_hundred(service: Service) -> None:
     amend.outcomes(service, ABSENT, older)
 
 
+@fault("CANCEL-3")
+def finds_no_shipped_order_for_scripts(service: Service) -> None:
+    """Answers 404 for a shipped order to the scripts of a browser, by their Accept."""
+    amend.accepting(service, "text/plain", 404, amend.shipped)
+
+
 # --- CANCEL-4: a refused order stays as it was ---
 
 
@@ -391,9 +397,3 @@ def refuses_once_and_then_finds_nothing(service: Service) -> None:
         return outcome
 
     amend.before_cancel(service, decide)
-
-
-@fault("CANCEL-3")
-def finds_no_shipped_order_for_scripts(service: Service) -> None:
-    """Answers 404 for a shipped order to the scripts of a browser, by their Accept."""
-    amend.accepting(service, "text/plain", 404, amend.shipped)

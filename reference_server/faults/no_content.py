@@ -114,26 +114,32 @@ def sends_a_body_with_204_for_large_orders(service: Service) -> None:
     _after_204_for(service, lambda order: order.quantity > 9)
 
 
+def _after_204_to(service: Service, media_type: str, extra: bytes) -> None:
+    """Sends these bytes after the headers of 204 to clients whose Accept names this media type."""
+
+    def change(request: Request, response: Response, data: bytes) -> bytes:
+        named = media_type in request.headers.get("accept", "")
+        return data + extra if response.status == 204 and named else data
+
+    amend.wire(service, change)
+
+
 @fault("CANCEL-2")
 def sends_a_body_with_204_to_clients_of_json(service: Service) -> None:
     """Sends a body after the headers of 204 to a client that accepts application/json by name."""
-
-    def change(request: Request, response: Response, data: bytes) -> bytes:
-        named = "application/json" in request.headers.get("accept", "")
-        return data + b"{}" if response.status == 204 and named else data
-
-    amend.wire(service, change)
+    _after_204_to(service, "application/json", b"{}")
 
 
 @fault("CANCEL-2")
 def sends_a_script_after_204_to_browsers(service: Service) -> None:
     """Sends a script behind every answer to a client that accepts HTML, as tools of developers do, and so after 204."""
+    _after_204_to(service, "text/html", b"<script></script>")
 
-    def change(request: Request, response: Response, data: bytes) -> bytes:
-        page = response.status == 204 and "text/html" in request.headers.get("accept", "")
-        return data + b"<script></script>" if page else data
 
-    amend.wire(service, change)
+@fault("CANCEL-2")
+def sends_null_after_204_to_scripts(service: Service) -> None:
+    """Sends null after the headers of 204 to the scripts of a browser, which its serialiser makes of nothing."""
+    _after_204_to(service, "text/plain", b"null")
 
 
 @fault("CANCEL-2")
@@ -175,14 +181,3 @@ def sends_content_length_with_204(service: Service) -> None:
 def sends_transfer_encoding_with_204(service: Service) -> None:
     """Sends Transfer-Encoding: chunked with 204, and no chunk."""
     _header_of_204(service, b"Transfer-Encoding: chunked")
-
-
-@fault("CANCEL-2")
-def sends_null_after_204_to_scripts(service: Service) -> None:
-    """Sends null after a 204 to the scripts of a browser, which its serialiser makes of nothing."""
-
-    def add(request: Request, response: Response, message: bytes) -> bytes:
-        script = "text/plain" in request.headers.get("accept", "")
-        return message + b"null" if response.status == 204 and script else message
-
-    amend.wire(service, add)

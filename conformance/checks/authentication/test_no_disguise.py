@@ -33,10 +33,15 @@ VOUCHING_FIELDS = (
     ("X-Authenticated-Userid", "1"), ("X-SSL-Client-Verify", "SUCCESS"),
     ("User-Agent", "kube-probe/1.29 GoogleHC/1.0"),
 )  # fmt: skip
-#: What tells of a page of the same site, of a look ahead of a request, and of a look at whether the service is well.
+#: What tells of a page of the same site and its scripts.
+PAGE_FIELDS = (
+    ("Origin", "http://localhost"), ("Referer", "http://localhost/"), ("Sec-Fetch-Site", "same-origin"),
+    ("X-Requested-With", "XMLHttpRequest"),
+)  # fmt: skip
+#: The same, with what tells of a look at whether the service is well, and of a look ahead of a request: either is often
+#: answered in front of a service.
 HARMLESS_FIELDS = (
-    ("User-Agent", "ELB-HealthChecker/2.0"), ("Origin", "http://localhost"), ("Referer", "http://localhost/"),
-    ("Sec-Fetch-Site", "same-origin"), ("X-Requested-With", "XMLHttpRequest"), ("Access-Control-Request-Method", "GET"),
+    ("User-Agent", "ELB-HealthChecker/2.0"), *PAGE_FIELDS, ("Access-Control-Request-Method", "GET"),
 )  # fmt: skip
 #: What tells a service in place of the request line where a request goes. Some go by it, and refuse it otherwise than
 #: for want of a key, so only the listing is asked for with it.
@@ -55,8 +60,8 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
     """Asks for the listing, and for one of its orders, without an Authorization header and in disguise: under other
     spellings of the path and of the base URL; with OPTIONS; with header fields or parameters by which somebody is
     vouched for or looks harmless; and with a query that was just answered with the key. Orders of the suite are in the
-    listing, if it can have some placed. No answer shows an order of the listing, and what tells of a page is not
-    answered with success."""
+    listing, if it can have some placed. No answer shows an order of the listing, and what tells only of a page gets no
+    success."""
     orders.add(pending=2)
     known = api.listing().ids
     if not known:
@@ -90,9 +95,9 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
 
 
 def refuses_pages(api: Api, answer: Answer) -> None:
-    """Demand no success for the listing without the key where a page asks; HARMLESS_FIELDS had one. It may be for the
-    first of them: whether a service is well is often answered in front of it."""
-    of_a_page = api.send(replace(answer.request, headers=HARMLESS_FIELDS[1:]))
+    """Demand no success for the listing without the key if only PAGE_FIELDS stand beside it: HARMLESS_FIELDS had one in
+    `answer`, perhaps for one of the others."""
+    of_a_page = api.send(replace(answer.request, headers=PAGE_FIELDS))
     if of_a_page.succeeded:
         told = simplest(api, of_a_page, lambda each: each.succeeded)
         received = f"{told.exchange.received}, {disguise(told)}"

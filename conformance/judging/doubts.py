@@ -21,9 +21,9 @@ ROWS = {
     "AUTH-2": "there is no Authorization header",
     "AUTH-3": "the key is invalid",
     "AUTH-4": "there is no bearer token in Authorization",
-    "LIST-3": "the state provider gave it to this run, which had done nothing to it",
-    "CANCEL-1": "the state provider gave the order to this run as pending, and nothing had been done to it",
-    "CANCEL-3": "the state provider gave the order to this run as shipped, and nothing had been done to it",
+    "LIST-3": "it was given to this run, which had done nothing to it",
+    "CANCEL-1": "the order was given to this run as pending, and nothing had been done to it",
+    "CANCEL-3": "the order was given to this run as shipped, and nothing had been done to it",
     "CANCEL-5": "no such order exists",
 }
 #: Those that a single answer can prove broken, each with what was expected: somebody was let in without a valid key, a

@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.contract.listing import Listing
 from conformance.contract.transitions import CANCELLING, State
+from conformance.outcomes import Excluded, Inconclusive
 from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError
 from conformance.transport.answer import Answer
@@ -19,8 +20,8 @@ from conformance.transport.guard import Refused
 from conformance.transport.request import ANYTHING, Allowed, Credential, Headers, Request
 from conformance.transport.retries import too_many
 from conformance.transport.wire import Wire
-from conformance.verify import Excluded, Inconclusive, not_shown
 from conformance.verify import listing as readable
+from conformance.verify import not_shown
 
 # Inside `Api` the name `list` is the operation's.
 Answers = list[Answer]

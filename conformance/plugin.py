@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from _pytest._code.code import TerminalRepr
 
-from conformance import verify
+from conformance import outcomes
 from conformance.check import all_checks, of_function
 from conformance.configuration import settings, waivers
 from conformance.configuration.targets import adjusted, resolve
@@ -204,9 +204,9 @@ class Plugin:
         error = call.excinfo.value if call.excinfo is not None else None
         if isinstance(error, ServiceGone | Refused):
             # What was not sent decides nothing: to pytest, too, such a check is skipped, like any that is inconclusive.
-            error = verify.Inconclusive(str(error)).with_traceback(error.__traceback__)
+            error = outcomes.Inconclusive(str(error)).with_traceback(error.__traceback__)
             call.excinfo = pytest.ExceptionInfo.from_exception(error)
-        elif isinstance(error, verify.Failed):
+        elif isinstance(error, outcomes.Failed):
             # The message says it all; a traceback of the suite would not help, and takes long to make.
             said = str(error)
             item.repr_failure = lambda *_, **__: said  # type: ignore[method-assign]
@@ -217,7 +217,7 @@ class Plugin:
         report.seconds = round(report.seconds + call.duration, 6)
         if error is not None:
             self.process.classify(report, error)
-        if isinstance(error, verify.Failed):
+        if isinstance(error, outcomes.Failed):
             curl = report.failure and report.failure.curl
             outcome.longrepr = self._printable(f"{report.message}\n{curl}")
             self._expect(item, outcome)

@@ -1,13 +1,7 @@
-"""The vocabulary of the checks: what they demand of an answer, and how they report what was not met.
+"""What checks demand of an answer.
 
-A check passes, or ends with one of three exceptions:
-
-- `Failed`: what the check is about went wrong. It says what was expected and received, and shows the exchange.
-- `Inconclusive`: a step that the check only uses went wrong, or no answer came. It names the requirement that owns
-  the step, so that readers can tell the cause from its consequences.
-- `Excluded`: this cannot be decided here. `Disturbed`: not while other checks run.
-
-So a check uses `status`, `meets` and the like for its own subject, and `step` for everything it relies on.
+A check uses `status`, `meets` and the like for its own subject: what is not met fails it. It uses `step` for everything
+that it only relies on, and names the requirement that owns the step. Each raises one of the `outcomes`.
 """
 
 from __future__ import annotations
@@ -15,77 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
-
 from conformance.contract.catalogue import load
 from conformance.contract.listing import Listing, alike, changes
-from conformance.text import beginning
+from conformance.outcomes import Excluded, Failed, Inconclusive
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
-from conformance.transport.request import STATUSES, Allowed, Operation
-from conformance.transport.retries import retry_after
+from conformance.transport.request import STATUSES, Allowed, Operation, with_fields
+from conformance.transport.retries import GATEWAY, retry_after
 
-#: Statuses by which something in front of a service says that it cannot reach it; they prove nothing about the service.
-#: Those above 511 are Cloudflare's own.
-GATEWAY = frozenset({502, 503, 504, *range(520, 527), 530})
 #: Advice where a service has limits; the specification does not show any (section 8).
 FEWER = "--rate-limit and -n 1 keep a run below a limit"
-#: The most characters of a header field that a message shows.
-FIELD = 80
 #: Content Too Large, URI Too Long, Request Header Fields Too Large.
 TOO_LONG = frozenset({413, 414, 431})
-
-
-class Failed(AssertionError):
-    """The service breaks the requirement: what was expected, what was received, and the answers that show it.
-
-    A `certain` failure cannot be the consequence of another fault. The first answer shows the failure; the `last` one
-    does if the answers belong to steps that have to be taken in order. `kept` says that the steps went over one
-    connection, `at_once` that all requests were sent at the same time, `waited` that some time passed before the last
-    step.
-    """
-
-    def __init__(
-        self,
-        expected: str,
-        received: str,
-        *answers: Answer,
-        certain: bool = False,
-        last: bool = False,
-        kept: bool = False,
-        at_once: bool = False,
-    ) -> None:
-        super().__init__(f"expected {expected}; received {received}")
-        self.certain = certain
-        self.last = last
-        self.kept = kept
-        self.at_once = at_once
-        self.waited = False
-        self.expected = expected
-        self.received = received
-        self.answers = answers
-
-
-class Inconclusive(Skipped):
-    """This should have been decided, and could not be. `owner` names the requirement, or several, that own the step
-    that went wrong."""
-
-    def __init__(self, reason: str, owner: str | None = None) -> None:
-        super().__init__(f"{reason} (see {owner})" if owner else reason)
-        self.reason = reason
-        self.owners = tuple(re.findall(r"[A-Z]+-[0-9]+", owner or ""))
-
-
-class Excluded(Skipped):
-    """This cannot be decided here; the message says why."""
-
-
-class Disturbed(Excluded):
-    """What was `seen` speaks against the service, unless other checks caused it that ran at the same time. The command
-    runs the check again while no other does (`side_by_side`)."""
-
-    def __init__(self, seen: str) -> None:
-        super().__init__(f"{seen}, while other checks ran: -n 1 tells whether they caused it")
 
 
 def settled(answer: Answer) -> Answer:
@@ -376,9 +311,3 @@ def asked_with(answer: Answer) -> str:
     credential are left out: its label stands for them."""
     request = answer.request
     return with_fields(() if request.credential.body else request.headers)
-
-
-def with_fields(fields: Iterable[tuple[str, str]]) -> str:
-    """These header fields for "received", long ones cut; empty if there are none."""
-    written = [f"{name}: {value}" for name, value in fields]
-    return f", asked with {' and '.join(beginning(each, FIELD) for each in written)}" if written else ""

@@ -17,7 +17,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from pipelines import PROJECT, Runner, oldest_libraries
 
-from conformance import verify
+from conformance import outcomes
 from conformance.runner.reference import ReferenceServer
 
 settings.register_profile(
@@ -62,7 +62,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a test that meets what makes pytest skip a check: here it was not expected."""
     report = yield
-    if call.excinfo is not None and call.excinfo.errisinstance((verify.Inconclusive, verify.Excluded)):
+    if call.excinfo is not None and call.excinfo.errisinstance((outcomes.Inconclusive, outcomes.Excluded)):
         report.outcome = "failed"
         report.longrepr = item.repr_failure(call.excinfo)
     return report

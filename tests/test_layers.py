@@ -24,13 +24,14 @@ ALLOWED: dict[str, set[str]] = {
     "configuration": {"budgets", "contract", "target", "urls", "verdict"},
     "check": {"contract", "target"},
     "transport": {"contract", "target", "text", "urls"},
-    "verify": {"contract", "text", "transport"},
+    "outcomes": {"transport"},
+    "verify": {"contract", "outcomes", "transport"},
     "states": {"contract", "signals", "target", "text", "transport"},
-    "api": {"contract", "states", "transport", "verify"},
-    "checks": {"api", "budgets", "check", "contract", "target", "text", "transport", "urls", "verify"},
-    "judging": {"contract", "text", "transport", "verdict", "verify"},
+    "api": {"contract", "outcomes", "states", "transport", "verify"},
+    "checks": {"api", "budgets", "check", "contract", "outcomes", "target", "text", "transport", "urls", "verify"},
+    "judging": {"contract", "text", "transport", "verdict"},
     "reporting": {"contract", "target", "text", "transport", "verdict"},
-    "runner.reported": {"target", "transport", "verdict", "verify"},
+    "runner.reported": {"outcomes", "target", "transport", "verdict"},
     "runner.collect": {
         "check",
         "configuration",
@@ -215,7 +216,7 @@ def test_only_these_know_pytest() -> None:
         "conformance/commands/running.py",
         "conformance/commands/selftest.py",
         "conformance/runner/side_by_side.py",
-        "conformance/verify.py",
+        "conformance/outcomes.py",
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 from built import LIST, answered, broken, cancel
 from patience import within
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.contract import catalogue
 from conformance.contract.traces import SEARCHED
 from conformance.judging import facts, judges, universal
@@ -592,5 +592,5 @@ def test_nesting_past_the_limit_is_held_against_nobody() -> None:
         Judge()(answer)
         assert requirement not in answer.exchange.findings
         assert "deeper than 200 levels" in answer.exchange.undecided[requirement]
-        with pytest.raises(verify.Inconclusive, match="deeper than 200 levels"):
+        with pytest.raises(outcomes.Inconclusive, match="deeper than 200 levels"):
             verify.meets(requirement, answer)

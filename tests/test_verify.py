@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from built import LIST, answered, cancel
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY, Allowed, Credential, Headers, Request
 
@@ -29,19 +29,19 @@ A, B, NAMELESS = {"id": 1, "quantity": 1}, {"id": 2, "quantity": 2}, {"quantity"
     ("before", "after", "raises"),
     [
         ([A, B], [A, B], None),
-        ([A, B], [B, {**A, "quantity": 9}], verify.Failed),
-        ([A, B], [A], verify.Failed),
-        ([A], [A], verify.Inconclusive),
+        ([A, B], [B, {**A, "quantity": 9}], outcomes.Failed),
+        ([A, B], [A], outcomes.Failed),
+        ([A], [A], outcomes.Inconclusive),
         # No field is required (section 2): an element without id may be any order, however many there were before.
-        ([A, B], [A, NAMELESS], verify.Inconclusive),
-        ([A, B, NAMELESS], [A, NAMELESS], verify.Inconclusive),
-        ([A, B, NAMELESS], [NAMELESS], verify.Failed),
+        ([A, B], [A, NAMELESS], outcomes.Inconclusive),
+        ([A, B, NAMELESS], [A, NAMELESS], outcomes.Inconclusive),
+        ([A, B, NAMELESS], [NAMELESS], outcomes.Failed),
         # One that was not shown by its id to begin with is compared with nothing, and the others are all the same.
         ([A, NAMELESS], [A, NAMELESS], None),
         ([NAMELESS, NAMELESS], [NAMELESS], None),
-        ([A, NAMELESS], [{**A, "quantity": 9}, NAMELESS], verify.Failed),
-        ([A, NAMELESS], [NAMELESS], verify.Failed),
-        ([A, {"id": "2"}], [A, {"id": "2"}], verify.Inconclusive),
+        ([A, NAMELESS], [{**A, "quantity": 9}, NAMELESS], outcomes.Failed),
+        ([A, NAMELESS], [NAMELESS], outcomes.Failed),
+        ([A, {"id": "2"}], [A, {"id": "2"}], outcomes.Inconclusive),
     ],
     ids=str,
 )
@@ -51,7 +51,7 @@ def test_orders_listed_as_before(before: list[Order], after: list[Order], raises
     ended = None
     try:
         verify.unchanged([1, 2], known, found, since="it was read")
-    except (verify.Failed, verify.Inconclusive) as end:
+    except (outcomes.Failed, outcomes.Inconclusive) as end:
         ended = type(end)
     assert ended is raises
 
@@ -59,7 +59,7 @@ def test_orders_listed_as_before(before: list[Order], after: list[Order], raises
 def test_an_order_that_one_listing_leaves_out_is_for_LIST_3() -> None:  # noqa: N802
     known, found = verify.listing(listed(A, B)), listed(A)
     found.sender = lambda _: listed(A, B)
-    with pytest.raises(verify.Inconclusive, match=r"order 2 was left out of one listing.*LIST-3"):
+    with pytest.raises(outcomes.Inconclusive, match=r"order 2 was left out of one listing.*LIST-3"):
         verify.unchanged([1, 2], known, found, since="it was read")
 
 
@@ -90,9 +90,9 @@ def test_a_refusal_that_was_due_is_missed_with_what_the_request_had() -> None:
     stranger = Request("GET", "/store/orders", NOBODY)
     right, wrong = answered(stranger, 401), answered(replace(stranger, headers=(JSON,)), 200)
     told = "1 of 2 requests was not answered so: 200 with no credentials, asked with Accept: application/json"
-    with pytest.raises(verify.Failed, match=f"received {told}$"):
+    with pytest.raises(outcomes.Failed, match=f"received {told}$"):
         verify.refused([right, wrong], since="the key is missing")
-    with pytest.raises(verify.Failed, match="2 of 3 requests were not answered so"):
+    with pytest.raises(outcomes.Failed, match="2 of 3 requests were not answered so"):
         verify.refused([right, wrong, wrong], since="the key is missing")
 
 
@@ -137,7 +137,7 @@ def test_what_is_a_refusal(who: Credential, status: int, refused: bool) -> None:
     ],
 )
 def test_a_limit_that_is_never_lifted_decides_nothing(fields: Headers, said: str) -> None:
-    with pytest.raises(verify.Inconclusive, match=said) as raised:
+    with pytest.raises(outcomes.Inconclusive, match=said) as raised:
         verify.settled(answered(LIST, 429, b"", *fields))
     assert raised.value.owners == ("HTTP-1",)
 
@@ -149,7 +149,7 @@ def test_a_redirect_that_does_not_come_again_is_for_http_1(
 ) -> None:
     """And one that does is what a check makes of it."""
     monkeypatch.setattr(Answer, "repeat", lambda self: answered(ODD, again or status))
-    with pytest.raises(verify.Inconclusive, match=r"404 when asked again \(see HTTP-1\)") if again else nullcontext():
+    with pytest.raises(outcomes.Inconclusive, match=r"404 when asked again \(see HTTP-1\)") if again else nullcontext():
         verify.not_sporadic(answered(ODD, status), *range(400, 500))
 
 
@@ -157,7 +157,7 @@ def test_of_several_cancels_those_of_the_order_are_shown() -> None:
     own, other, after = answered(cancel(1), 409), answered(cancel(2), 409), listed({**A, "quantity": 9}, B)
     before = listed(A, B).listing
     assert before is not None
-    with pytest.raises(verify.Failed) as raised:
+    with pytest.raises(outcomes.Failed) as raised:
         verify.unchanged([], before, after, shipped=[1, 2], since="x", shown_by=[other, own])
     assert raised.value.answers[0] is own
     assert other not in raised.value.answers

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from conformance import verify
+from conformance import outcomes
 from conformance.api import Api, Orders
 from conformance.contract.listing import Listing, alike
 from conformance.transport.request import Allowed, Request
@@ -17,7 +17,7 @@ SIZES = (50, 100, 200, 250, 256, 500, 512, 1000)
 
 def shipped(orders: Orders, count: int) -> list[int]:
     """`count` shipped orders; none if the provider has none."""
-    with suppress(verify.Excluded, verify.Inconclusive):
+    with suppress(outcomes.Excluded, outcomes.Inconclusive):
         return orders.take(shipped=count).shipped
     return []
 

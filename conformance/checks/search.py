@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import zip_longest
 
-from conformance import verify
+from conformance import outcomes
 from conformance.api import Api, OneConnection, Orders, Severed
 from conformance.budgets import Budget
 from conformance.checks import generation, model
@@ -31,7 +31,7 @@ from conformance.transport.wire import Wire
 #: How the ids of the checks that share a search begin.
 CHECKS = "model."
 #: What stops a search.
-ENDS = (verify.Inconclusive, verify.Excluded, ServiceGone, Refused)
+ENDS = (outcomes.Inconclusive, outcomes.Excluded, ServiceGone, Refused)
 #: How often a sequence is played again before the fault counts as seen only once.
 REPLAYS = 3
 #: How many walks a search makes besides those of its budget: the tours, and the one over a single connection.
@@ -110,7 +110,7 @@ class Search:
         if not any(self.play(wrong.steps, kept=wrong.kept) for _ in range(REPLAYS)):
             self.wrong = None
             once = f"expected {wrong.expected}; received {wrong.received}, once: a check beside may have changed it"
-            self.ended = self.ended or verify.Inconclusive(once, "CANCEL-4 or CANCEL-8")
+            self.ended = self.ended or outcomes.Inconclusive(once, "CANCEL-4 or CANCEL-8")
 
     @property
     def _generated(self) -> Sequence[Sequence[Step]]:

@@ -8,7 +8,7 @@ from itertools import filterfalse
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import invalid_keys
@@ -53,7 +53,7 @@ def test_shipped_order_is_refused_however_many_ask(api: Api, wire: Wire, orders:
     for size in (AT_ONCE, *FEWER_AT_ONCE):
         answers = crowd.saw(cancel_at_once(api, wire, [order] * size))
         if successes := [answer for answer in answers if answer.succeeded]:
-            raise verify.Failed(
+            raise outcomes.Failed(
                 f"none of {size} simultaneous cancels of a shipped order succeeding, as cancels in turn do not",
                 statuses(answers),
                 *successes[:2],
@@ -82,7 +82,7 @@ def test_one_of_simultaneous_cancels_succeeds(
         let_in = crowd.saw(answers)
         successes = [answer for answer in answers if answer.succeeded]
         if len(successes) > 1:
-            raise verify.Failed(
+            raise outcomes.Failed(
                 f"one success of {len(answers)} simultaneous cancels of one order",
                 f"{len(successes)} successes: {statuses(answers)}",
                 *successes[:3],
@@ -98,7 +98,7 @@ def test_one_of_simultaneous_cancels_succeeds(
             for answer in filter(verify.unlisted, answers):  # that is no refusal
                 verify.step(answer, 204, "HTTP-1")
             verify.step(api.cancel(spare), 204, "CANCEL-1")
-            raise verify.Failed(
+            raise outcomes.Failed(
                 f"one success of {len(answers)} simultaneous cancels of one order",
                 f"none: {statuses(answers)}, while another pending order could be cancelled",
                 *answers[:3],
@@ -122,7 +122,7 @@ def gone_for_good(api: Api, alone: int, cancelled: Mapping[int, Answer], moment:
         back = [order for order in cancelled if order in found.by_id]
         if alone in found.by_id or found.without_id or len(back) < len(cancelled) / 2:
             return
-    raise verify.Failed(
+    raise outcomes.Failed(
         "orders cancelled by simultaneous requests to be gone from the listing, as "
         f"order {alone} is, which was cancelled alone after them",
         f"{'orders' if back[1:] else 'order'} {', '.join(map(str, back))} still listed",
@@ -144,7 +144,7 @@ def test_several_orders_are_cancelled_at_once(api: Api, wire: Wire, orders: Orde
             if first.status in (404, 409):
                 alone = second if second.status == 204 else first.repeat()
                 if alone.status == 204:
-                    raise verify.Failed(
+                    raise outcomes.Failed(
                         "204, since the order is pending, whatever other orders are cancelled at the same time",
                         f"{verify.describe(first)}, and 204 when it was asked for again",
                         first,
@@ -208,7 +208,7 @@ def none_again(api: Api, cancels: list[Answer], others: str) -> None:
     for first, second in twice(api, cancels):
         verify.step(first, 204, "CANCEL-1")
         if verify.settled(second).succeeded:
-            raise verify.Failed(
+            raise outcomes.Failed(
                 f"no success, since order {second.exchange.order_id} was cancelled at once with {others}",
                 verify.describe(second),
                 first,
@@ -219,7 +219,7 @@ def none_again(api: Api, cancels: list[Answer], others: str) -> None:
 def some_let_in(answers: Sequence[Answer]) -> None:
     """Raise Inconclusive where none of the requests at once was let in, and Excluded where none can have overlapped."""
     if not answers:
-        raise verify.Inconclusive(f"all requests that were sent at once were turned away; {verify.FEWER}", "HTTP-1")
+        raise outcomes.Inconclusive(f"all requests that were sent at once were turned away; {verify.FEWER}", "HTTP-1")
     verify.overlapped(answers)
 
 
@@ -278,7 +278,7 @@ def not_mixed_up(answers: Sequence[Answer]) -> None:
         for again in alone:
             by_its_own(again)
         valid = answer.request.credential.valid
-        raise verify.Failed(
+        raise outcomes.Failed(
             f"{'the valid key accepted' if valid else '401'}, whatever is asked at the same time",
             f"{verify.describe(answer)} with {answer.exchange.credential} among requests with other credentials, "
             f"and {alone[0].exchange.received} when it was sent alone",

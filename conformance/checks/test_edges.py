@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import ids
@@ -42,7 +42,7 @@ def look(api: Api, orders: Orders) -> tuple[dict[int, Answer], Answer]:
         if answer.client_error and answer.status != 409 and order not in shown:
             del cancels[order]
     if not cancels:
-        raise verify.Excluded(NONE_PLACED)
+        raise outcomes.Excluded(NONE_PLACED)
     return cancels, listing
 
 
@@ -50,7 +50,7 @@ def nothing_is_like_them(api: Api) -> None:
     """Raise Excluded where an order in the listing could be mistaken for one of these. By this listing and not by all
     ids ever seen: other checks may have had orders with these ids, gone by now."""
     if any(map(ids.like_edges, api.listing().ids)):
-        raise verify.Excluded("an order in the listing could be mistaken for one with the id 0 or at an end of int64")
+        raise outcomes.Excluded("an order in the listing could be mistaken for one with the id 0 or at an end of int64")
 
 
 @requirement("CANCEL-1", mode=Mode.FULL, chosen_ids=True)
@@ -70,7 +70,7 @@ def test_pending_orders_with_edge_ids_are_cancelled(api: Api, orders: Orders, al
         if not answer.client_error or answer.status == 409 or order in shown
     ]
     if not known:
-        raise verify.Excluded(NONE_PLACED)
+        raise outcomes.Excluded(NONE_PLACED)
     for order, first in known:
         answer = once_more(api, orders, order) if first.client_error else first
         if verify.unlisted(answer):
@@ -80,7 +80,7 @@ def test_pending_orders_with_edge_ids_are_cancelled(api: Api, orders: Orders, al
 
 def once_more(api: Api, orders: Orders, order: int) -> Answer:
     """The answer to a cancel of an order that is placed again, if it can be."""
-    with suppress(verify.Excluded, verify.Inconclusive):
+    with suppress(outcomes.Excluded, outcomes.Inconclusive):
         orders.place([order])
     return api.cancel(order)
 
@@ -99,7 +99,7 @@ def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, met: set[str]
     if lost == [0] and found.without_id > found.odd_ids:
         # Some serialisers leave out what is zero, and no field is required (section 2).
         if len(cancels) == 1:
-            raise verify.Excluded("an order with the id 0 may be the one in the listing that has no id")
+            raise outcomes.Excluded("an order with the id 0 may be the one in the listing that has no id")
         lost = []
     if lost:
         # What a refused cancel took from the listing is for CANCEL-4 to say.
@@ -110,7 +110,7 @@ def test_orders_with_edge_ids_are_listed(api: Api, orders: Orders, met: set[str]
         raise verify.without_ids(found)
     if lost:
         received = f"no order with the id {lost[0]}, which cancelling knows"
-        raise verify.Failed(f"order {lost[0]} in the listing", received, answer, cancels[lost[0]])
+        raise outcomes.Failed(f"order {lost[0]} in the listing", received, answer, cancels[lost[0]])
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, chosen_ids=True)
@@ -120,7 +120,7 @@ def test_shipped_orders_with_edge_ids_are_refused(api: Api, orders: Orders, alre
     if not already_met:
         for order, cancel in look(api, orders)[0].items():
             if cancel.client_error and cancel.status != 409:  # is it for any order with this id?
-                with suppress(verify.Excluded):
+                with suppress(outcomes.Excluded):
                     orders.place([order])
                     verify.step(api.cancel(order), 204, "CANCEL-1")
             if cancel.succeeded:  # as a pending one with this id was cancelled before?

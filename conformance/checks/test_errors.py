@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
@@ -77,7 +77,7 @@ def test_second_cancel_with_404_is_an_error(api: Api, orders: Orders) -> None:
     verify.step(api.cancel(order), 204, "CANCEL-1")
     second = verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX))
     if second.status not in (401, 404):
-        raise verify.Excluded(
+        raise outcomes.Excluded(
             f"a second cancel is answered {second.status} here, for which the specification shows no body"
         )
     verify.meets("ERR-1", second)
@@ -99,7 +99,7 @@ def same_status_inside(answers: list[Answer]) -> None:
     """Demand that `status` in each body is the status of the answer."""
     for answer in answers:
         if "ERR-2" not in answer.exchange.findings:
-            raise verify.Inconclusive(f"{answer.exchange.line} gave no Error with an integer status", "ERR-1")
+            raise outcomes.Inconclusive(f"{answer.exchange.line} gave no Error with an integer status", "ERR-1")
     verify.meets("ERR-2", *answers)
 
 
@@ -127,12 +127,12 @@ def steady(answers: list[Answer]) -> None:
     for answer in answers:
         code = code_in(answer.body)
         if code is None:
-            raise verify.Inconclusive(f"{answer.exchange.line} gave no Error with a code", "ERR-1")
+            raise outcomes.Inconclusive(f"{answer.exchange.line} gave no Error with a code", "ERR-1")
         # As it is on record, which is all that an audit has: codes that hold other parts of the key are alike there.
         codes[code_in(answer.exchange.raw_body) or code] = answer
     verify.meets("ERR-3", *answers)
     if len(codes) > 1:
-        raise verify.Failed(
+        raise outcomes.Failed(
             "the same code for the same condition", f"the codes {', '.join(map(repr, codes))}", *codes.values()
         )
 
@@ -180,7 +180,7 @@ def reveals_nothing(answers: list[Answer], owner: str) -> None:
     """Demand that no error shows what it should not. `owner` is the requirement to look at if nothing was refused."""
     errors = [answer for answer in answers if "ERR-4" in verify.settled(answer).exchange.findings]
     if not errors:
-        raise verify.Inconclusive("nothing was refused", owner)
+        raise outcomes.Inconclusive("nothing was refused", owner)
     verify.meets("ERR-4", *errors)
 
 

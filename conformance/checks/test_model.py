@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes
 from conformance.api import Api, Orders
 from conformance.budgets import Budget
 from conformance.check import Check, requirement
@@ -74,9 +74,9 @@ class Walks:
             raise search.ended
         if owner not in search.judged:
             if wrong is None:
-                raise verify.Excluded("the generated sequences came to nothing that tests this")
+                raise outcomes.Excluded("the generated sequences came to nothing that tests this")
             ended = f"ended with an answer that speaks against {wrong.owner}, before anything that tests this"
-            raise verify.Excluded(f"the generated sequences {ended}")
+            raise outcomes.Excluded(f"the generated sequences {ended}")
 
     def _search(self, limit: int | None = None) -> Search:
         if self.orders.by_hand:  # there are no more than the check has
@@ -115,7 +115,7 @@ class Walks:
         ]
         where = ", all on one connection" if wrong.kept else ""
         received = "\n".join([f"{wrong.received}, in these steps on orders placed for them{where}:", *steps])
-        raise verify.Failed(wrong.expected, received, *wrong.shown_by, last=True, kept=wrong.kept)
+        raise outcomes.Failed(wrong.expected, received, *wrong.shown_by, last=True, kept=wrong.kept)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
@@ -64,7 +64,7 @@ def whole(answers: list[Answer]) -> None:
     for answer in answers:
         problem = answer.exchange.findings.get("HTTP-2")
         if problem is not None:  # bytes after a 204 are no such problem: they are CANCEL-2's
-            raise verify.Failed("one complete HTTP response and nothing after it", problem, answer)
+            raise outcomes.Failed("one complete HTTP response and nothing after it", problem, answer)
         if answer.request.allowed is not Allowed.OPEN:
             verify.settled(answer)
 
@@ -133,10 +133,10 @@ def test_operations_answer_below_v1(api: Api, target: Target, elsewhere: Callabl
         return
     for other in elsewhere():
         if other.status == 200 and other.listing is not None:
-            raise verify.Failed(
+            raise outcomes.Failed(
                 f"the operations below {target.base_url}", f"they answer at {other.exchange.url}", answer, other
             )
-    raise verify.Inconclusive(answer.exchange.in_words, "LIST-1")
+    raise outcomes.Inconclusive(answer.exchange.in_words, "LIST-1")
 
 
 @requirement("BASE-2")
@@ -144,7 +144,7 @@ def test_transport_is_secure(target: Target) -> None:
     """Looks at the scheme of the base URL: https, unless the host is this machine itself."""
     parts = urlsplit(target.base_url)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        raise verify.Failed("an https address, since the key travels in a header", target.base_url)
+        raise outcomes.Failed("an https address, since the key travels in a header", target.base_url)
 
 
 # --- PET: the deprecated lookup
@@ -187,10 +187,10 @@ def no_pet_for_anyone(api: Api, key: Secret) -> None:
             nowhere = api.send(Request("GET", f"/{api.rng.getrandbits(60):x}/1", NOBODY, allowed=Allowed.OPEN))
             same = nowhere.status == answer.status and nowhere.media_type == answer.media_type
             if same and (nowhere.media_type == "text/html" or nowhere.body == answer.body):
-                raise verify.Excluded("the service has one answer to any path, so this one says nothing of a lookup")
+                raise outcomes.Excluded("the service has one answer to any path, so this one says nothing of a lookup")
             if not verify.refusal(api.list(answer.request.credential)):
-                raise verify.Inconclusive("the listing is answered without the key, too", "AUTH-2, AUTH-3 or AUTH-4")
-            raise verify.Failed(
+                raise outcomes.Inconclusive("the listing is answered without the key, too", "AUTH-2, AUTH-3 or AUTH-4")
+            raise outcomes.Failed(
                 "no success without the key, since every endpoint requires it", verify.describe(answer), answer
             )
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.budgets import Budget
 from conformance.check import Check, requirement
@@ -124,7 +124,7 @@ def test_generated_absent_orders_are_not_found(api: Api, generated: GeneratedReq
     between: 404 every time."""
     segments = first_draw(api, generated, "far orders")
     if not segments:
-        raise verify.Excluded("the listing leaves no room for made-up ids that no order could be mistaken for")
+        raise outcomes.Excluded("the listing leaves no room for made-up ids that no order could be mistaken for")
     for answer in api.send_all(api.ask_cancel(segment) for segment in segments):
         verify.status(answer, 404, since="no such order exists")
 
@@ -148,7 +148,7 @@ def test_generated_malformed_ids_are_client_errors(
         observe(topic, {"made up": statuses(by_topic[topic])}, *by_topic[topic][:1])
     malformed = by_topic.get("malformed ids", [])
     if not malformed:
-        raise verify.Excluded("the listing leaves no room for malformed ids that no order could be mistaken for")
+        raise outcomes.Excluded("the listing leaves no room for malformed ids that no order could be mistaken for")
     for answer in malformed:
         gets_client_error(answer)
 

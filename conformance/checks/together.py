@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import filterfalse
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api
 from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Request
@@ -78,7 +78,9 @@ class Crowd:
             return
         limited = any(answer.status == 429 or answer.exchange.crowded for answer in self._last)
         advice = verify.FEWER if limited else "this takes a service that lets in one of two requests at once"
-        raise verify.Inconclusive(f"each of {len(self._last)} simultaneous cancels was turned away; {advice}", "HTTP-1")
+        raise outcomes.Inconclusive(
+            f"each of {len(self._last)} simultaneous cancels was turned away; {advice}", "HTTP-1"
+        )
 
 
 @contextmanager

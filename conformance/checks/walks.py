@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, OneConnection, Orders, Severed
 from conformance.checks import model
 from conformance.checks.model import Kind, Step
@@ -247,7 +247,7 @@ class Walk:
         for _ in range(CONTROLS):
             try:
                 taken = self._orders.take(pending=pending, shipped=1 - pending)
-            except verify.Inconclusive:
+            except outcomes.Inconclusive:
                 return None
             (order,) = (*taken.pending, *taken.shipped)
             label = f"cancel order {order}, placed just now, to compare"
@@ -279,7 +279,7 @@ class Walk:
                 self.judged |= {"AUTH-1", model.refusal_of_the_key({step.kind for step in before})}
             if verify.unlisted(answer):
                 said = f"{answer.exchange.in_words}, which its operation does not list"
-                raise verify.Inconclusive(said, "HTTP-1")
+                raise outcomes.Inconclusive(said, "HTTP-1")
 
     def _key_refused(self, label: str, before: Sequence[Step], answer: Answer) -> None:
         """Raise Wrong for a refusal of the valid key. Whose fault that is depends on whether it was refused once, only

@@ -30,8 +30,8 @@ from conformance.transport.endpoint import ServiceGone, tls_settings
 from conformance.transport.error_messages import NO_CERTIFICATE
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import NOBODY, Allowed
+from conformance.transport.retries import GATEWAY
 from conformance.verdict import Exit
-from conformance.verify import GATEWAY
 
 OK, NOTE, FAIL = "ok", "note", "fail"
 #: Stands in place of a check for what is sent from here.

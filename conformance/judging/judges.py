@@ -21,8 +21,7 @@ from conformance.text import plural
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import STATUSES, Allowed, Operation
-from conformance.transport.retries import pause, too_many
-from conformance.verify import GATEWAY
+from conformance.transport.retries import GATEWAY, pause, too_many
 
 
 class _NotApplicable(Enum):

@@ -11,8 +11,7 @@ from conformance.judging.judges import ERRORS, JUDGES, NOT_APPLICABLE, Finding, 
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.transport.request import STATUSES, Allowed
-from conformance.transport.retries import turned_away
-from conformance.verify import GATEWAY
+from conformance.transport.retries import GATEWAY, turned_away
 
 #: Judges of the whole body: identical bytes are judged once.
 _BY_BODY = ("LIST-2", "LIST-4", "LIST-10", "LIST-11")

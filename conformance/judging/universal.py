@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from conformance.judging.doubts import CAUSES, PROVABLE, ROWS
 from conformance.text import plural
 from conformance.transport.evidence import Exchange
-from conformance.transport.request import STATUSES, Operation
+from conformance.transport.request import STATUSES, Operation, with_fields
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
-from conformance.verify import with_fields
 
 
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes
 from conformance.api import Api, Observations, Orders
 from conformance.budgets import BUDGETS, Budget
 from conformance.check import Check
@@ -47,11 +47,11 @@ def recorded(process: Process) -> Iterator[CheckReport | None]:
     name = report.target
     session = process.session(name)
     if check.id in session.exclusions:
-        raise verify.Excluded(session.exclusions[check.id])
+        raise outcomes.Excluded(session.exclusions[check.id])
     if name in process.shared.dead:
-        raise verify.Inconclusive(process.shared.dead[name])
+        raise outcomes.Inconclusive(process.shared.dead[name])
     if check.needs.chosen_ids and name in process.shared.counts_on:
-        raise verify.Excluded(preflight.COUNTS_ON)
+        raise outcomes.Excluded(preflight.COUNTS_ON)
     session.recorder.check = check.id
     yield report
     report.exchanges, report.messages = session.recorder.take()

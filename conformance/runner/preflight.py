@@ -25,7 +25,7 @@ from conformance.transport.evidence import PREFLIGHT, Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.redaction import SECRET_PART
 from conformance.transport.request import NOBODY, Allowed, Operation
-from conformance.verify import GATEWAY
+from conformance.transport.retries import GATEWAY
 
 #: How often the key is tried: a faulty service may refuse the right one (AUTH-1).
 TRIES = 3

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance import verify
+from conformance import outcomes
 from conformance.target import Shell
 from conformance.transport.curl import WAIT, at_once, curl, in_turn, on_one_connection
 from conformance.transport.evidence import Exchange
@@ -37,7 +37,7 @@ class CheckReport:
     failure: Failure | None = None
     owners: list[str] = field(default_factory=list)
     certain: bool = False
-    disturbed: bool = False  # see `verify.Disturbed`
+    disturbed: bool = False  # see `outcomes.Disturbed`
     finished: bool = True
     exchanges: list[Exchange] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -52,13 +52,13 @@ class CheckReport:
 
     def ended_with(self, error: BaseException, shell: Shell, clean: Callable[[str], str]) -> None:
         """Note that the check raised `error`. Its curl lines are for `shell`; `clean` removes secrets from a text."""
-        if isinstance(error, verify.Failed):
+        if isinstance(error, outcomes.Failed):
             self.status, self.certain, self.message = Status.FAILED, error.certain, str(error)
             self.failure = self._failure(error, shell, clean)
-        elif isinstance(error, verify.Excluded):
+        elif isinstance(error, outcomes.Excluded):
             self.status, self.message = Status.EXCLUDED, str(error)
-            self.disturbed = isinstance(error, verify.Disturbed)
-        elif isinstance(error, verify.Inconclusive):
+            self.disturbed = isinstance(error, outcomes.Disturbed)
+        elif isinstance(error, outcomes.Inconclusive):
             self.status, self.message = Status.INCONCLUSIVE, error.reason
             self.owners = list(error.owners)
         else:
@@ -68,7 +68,7 @@ class CheckReport:
                 self.status, self.message = Status.INCONCLUSIVE, said
         self.message = clean(self.message)
 
-    def _failure(self, error: verify.Failed, shell: Shell, clean: Callable[[str], str]) -> Failure:
+    def _failure(self, error: outcomes.Failed, shell: Shell, clean: Callable[[str], str]) -> Failure:
         """What the check expected and received, with the exchange that shows it and curl lines that repeat it."""
         failure = Failure(clean(error.expected), clean(error.received))
         if not error.answers:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from urllib.parse import unquote
+
+from conformance.text import beginning
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -32,6 +35,8 @@ class Allowed(StrEnum):
     OPEN = "any: the request is not well-formed, or not one that the contract describes"
 
 
+#: The most characters of a header field that a message shows.
+FIELD = 80
 #: From this many characters of a credential on, a server may object to its length.
 LONG = 4096
 
@@ -133,3 +138,9 @@ class Request:
     def full_query(self) -> str:
         """The query of the request and of its credential together."""
         return "&".join(part for part in (self.query, self.credential.query) if part)
+
+
+def with_fields(fields: Iterable[tuple[str, str]]) -> str:
+    """These header fields for "received", long ones cut; empty if there are none."""
+    written = [f"{name}: {value}" for name, value in fields]
+    return f", asked with {' and '.join(beginning(each, FIELD) for each in written)}" if written else ""

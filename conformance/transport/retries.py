@@ -9,6 +9,9 @@ from email.utils import parsedate_to_datetime
 from conformance.transport.answer import Answer
 from conformance.transport.evidence import Exchange, Trouble
 
+#: Statuses by which something in front of a service says that it cannot reach it; they prove nothing about the service.
+#: Those above 511 are Cloudflare's own.
+GATEWAY = frozenset({502, 503, 504, *range(520, 527), 530})
 #: Seconds to wait after a 429 without Retry-After.
 WAIT_UNTOLD = 1.0
 

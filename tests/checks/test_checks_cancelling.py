@@ -23,7 +23,7 @@ from conformance.checks.cancelling.test_a_moment_later import CERTAIN, COURSES, 
 from conformance.checks.cancelling.test_others import kin
 from conformance.checks.many_orders import inner
 from conformance.contract.listing import Listing
-from conformance.verify import Excluded, Failed, Inconclusive
+from conformance.outcomes import Excluded, Failed, Inconclusive
 from reference_server import amend
 from reference_server.messages import Request, Response
 from reference_server.orders import Status

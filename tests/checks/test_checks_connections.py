@@ -22,13 +22,13 @@ from conformance.checks import test_concurrency
 from conformance.checks.authentication.test_each_request import PAUSES, in_turn
 from conformance.checks.test_protocol import whole
 from conformance.checks.together import AT_ONCE, cancel_at_once
+from conformance.outcomes import Excluded, Failed, Inconclusive
 from conformance.transport import connecting, wire
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import Endpoint
 from conformance.transport.evidence import Trouble
 from conformance.transport.request import Allowed
 from conformance.transport.retries import turned_away
-from conformance.verify import Excluded, Failed, Inconclusive
 from reference_server.api import Service
 from reference_server.running import Running, build
 from reference_server.server import answer_at_once

@@ -16,12 +16,12 @@ from conformance.checks.authentication import test_refusals
 from conformance.checks.cancelling import test_a_moment_later, test_absent, test_identifiers, test_pending, test_shipped
 from conformance.checks.listing import test_conditional, test_empty, test_orders
 from conformance.checks.listing.steps import nothing_left_out
+from conformance.outcomes import Failed, Inconclusive
 from conformance.runner.reported import SPELLED, CheckReport
 from conformance.runner.session import Session
 from conformance.transport.curl import WAIT
 from conformance.transport.request import Allowed, Request
 from conformance.verdict import Status
-from conformance.verify import Failed, Inconclusive
 
 
 def explained(session: Session, check: Callable[[], object]) -> tuple[str, list[str]]:

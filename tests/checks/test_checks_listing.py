@@ -12,17 +12,17 @@ import pytest
 from built import LIST, VALID, answered
 from held import held
 
-from conformance import verify
+from conformance import outcomes
 from conformance.api import Taken
 from conformance.checks import ids, test_edges
 from conformance.checks.listing import test_all_at_once, test_empty, test_exact_ids, test_orders
 from conformance.checks.listing.steps import nothing_left_out
 from conformance.checks.listing.test_all_at_once import LONGEST_QUERY, QUERIES, ends_early, heaped
 from conformance.contract.listing import Listing
+from conformance.outcomes import Disturbed, Excluded, Failed, Inconclusive
 from conformance.runner.direct import DirectSession
 from conformance.transport.answer import Answer
 from conformance.transport.request import Allowed, Request
-from conformance.verify import Disturbed, Excluded, Failed, Inconclusive
 from reference_server import amend, messages
 
 WHOLE = b'[{"id": 1}, {"id": 2}, {"id": 3}]'
@@ -59,7 +59,7 @@ def test_what_a_query_leaves_out(elements: list[Any], left_out: set[int]) -> Non
         nothing_left_out(steady, found, answer)
         return
     more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-    with pytest.raises(verify.Failed, match=rf"\?fields=id.*without order {min(left_out)}{more}, listed before"):
+    with pytest.raises(outcomes.Failed, match=rf"\?fields=id.*without order {min(left_out)}{more}, listed before"):
         nothing_left_out(steady, found, answer)
 
 

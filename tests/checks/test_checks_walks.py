@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from built import VALID, answered, target
 
-from conformance import verify
+from conformance import outcomes
 from conformance.api import Api, Orders, Taken
 from conformance.budgets import BUDGETS, Budget
 from conformance.check import all_checks
@@ -98,7 +98,7 @@ class Service:
                 journal.clear()
         self.supply -= pending + shipped
         if self.supply < 0:
-            raise verify.Inconclusive("none left")
+            raise outcomes.Inconclusive("none left")
         ids = range(1001 + self.taken, 1001 + self.taken + pending + shipped)
         self.taken += len(ids)
         self.states |= {number: "pending" if place < pending else "shipped" for place, number in enumerate(ids)}
@@ -197,7 +197,7 @@ def test_listings_without_ids_decide_nothing() -> None:
             return [{} for element in super().listing()]
 
     found = walks(Nameless(), Shared())
-    with pytest.raises(verify.Excluded, match="came to nothing that tests this"):
+    with pytest.raises(outcomes.Excluded, match="came to nothing that tests this"):
         decide(found, "LIST-3")
     decide(found, "CANCEL-8")
 
@@ -432,10 +432,10 @@ def test_a_fault_that_shows_once_is_reported_as_it_was_seen(monkeypatch: pytest.
             return status
 
     shared = Shared()
-    with pytest.raises(verify.Failed, match="which is cancelled"):
+    with pytest.raises(outcomes.Failed, match="which is cancelled"):
         decide(walks(Once(), shared), "CANCEL-6")
     # Another check whose requirement is to blame plays it again, in vain, and says what was seen.
-    with pytest.raises(verify.Failed, match="which is cancelled"):
+    with pytest.raises(outcomes.Failed, match="which is cancelled"):
         decide(walks(Service(), shared), "CANCEL-6")
 
 
@@ -493,7 +493,7 @@ def test_the_reader_is_told_of_the_connection() -> None:
     service, shared = ForgetsOnUsedConnections(), Shared()
     made = replace(walks(service, shared), wire=cast(Any, Lines(service)))
     decide(made, "AUTH-1")
-    with pytest.raises(verify.Failed, match="on orders placed for them, all on one connection:"):
+    with pytest.raises(outcomes.Failed, match="on orders placed for them, all on one connection:"):
         decide(made, "CANCEL-6")
 
 
@@ -504,7 +504,7 @@ def test_only_the_owner_fails_and_shows_steps_and_curl() -> None:
     service, shared = Service(), Shared()
     service.cancel = returns_after_two_others.__get__(service)  # type: ignore[attr-defined,method-assign]
     decide(walks(service, shared), "AUTH-1")
-    with pytest.raises(verify.Failed) as raised:
+    with pytest.raises(outcomes.Failed) as raised:
         decide(walks(service, shared), "CANCEL-6")
     lines = raised.value.received.splitlines()
     assert lines[0].endswith("in these steps on orders placed for them:")
@@ -530,7 +530,7 @@ def test_what_a_walk_was_compared_with_is_no_step_of_it() -> None:
             return status
 
     service = CancelsWhatItRefuses()
-    with pytest.raises(verify.Failed) as raised:
+    with pytest.raises(outcomes.Failed) as raised:
         decide(walks(service, Shared()), "CANCEL-4")
     assert "placed just now, to compare: 409" in raised.value.received
     answers = raised.value.answers
@@ -554,7 +554,7 @@ def test_the_search_is_made_once() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [verify.Inconclusive("no answer"), verify.Excluded("cannot"), ServiceGone("gone")],
+    [outcomes.Inconclusive("no answer"), outcomes.Excluded("cannot"), ServiceGone("gone")],
     ids=lambda error: type(error).__name__,
 )
 def test_what_keeps_the_suite_from_going_on_ends_the_checks_as_such(error: BaseException) -> None:
@@ -576,7 +576,7 @@ def test_statuses_of_no_operation_decide_nothing() -> None:
         def cancel(self, number: int) -> int:
             return 500 if len(self.cancelled) == 2 else super().cancel(number)
 
-    with pytest.raises(verify.Inconclusive, match=r"500.*\(see HTTP-1\)"):
+    with pytest.raises(outcomes.Inconclusive, match=r"500.*\(see HTTP-1\)"):
         decide(walks(Breaks(), Shared()), "CANCEL-1")
 
 
@@ -588,7 +588,7 @@ def test_an_order_that_nobody_knows_may_be_the_providers_fault() -> None:
                 del self.states[number]
             return taken
 
-    with pytest.raises(verify.Inconclusive, match="provider"):
+    with pytest.raises(outcomes.Inconclusive, match="provider"):
         decide(walks(Unknown(), Shared()), "CANCEL-1")
 
 
@@ -611,7 +611,7 @@ def test_a_static_list_that_is_wrong_is_no_fault_of_the_service() -> None:
             self.states |= dict.fromkeys(taken.pending, "shipped")
             return taken
 
-    with pytest.raises(verify.Inconclusive, match="are the lists right"):
+    with pytest.raises(outcomes.Inconclusive, match="are the lists right"):
         decide(walks(Misled(), Shared()), "CANCEL-1")
 
 

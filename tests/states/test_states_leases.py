@@ -16,11 +16,11 @@ from conformance.api import Api, Orders
 from conformance.check import MOST_TELLING, Check, Needs, all_checks, allot, shares
 from conformance.contract import catalogue
 from conformance.contract.transitions import State
+from conformance.outcomes import Excluded
 from conformance.states.leases import Leases, return_left
 from conformance.states.provider import CannotDo, ProviderAbsent, ProviderError, ProviderLate
 from conformance.target import Mode, States
 from conformance.transport.guard import Guard
-from conformance.verify import Excluded
 
 
 class Store:

@@ -15,6 +15,7 @@ from built import KEY, LIST, broken, cancel, session
 from raw_service import Conversation, Reply, answer, head, serving
 from single import LIMIT, LISTING, OK
 
+from conformance.outcomes import Excluded
 from conformance.target import Mode
 from conformance.transport import connecting, endpoint, wire
 from conformance.transport.answer import Answer
@@ -22,7 +23,7 @@ from conformance.transport.endpoint import USER_AGENT
 from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.request import NOBODY, Request
-from conformance.verify import Excluded, settled
+from conformance.verify import settled
 
 #: Seconds that the tests about time-outs may take beside these, on a busy machine.
 SLACK = 8.0

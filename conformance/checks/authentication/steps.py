@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api
 from conformance.transport.answer import Answer
 from conformance.transport.request import Credential
@@ -15,7 +15,7 @@ def accepted(answer: Answer) -> None:
     if verify.settled(answer).status == 403:
         verify.not_sporadic(answer, 200, 204, 404, 409)
     if answer.status in (401, 403):
-        raise verify.Failed("the valid key accepted", verify.describe(answer), answer)
+        raise outcomes.Failed("the valid key accepted", verify.describe(answer), answer)
 
 
 def cancel_each(api: Api, orders: Iterable[int], tried: Iterable[Credential]) -> list[Answer]:

@@ -8,7 +8,7 @@ from itertools import filterfalse
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
@@ -66,7 +66,7 @@ def in_turn(wire: Wire, requests: list[Request]) -> tuple[list[Answer], bool]:
                     break
             else:
                 return answers, kept
-    raise verify.Inconclusive(
+    raise outcomes.Inconclusive(
         f"{answers[-1].exchange.line}: each of {len(PAUSES)} connections was closed, and a further request unanswered",
         "HTTP-2",
     )
@@ -143,7 +143,7 @@ def test_refusals_do_not_add_up(api: Api) -> None:
     before = [api.list() for _ in range(1 + TRIES)]
     if all(verify.settled(answer).status == 401 for answer in before):
         # The run has begun with a listing that took the key: since then there were only refusals.
-        raise verify.Failed(
+        raise outcomes.Failed(
             "the valid key accepted, as when the run began", "401, each time that it was tried", *before[:2]
         )
     verify.step(before[0], 200, "LIST-1")
@@ -156,6 +156,6 @@ def test_refusals_do_not_add_up(api: Api) -> None:
     answer = api.list()
     if verify.settled(answer).status != 200:
         verify.not_sporadic(answer, 200)
-        raise verify.Failed(
+        raise outcomes.Failed(
             "the valid key accepted as before", f"{verify.describe(answer)} after {WRONG + KEYLESS} refusals", answer
         )

@@ -7,7 +7,7 @@ from itertools import filterfalse, product
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
@@ -57,8 +57,8 @@ def accepted_beside_cookies(api: Api, request: Request, otherwise: int) -> None:
     if verify.settled(answer).status in (401, 403):
         verify.step(api.send(request), otherwise, "AUTH-1")
         if answer.repeat().status == otherwise:
-            raise verify.Inconclusive(f"{answer.exchange.line} was refused, and not when asked again", "HTTP-1")
-        raise verify.Failed("the valid key accepted, whatever cookies there are", verify.describe(answer), answer)
+            raise outcomes.Inconclusive(f"{answer.exchange.line} was refused, and not when asked again", "HTTP-1")
+        raise outcomes.Failed("the valid key accepted, whatever cookies there are", verify.describe(answer), answer)
 
 
 @requirement("AUTH-1", mode=Mode.GUARDED)
@@ -109,7 +109,7 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
         answer = connection.exchange(api.ask_list(NOBODY), minimal=True)
     if verify.unlisted(answer) and api.list(NOBODY).status == 401:
         wanted = "and 401 with the header fields that clients send as a rule"
-        raise verify.Inconclusive(f"a bare request was answered {answer.exchange.received}, {wanted}", "HTTP-1")
+        raise outcomes.Inconclusive(f"a bare request was answered {answer.exchange.received}, {wanted}", "HTTP-1")
     verify.refused([answer], since="the key is missing")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks.clients import SENDS_JSON
@@ -65,7 +65,7 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
     orders.add(pending=2)
     known = api.listing().ids
     if not known:
-        raise verify.Excluded("the listing holds no order with an id, by which a leak could be recognised")
+        raise outcomes.Excluded("the listing holds no order with an id, by which a leak could be recognised")
     plain = api.ask_list(NOBODY, allowed=Allowed.OPEN)
     paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "/store/%256Frders", "//store/orders"]
     paths += [f"/store/orders{ending}" for ending in ENDINGS]
@@ -89,7 +89,7 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
             told = simplest(api, answer, lambda each: bool(known & shown_ids(each)))
             count = len(known & shown_ids(told))
             received = f"{told.exchange.received} with {count} of the orders, {disguise(told)}"
-            raise verify.Failed("no order shown, since the key is missing", received, told)
+            raise outcomes.Failed("no order shown, since the key is missing", received, told)
         if answer.succeeded and answer.request.headers == HARMLESS_FIELDS:
             refuses_pages(api, answer)
 
@@ -101,7 +101,7 @@ def refuses_pages(api: Api, answer: Answer) -> None:
     if of_a_page.succeeded:
         told = simplest(api, of_a_page, lambda each: each.succeeded)
         received = f"{told.exchange.received}, {disguise(told)}"
-        raise verify.Failed("no success, since the key is missing", received, told)
+        raise outcomes.Failed("no success, since the key is missing", received, told)
 
 
 def own_page(target: Target) -> Headers:
@@ -166,7 +166,7 @@ def test_no_disguise_cancels_without_key(api: Api, target: Target) -> None:
             continue
         told = simplest(api, answer, goes_wrong)
         received = f"{told.exchange.received}, {disguise(told)}"
-        raise verify.Failed("no answer but a refusal (401), since the key is missing", received, told)
+        raise outcomes.Failed("no answer but a refusal (401), since the key is missing", received, told)
 
 
 def let_in(api: Api, answer: Answer) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, compress, zip_longest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
@@ -47,7 +47,7 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: Se
         for answer in answers:
             if not verify.refusal(answer):
                 said = f"{answer.exchange.in_words}, no refusal"
-                raise verify.Inconclusive(said, "AUTH-2, AUTH-3 or AUTH-4")
+                raise outcomes.Inconclusive(said, "AUTH-2, AUTH-3 or AUTH-4")
     between = api.list()
     *ended, control = api.send_all(map(api.ask_cancel, (*tried, control_order)))
     for end, answers in zip(ended, refusals, strict=True):
@@ -55,7 +55,7 @@ def test_refused_cancel_leaves_a_pending_order(api: Api, orders: Orders, key: Se
         verify.still_pending(end, control, since=f"a cancel with {labels} was refused", shown_by=answers)
     if taken.listing is not None:
         if not alike(verify.listing(between).by_id.get(control_order), taken.listing.by_id.get(control_order)):
-            raise verify.Inconclusive(f"order {control_order}, to which nothing was done, changed as well", "LIST-9")
+            raise outcomes.Inconclusive(f"order {control_order}, to which nothing was done, changed as well", "LIST-9")
         since = "cancels of it were refused"
         verify.unchanged(tried, taken.listing, between, since=since, shown_by=[*chain(*refusals)])
 
@@ -115,7 +115,7 @@ def same_as_bearer(answers: list[Answer]) -> None:
     for answer in answers:
         if verify.settled(answer).status in (400, 401, 403):
             verify.not_sporadic(answer, 200, 404)
-            raise verify.Failed(
+            raise outcomes.Failed(
                 "the key accepted, since the name of a scheme is case-insensitive", verify.describe(answer), answer
             )
 
@@ -183,8 +183,8 @@ def test_refusal_does_not_tell_whether_the_order_exists(api: Api, orders: Orders
                 if seen[0] & seen[1]:  # which words there are depends on something else, the instance perhaps
                     continue
                 if len(seen[0] | seen[1]) > len(seen):
-                    raise verify.Inconclusive("what a refused cancel tells varies with each request", "ERR-3")
-                raise verify.Failed(
+                    raise outcomes.Inconclusive("what a refused cancel tells varies with each request", "ERR-3")
+                raise outcomes.Failed(
                     "the same status, code and message whether the order exists or not",
                     f"{in_words(words[state])} for a {state} order; {in_words(words['absent'])} for an absent one",
                     answers[state],

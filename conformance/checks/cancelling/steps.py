@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.checks import ids
 from conformance.contract.jsontext import INT64, NotJson
@@ -29,7 +29,7 @@ def cancels(api: Api, orders: Orders, order: int, headers: Headers = (), *, or_f
         again = answer.repeat()
         if again.status == 204:
             received = f"{verify.describe(answer)}, and 204 when it was asked for again"
-            raise verify.Failed(f"204, since {since}", received, answer, again)
+            raise outcomes.Failed(f"204, since {since}", received, answer, again)
     verify.status(answer, 204, since=since)
     return answer
 
@@ -47,7 +47,7 @@ def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[
     to do something to, and one as a control. Raises Excluded if there are none."""
     pairs: list[tuple[int, int]] = []
     for draw in (ids.large, ids.below_zero):
-        with suppress(verify.Excluded):
+        with suppress(outcomes.Excluded):
             # None near the ends of int64: so few doubles lie there that other checks would find no room for theirs.
             chosen, controls = draw(api.rng)[:2], draw(api.rng)[:2]
             known = set(api.unmistakable([*chosen, *controls]))
@@ -55,7 +55,7 @@ def place_far(api: Api, orders: Orders, *, shipped: bool = False) -> list[tuple[
             orders.place([*chain(*kinds)], shipped=shipped)
             pairs += kinds
     if not pairs:
-        raise verify.Excluded("no order can be placed with such an id, or none that no other could be mistaken for")
+        raise outcomes.Excluded("no order can be placed with such an id, or none that no other could be mistaken for")
     return pairs
 
 
@@ -63,7 +63,7 @@ def place_each(orders: Orders, wanted: Iterable[int], *, shipped: bool = False) 
     """Place orders with these ids one by one; gives those that could be placed."""
     placed: list[int] = []
     for order in wanted:
-        with suppress(verify.Excluded):
+        with suppress(outcomes.Excluded):
             taken = orders.place([order], shipped=shipped)
             placed += taken.shipped if shipped else taken.pending
     return placed
@@ -88,14 +88,14 @@ def gets_client_error(answer: Answer, kind: str = "") -> None:
     if not verify.settled(answer).client_error:
         verify.not_sporadic(answer, *range(400, 500))
         expected = f"a client error for a malformed id{f' ({kind})' if kind else ''}"
-        raise verify.Failed(expected, verify.describe(answer), answer)
+        raise outcomes.Failed(expected, verify.describe(answer), answer)
 
 
 def cancelled_once(api: Api, order: int) -> None:
     """Cancel a pending order, and again. Raises Inconclusive if that succeeds as well."""
     verify.step(api.cancel(order), 204, "CANCEL-1")
     if verify.settled(api.cancel(order, allowed=Allowed.ANY_4XX)).succeeded:
-        raise verify.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
+        raise outcomes.Inconclusive("an order can be cancelled twice one after the other", "CANCEL-6")
 
 
 def stays_cancelled(*steps: Answer, since: str = "a cancelled order is not pending") -> None:
@@ -103,7 +103,7 @@ def stays_cancelled(*steps: Answer, since: str = "a cancelled order is not pendi
     do."""
     again = verify.settled(steps[-1])
     if again.succeeded:
-        raise verify.Failed(f"no success, since {since}", verify.describe(again), *steps, last=True)
+        raise outcomes.Failed(f"no success, since {since}", verify.describe(again), *steps, last=True)
 
 
 def body_kind(answer: Answer) -> str:
@@ -126,7 +126,7 @@ def nothing_is_like_zero(api: Api) -> frozenset[int]:
     ids ever seen: those at the ends of int64, gone by now, are 0 in their low bits."""
     shown = api.listing().ids
     if any(order % 2**31 == 0 for order in shown):
-        raise verify.Excluded("an order in the listing could be mistaken for one with the id 0")
+        raise outcomes.Excluded("an order in the listing could be mistaken for one with the id 0")
     return shown
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import invalid_keys
@@ -83,7 +83,7 @@ def cancelled(api: Api, orders: Orders) -> Course:
     # With the date, lest it be another one.
     same = any(alike(now, earlier, shipped=True) for earlier in shown)
     if now is not None and not same:
-        raise verify.Excluded(f"order {order} may be another one by now, which has its id")
+        raise outcomes.Excluded(f"order {order} may be another one by now, which has its id")
     again = api.cancel(order, allowed=Allowed.ANY_4XX)
     stays_cancelled(first, after, later, again, since="an order that was cancelled before is not pending")
 
@@ -113,7 +113,7 @@ def only_read(api: Api, orders: Orders) -> Course:
     before = api.listing()
     listed = [*taken.pending, *taken.shipped]
     if not before.odd_ids and not before.left_out(listed) and before.ids.isdisjoint(listed):
-        raise verify.Excluded("the listing shows no order of the suite by its id, so nothing could be seen to change")
+        raise outcomes.Excluded("the listing shows no order of the suite by its id, so nothing could be seen to change")
     yield
     since = "it was only read before"
     verify.unchanged(taken.pending, before, api.list(), shipped=taken.shipped, later=True, since=since)
@@ -170,7 +170,7 @@ def gone_on(courses: dict[str, Course]) -> dict[str, Course]:
     """Take each course one step on; returns those that did not end on the way."""
     went = {}
     for check, course in courses.items():
-        with suppress(verify.Failed, verify.Inconclusive, verify.Excluded):
+        with suppress(outcomes.Failed, outcomes.Inconclusive, outcomes.Excluded):
             next(course)
             went[check] = course
     return went
@@ -188,10 +188,10 @@ def follow(check: str, api: Api, orders: Orders, under_way: UnderWay, moment: Ca
         try:
             next(course, None)
             return
-        except verify.Failed:
+        except outcomes.Failed:
             if check in CERTAIN:
                 raise
-        except (verify.Inconclusive, verify.Excluded, Refused):
+        except (outcomes.Inconclusive, outcomes.Excluded, Refused):
             pass  # with other orders it may be decided
     again = COURSES[check](api, orders)
     next(again)
@@ -214,7 +214,7 @@ def conclude(
     def run() -> None:
         try:
             follow(check_id, api, orders, under_way, moment)
-        except verify.Failed as failed:
+        except outcomes.Failed as failed:
             failed.waited = True
             raise
         finally:

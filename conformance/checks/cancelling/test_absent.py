@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
@@ -45,7 +45,7 @@ def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> 
         for candidates in (drawn, common)
     )
     if not never and not perhaps:
-        raise verify.Inconclusive("the listing leaves no room for ids that no order could be mistaken for")
+        raise outcomes.Inconclusive("the listing leaves no room for ids that no order could be mistaken for")
     for answer in api.send_all(api.ask_cancel(order, headers=SCRIPT if order == never[0] else ()) for order in never):
         verify.status(answer, 404, since="no such order exists")
     answers = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in perhaps)
@@ -82,7 +82,7 @@ def test_absent_order_is_not_found_again(api: Api) -> None:
         verify.status(answer, 404, since="no such order exists")
     after = api.list()
     if after.listing is not None and order in after.listing.by_id:
-        raise verify.Failed(
+        raise outcomes.Failed(
             f"no order {order}, which a cancel has just not found", "an order with this id", after, answer
         )
 
@@ -111,7 +111,7 @@ def test_neighbours_of_an_order_are_not_found(api: Api, orders: Orders) -> None:
     found = api.listing()
     near = [other for other in (order - 1, order + 1, order + 20) if other not in found.ids and api.permits(other)]
     if not near:
-        raise verify.Inconclusive("the listing leaves no room for ids that no other order could be mistaken for")
+        raise outcomes.Inconclusive("the listing leaves no room for ids that no other order could be mistaken for")
     for answer in api.send_all(map(api.ask_cancel, near)):
         verify.status(answer, 404, since="no such order exists")
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
@@ -102,11 +102,11 @@ def test_ids_beyond_int64_cancel_nothing(api: Api, orders: Orders, already_met: 
     (control,) = orders.take(pending=1).pending  # first: a chosen id may spoil those to come
     placed = place_each(orders, api.unmistakable(ids.AT_THE_ENDS))
     if not placed:
-        raise verify.Excluded("no order can be placed with an id at an end of int64")
+        raise outcomes.Excluded("no order can be placed with an id at an end of int64")
     tried = cancel_aliases(api, ids.BEYOND)
     try:
         exact(api, placed, control, [tried] * len(placed))
-    except verify.Failed:
+    except outcomes.Failed:
         # Unless no such order can be listed and cancelled, whatever comes between.
         for answer in api.send_all(map(api.ask_cancel, orders.place_listed(placed).pending)):
             verify.step(answer, 204, "CANCEL-1")
@@ -126,7 +126,7 @@ def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, al
     (control,) = orders.take(pending=1).pending
     orders.place([0])
     if 0 not in api.listing().ids:
-        raise verify.Excluded(NO_ORDER_ZERO)
+        raise outcomes.Excluded(NO_ORDER_ZERO)
     exact(api, [0], control, [cancel_aliases(api, (*ids.OF_ZERO, *ids.BEYOND))])
 
 
@@ -162,7 +162,9 @@ def no_success(answers: list[Answer]) -> None:
     """Demand that no cancel of a malformed id has succeeded: whatever else it gets, from a firewall, too, will do."""
     for answer in answers:
         if claims_success(answer):
-            raise verify.Failed("no success, since the id is malformed", verify.describe(answer), answer, certain=True)
+            raise outcomes.Failed(
+                "no success, since the id is malformed", verify.describe(answer), answer, certain=True
+            )
 
 
 def cancel_malformed(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
@@ -170,12 +172,12 @@ def cancel_malformed(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:
     or Excluded for ids without digits, since there is an order that those could be taken for."""
     answers = cancel_kinds(api, kinds)
     if not answers and kinds is ids.WITHOUT_DIGITS:
-        raise verify.Excluded(
+        raise outcomes.Excluded(
             "an order in the listing could be taken for order 0, which is what an id without digits becomes in many "
             "languages"
         )
     if not answers:
-        raise verify.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
+        raise outcomes.Inconclusive("the listing leaves no room for malformed ids that no order could be mistaken for")
     return answers
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import ids
@@ -191,7 +191,7 @@ def test_orders_with_similar_ids_are_untouched(api: Api, orders: Orders) -> None
     (base, *_) = api.unmistakable(10**9 + api.rng.randrange(10**6, 10**8) for _ in range(20))
     pending, further = (api.unmistakable(near) for near in (ids.similar(base), ids.similar_besides(base)))
     shipped: list[int] = []
-    with suppress(verify.Excluded):
+    with suppress(outcomes.Excluded):
         shipped = orders.place(further, shipped=True).shipped
     placed = orders.place_listed(pending)
     others = [order for order in placed.pending if order != base]
@@ -205,11 +205,11 @@ def test_orders_with_similar_large_ids_are_untouched(api: Api, orders: Orders) -
     base = 2**53 + 4 * api.rng.randrange(1, 10**6)
     placed = orders.place_listed(api.unmistakable([base, base - 1, base + 1]))
     if base not in placed.pending:
-        raise verify.Excluded("the id to be chosen could be mistaken for that of an order in the listing")
+        raise outcomes.Excluded("the id to be chosen could be mistaken for that of an order in the listing")
     try:
         untouched(api, orders, [base], [order for order in placed.pending if order != base], [], placed.listing)
-    except verify.Failed:
-        with suppress(verify.Excluded):  # one to which nothing was done cannot be cancelled, either?
+    except outcomes.Failed:
+        with suppress(outcomes.Excluded):  # one to which nothing was done cannot be cancelled, either?
             (control,) = orders.place_listed(api.unmistakable([base + 2**22 + 1])).pending
             verify.step(api.cancel(control), 204, "CANCEL-1 or CANCEL-9")
         raise
@@ -259,7 +259,7 @@ def untouched(
     for place, (other, refusal) in enumerate(zip(shipped, further, strict=False), 1):
         if verify.settled(refusal).status == 404:
             received = verify.describe(refusal)
-            raise verify.Failed(f"order {other} still shipped, since {since}", received, *answers, *further[:place])
+            raise outcomes.Failed(f"order {other} still shipped, since {since}", received, *answers, *further[:place])
         verify.still_shipped(
             refusal, lambda: api.cancel(orders.take_listed(shipped=1).shipped[0]), since=since, shown_by=answers
         )

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many_orders
@@ -126,7 +126,7 @@ def test_pending_order_with_the_id_zero_is_cancelled(api: Api, orders: Orders, m
         orders.place([0])
         answer = api.cancel(0, allowed=Allowed.ANY_4XX)
     if answer.client_error and 0 not in api.listing().ids:
-        raise verify.Excluded(NO_ORDER_ZERO)
+        raise outcomes.Excluded(NO_ORDER_ZERO)
     verify.status(answer, 204, since="the order is pending")
 
 
@@ -208,12 +208,12 @@ def are_gone(api: Api, cancelled: Mapping[int, Answer]) -> None:
         raise not_done(order, answer, after, again)
 
 
-def not_done(order: int, answer: Answer, after: Answer, again: Answer) -> verify.Failed:
+def not_done(order: int, answer: Answer, after: Answer, again: Answer) -> outcomes.Failed:
     """The failure where the cancel of an order reported what was not done: the order is in the listing `after` it, and
     was cancelled `again` with 204."""
     among = f"in a listing of {verify.listing(after).size}"
     received = f"it is still there, {among}, and could be cancelled again with 204"
-    return verify.Failed(f"order {order} cancelled after 204", received, answer, after, again)
+    return outcomes.Failed(f"order {order} cancelled after 204", received, answer, after, again)
 
 
 def presence(order: int, before: Listing | None, after: Answer) -> str:
@@ -302,5 +302,5 @@ def test_bare_request_cancels(api: Api, orders: Orders, wire: Wire) -> None:
         and api.send(api.ask_cancel(fourth, headers=headers, body=body, allowed=Allowed.ANY_4XX)).status == 204
     ):
         missing = "a request body and a content type" if body else "further header fields"
-        raise verify.Failed(f"204 without {missing}", verify.describe(answer), answer, full, again)
+        raise outcomes.Failed(f"204 without {missing}", verify.describe(answer), answer, full, again)
     verify.step(answer, 204, "CANCEL-1")

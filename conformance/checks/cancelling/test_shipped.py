@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many_orders
@@ -69,7 +69,7 @@ def test_shipped_order_is_refused_whatever_else_is_said(api: Api, orders: Orders
     for answer, spite in ((in_query, f"?{INSISTENT}"), (in_body, f"the body {INSISTING.decode()}")):
         if answer.succeeded:
             wanted = f"no success, since the order has already shipped, in spite of {spite}"
-            raise verify.Failed(wanted, verify.describe(answer), answer)
+            raise outcomes.Failed(wanted, verify.describe(answer), answer)
     verify.settled(in_query)  # the body may cost the answer: a service may hang up before it has read one
 
 
@@ -161,7 +161,7 @@ def test_refused_orders_of_many_kinds_stay_as_they_were(api: Api, orders: Orders
     counts if none does, but the listing shows that only cancelled orders were touched."""
     taken = orders.take_listed(shipped=2 * KINDS)
     if taken.listing is None:
-        raise verify.Inconclusive("there is no readable listing", "LIST-1")
+        raise outcomes.Inconclusive("there is no readable listing", "LIST-1")
     # The even ones, then the odd ones: what a provider varies may be the same in every other order.
     refused = [*taken.shipped[:KINDS:2], *taken.shipped[KINDS + 1 :: 2]]
     others = [order for order in taken.shipped if order not in refused]
@@ -187,7 +187,7 @@ def test_refused_orders_with_far_ids_stay_as_they_were(api: Api, orders: Orders)
     before = api.listing()
     listed = [pair for pair in pairs if before.ids.issuperset(pair)]  # whether all are is for LIST-8
     if not listed:
-        raise verify.Excluded("the listing shows none of the orders placed with such ids")
+        raise outcomes.Excluded("the listing shows none of the orders placed with such ids")
     refused, others = zip(*listed, strict=True)
     stay_as_they_were(api, refused, others, before, lambda: [*chain(*place_far(api, orders, shipped=True))])
 
@@ -211,7 +211,7 @@ def stay_as_they_were(
         own = False  # which of them another has made pending does not show
         for again in api.send_all(map(api.ask_cancel, refused)):
             verify.still_shipped(again, partial(api.cancel, others[-1]), since=since, shown_by=())
-    except verify.Failed as failed:
+    except outcomes.Failed as failed:
         tried = fresh()
         before = api.listing()
         for order in tried:
@@ -224,4 +224,4 @@ def stay_as_they_were(
         if own:
             raise
         said = f"some cancel of a shipped order changed another order: {failed}"
-        raise verify.Inconclusive(said, "CANCEL-3 or CANCEL-8") from None
+        raise outcomes.Inconclusive(said, "CANCEL-3 or CANCEL-8") from None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import filterfalse
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api
 from conformance.checks.many_orders import with_listings
 from conformance.contract.listing import Listing
@@ -54,12 +54,12 @@ def listed_meanwhile(
             order = gone[0]
             probe = still_there(api, order, shipped, "CANCEL-3, CANCEL-4 or CANCEL-8")
             if paged and len(gone) > len(chosen):
-                raise verify.Inconclusive(f"{len(gone)} orders were not listed while others were cancelled", "LIST-3")
+                raise outcomes.Inconclusive(f"{len(gone)} orders were not listed while others were cancelled", "LIST-3")
             if order in asked and order not in api.listing().by_id:
-                raise verify.Inconclusive(
+                raise outcomes.Inconclusive(
                     f"order {order} is not listed any more since a cancel of it was refused", "CANCEL-4"
                 )
-            raise verify.Failed(
+            raise outcomes.Failed(
                 "every order placed and not cancelled, also while others are being cancelled",
                 f"no order {order} in a listing that was asked for together with cancels"
                 f"{', one of them of it, which was refused' if order in asked else ' of other orders'}",
@@ -87,7 +87,7 @@ def none_missing(api: Api, placed: list[int], state: State, answer: Answer, targ
     if len(absent) <= found.without_id:
         raise verify.without_ids(found, before=f"order {absent[0]} is not listed by id, but ")
     known_to_cancelling(api, absent[0], target)
-    raise verify.Failed(
+    raise outcomes.Failed(
         f"every order placed, among them the {len(placed)} that the suite was given as {state}",
         f"{found.size} without order {', '.join(map(str, absent[:5]))}",
         answer,
@@ -101,7 +101,7 @@ def listed_throughout(before: Listing, after: Listing) -> frozenset[int]:
     if len(steady) < 2 and after.odd_ids:
         raise verify.without_ids(after, after=", so a missing order could not be recognised")
     if len(steady) < 2:
-        raise verify.Excluded(
+        raise outcomes.Excluded(
             "the listing holds fewer than two orders with ids, so a missing one could not be recognised"
         )
     return steady
@@ -128,7 +128,7 @@ def nothing_left_out(
             if kept
             else ""
         )
-        raise verify.Failed(
+        raise outcomes.Failed(
             f"all orders in spite of {asked_for(answer)}, since filtering and pagination are not supported",
             f"{found.size}, without order {min(lacking)}{others}, listed before and after{why}",
             answer,
@@ -170,9 +170,9 @@ def all_shown(answer: Answer, steady: frozenset[int], anew: Callable[[], Answer]
     if found is None:
         again = [answer.repeat() for _ in range(2)]  # every second listing may be broken
         if any(each.listing is not None or each.status != 200 for each in again):
-            raise verify.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
+            raise outcomes.Inconclusive(f"{answer.exchange.line} gave no readable listing once", "LIST-1")
         received = shown(answer.body.decode("utf-8", "replace"))
-        raise verify.Failed(f"a listing in spite of {asked_for(answer)}", received, answer)
+        raise outcomes.Failed(f"a listing in spite of {asked_for(answer)}", received, answer)
     nothing_left_out(steady, found, answer, anew)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import many_orders
@@ -148,7 +148,7 @@ def more_than_a_page(target: Target) -> None:
     cut off can show, but that there is none cannot."""
     if target.bulk_orders <= LARGEST:
         said = f"bulk_orders is {target.bulk_orders}, and common page sizes are up to {LARGEST:,}"
-        raise verify.Excluded(f"{said}: pages of {target.bulk_orders:,} or more go unnoticed")
+        raise outcomes.Excluded(f"{said}: pages of {target.bulk_orders:,} or more go unnoticed")
 
 
 def paged(api: Api) -> list[tuple[Answer, Listing]]:
@@ -164,7 +164,7 @@ def none_hidden(api: Api, placed: list[int], pending: list[int], answer: Answer,
     if not lost:
         return
     known_to_cancelling(api, lost[0], target)
-    raise verify.Failed(
+    raise outcomes.Failed(
         f"all orders in one listing, among them the {len(placed)} that were placed for this",
         f"{found.size}, without {len(lost)} of them",
         answer,
@@ -197,7 +197,7 @@ def test_no_order_is_hidden_while_others_are_cancelled(
     if not already_met:
         placed = orders.take(pending=target.bulk_orders).pending
         if api.listing().left_out(placed):
-            raise verify.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
+            raise outcomes.Inconclusive("not all of so many orders are listed while none is cancelled", "LIST-5")
         chosen = many_orders.inner(placed)
         listed_meanwhile(api, chosen, [order for order in placed if order not in chosen], paged=True)
     more_than_a_page(target)

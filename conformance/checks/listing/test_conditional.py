@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks.listing.steps import none_missing
@@ -84,7 +84,7 @@ def shown_again(api: Api, order: int, asked: list[Request]) -> None:
     for answer in api.send_all(asked):
         if answer.status == 304 and order in api.listing().by_id:
             ((name, _),) = answer.request.headers
-            raise verify.Failed(
+            raise outcomes.Failed(
                 f"200 with order {order}, which was placed after the listing whose {CAME_WITH[name]} is sent",
                 verify.describe(answer),
                 answer,

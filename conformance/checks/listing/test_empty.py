@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.contract.listing import Listing
@@ -40,14 +40,14 @@ def test_empty_store_is_an_empty_array(api: Api, orders: Orders, met: set[str]) 
             break
         known = there
     else:
-        raise verify.Excluded("others place orders all the time, so the store cannot be seen empty")
+        raise outcomes.Excluded("others place orders all the time, so the store cannot be seen empty")
     try:
         for answer in answers:
             holds_nothing(answer)
-    except verify.Failed:
+    except outcomes.Failed:
         provider_may_be_at_fault(api, orders)
         raise
-    with suppress(verify.Excluded, verify.Inconclusive):  # the other checks say so themselves
+    with suppress(outcomes.Excluded, outcomes.Inconclusive):  # the other checks say so themselves
         met.update(met_by_few(api, orders))
 
 
@@ -64,12 +64,12 @@ def provider_may_be_at_fault(api: Api, orders: Orders) -> None:
     kept = other != order and other in shown and api.cancel(other).status == 204 and other in api.listing().by_id
     orders.empty_store()
     if api.cancel(order, allowed=Allowed.ANY_4XX).status == 204:
-        raise verify.Inconclusive(
+        raise outcomes.Inconclusive(
             f"order {order} can be cancelled after the state provider said that it had removed all orders: the "
             "provider may be at fault"
         )
     if kept and other in api.listing().by_id:
-        raise verify.Inconclusive(
+        raise outcomes.Inconclusive(
             f"order {other} was cancelled and is still listed, also after the state provider said that it had removed "
             "all orders: a provider that keeps cancelled orders answers 501 (exit status 3) to that"
         )
@@ -110,14 +110,14 @@ def holds_nothing(answer: Answer) -> None:
     """Demand that a listing is an empty array."""
     if answer.status not in (None, 200) and answer.repeat().status == 200:
         owner = "AUTH-1" if answer.status == 401 else "HTTP-1"
-        raise verify.Inconclusive(f"{answer.exchange.in_words} once", owner)
+        raise outcomes.Inconclusive(f"{answer.exchange.in_words} once", owner)
     verify.status(answer, 200, since="the store was emptied just before, and no orders are an empty array")
     if answer.listing is None and any(answer.repeat().listing is not None for _ in range(2)):
-        raise verify.Inconclusive(f"{answer.exchange.line} answered with no array, and then with one", "LIST-1")
+        raise outcomes.Inconclusive(f"{answer.exchange.line} answered with no array, and then with one", "LIST-1")
     if answer.listing is None:
-        raise verify.Failed(EMPTIED, f"the body {shown(answer.body.decode('utf-8', 'replace'))}", answer)
+        raise outcomes.Failed(EMPTIED, f"the body {shown(answer.body.decode('utf-8', 'replace'))}", answer)
     if answer.listing.elements:
-        raise verify.Failed(EMPTIED, f"an array of {answer.listing.size}", answer)
+        raise outcomes.Failed(EMPTIED, f"an array of {answer.listing.size}", answer)
 
 
 def contents(*listings: Listing | None) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import ids
@@ -43,7 +43,7 @@ def test_ids_that_a_double_cannot_tell_apart(api: Api, orders: Orders) -> None:
     base = 2**53 + 4 * api.rng.randrange(10**6, 2 * 10**6)
     placed = orders.place(api.unmistakable([base - 1, base, base + 1])).pending
     if len(placed) < 3:
-        raise verify.Excluded("an id to be chosen could be mistaken for that of an order in the listing")
+        raise outcomes.Excluded("an id to be chosen could be mistaken for that of an order in the listing")
     answer = api.list()
     found = verify.listing(answer)
     lost = [order for order in placed if order not in found.by_id]
@@ -54,7 +54,7 @@ def test_ids_that_a_double_cannot_tell_apart(api: Api, orders: Orders) -> None:
     control = api.cancel(lost[0])
     verify.step(control, 204, "CANCEL-1 or LIST-3")
     there = next(order for order in placed if order not in lost)
-    raise verify.Failed(f"order {lost[0]} in the listing, beside order {there}", "only the latter", answer, control)
+    raise outcomes.Failed(f"order {lost[0]} in the listing, beside order {there}", "only the latter", answer, control)
 
 
 def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
@@ -76,12 +76,12 @@ def exactly(api: Api, orders: Orders, wanted: list[int]) -> None:
         beyond = len(lost) > 1 and all(abs(order) > max(kept, default=0) for order in lost)
         if there:
             order = there[0]
-            raise verify.Failed(f"order {order} with exactly this id", f"{stand_ins[order]} in its place", answer)
+            raise outcomes.Failed(f"order {order} with exactly this id", f"{stand_ins[order]} in its place", answer)
         if len(lost) <= found.without_id:
             raise verify.without_ids(found)
         if not beyond:
             raise verify.not_shown(f"order {lost[0]} is not in the listing, for no reason that its id shows", found)
-        raise verify.Failed(
+        raise outcomes.Failed(
             f"order {lost[0]} in the listing", f"no order with an id as far from zero as {min(lost, key=abs)}", answer
         )
     exact_pets(placed, found, answer)
@@ -99,7 +99,7 @@ def exact_pets(placed: list[int], found: Listing, answer: Answer) -> None:
         return
     for order, pet in pets.items():
         if pet != order and pet in _rounded(order):
-            raise verify.Failed(
+            raise outcomes.Failed(
                 f"petId {order} to the digit, as the id of this order, since order {held[0]} has its id as petId, too",
                 f"{pet} in its place",
                 answer,

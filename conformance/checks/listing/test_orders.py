@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from conformance import verify
+from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks.clients import BROWSER, NAMES_JSON_LAST, NAMES_OTHERS, OTHER_TEXT, PLAIN, SCRIPT
@@ -40,7 +40,7 @@ def judged(api: Api, row: str) -> None:
     where it holds nothing."""
     answer = api.list()
     if not verify.listing(answer).elements:
-        raise verify.Excluded("the listing holds no order")
+        raise outcomes.Excluded("the listing holds no order")
     verify.meets(row, answer)
 
 
@@ -118,7 +118,9 @@ def test_orders_are_listed_after_another_was_cancelled(api: Api, orders: Orders)
     gone = verify.listing(answer).left_out(rest)
     if gone:
         probe = still_there(api, gone[0], taken.shipped, "CANCEL-8")
-        raise verify.Failed("every order placed and not cancelled", f"no order {gone[0]} in the listing", answer, probe)
+        raise outcomes.Failed(
+            "every order placed and not cancelled", f"no order {gone[0]} in the listing", answer, probe
+        )
 
 
 @requirement("LIST-3", mode=Mode.FULL, empty_store=True, pending=1, shipped=1)
@@ -150,7 +152,7 @@ def test_reading_changes_nothing(api: Api, orders: Orders, crowded: bool) -> Non
     check cancels orders."""
     taken = orders.take_listed(pending=1, shipped=1)
     if taken.listing is None:
-        raise verify.Inconclusive("there is no readable listing", "LIST-1")
+        raise outcomes.Inconclusive("there is no readable listing", "LIST-1")
     answers = [api.list() for _ in range(6)]
     *_, before, last = answers  # shown both: it may take two
     verify.unchanged(taken.pending, taken.listing, last, shipped=taken.shipped, since="it was only read")
@@ -180,9 +182,9 @@ def steady_date(order: int, readings: Sequence[Listing], answers: Sequence[Answe
     if len(shown) <= FEW_DATES or agreeing > len(shown) // 2:
         return
     if crowded:
-        raise verify.Disturbed(f"the ship date of order {order} moved from listing to listing")
+        raise outcomes.Disturbed(f"the ship date of order {order} moved from listing to listing")
     if dates.one_way(shown):
-        raise verify.Failed(
+        raise outcomes.Failed(
             f"the same ship date of order {order} in most listings, since it was only read",
             f"no more than {agreeing} of {len(shown)} listings that agree on it",
             *answers[-2:],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from conformance.contract.listing import Listing
 from conformance.contract.transitions import CANCELLING, State
@@ -39,12 +40,18 @@ def _open_to(credential: Credential, query: str, allowed: Allowed) -> Allowed:
 class Api:
     """Sends the operations of the contract to the target, with the valid key by default."""
 
-    def __init__(self, client: Client, key: Credential, rng: random.Random, accept: str = ANYTHING) -> None:
-        """`accept` is the Accept field of its requests, unless a request has one of its own."""
+    def __init__(self, client: Client, key: Credential, rng: random.Random, accept: str | None = ANYTHING) -> None:
+        """`accept` is the Accept field of its requests, unless a request has one of its own; None leaves it out."""
         self._client = client
         self.key = key
         self.rng = rng
         self.accept = accept
+
+    def without_accept(self) -> Self:
+        """The same for a client that does not say what it accepts, as Go's does not."""
+        silent = copy(self)
+        silent.accept = None
+        return silent
 
     def ask_list(
         self,

@@ -73,6 +73,8 @@ def status(answer: Answer, *expected: int, since: str, after: Sequence[Answer] =
     if answer.status == 401 and answer.request.credential.valid:
         raise Inconclusive(f"{answer.exchange.line} answered 401 to the valid key", "AUTH-1")
     not_sporadic(answer, *expected)
+    if answer.request.accept is None and unlisted(answer):  # it is the lack of Accept that the service minds
+        raise Inconclusive(f"{answer.exchange.line} without Accept answered {answer.exchange.received}", "HTTP-1")
     wanted = " or ".join(map(str, expected))
     raise Failed(f"{wanted}, since {since}", describe(answer), *after, answer, last=bool(after))
 
@@ -310,4 +312,5 @@ def asked_with(answer: Answer) -> str:
     """The further header fields of a request, for "received", since the answer may depend on them. Those of the
     credential are left out: its label stands for them."""
     request = answer.request
-    return with_fields(() if request.credential.body else request.headers)
+    silent = ", asked without Accept" if request.accept is None else ""
+    return silent + with_fields(() if request.credential.body else request.headers)

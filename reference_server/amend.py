@@ -70,6 +70,11 @@ def names_json(request: Request) -> bool:
     return request.headers.get("accept") == "application/json"
 
 
+def names_nothing(request: Request) -> bool:
+    """Whether a client does not say what it accepts: it accepts anything (RFC 9110 section 12.5.1)."""
+    return "accept" not in request.headers
+
+
 def authorization(request: Request) -> str:
     """The Authorization header of a request, or nothing."""
     return request.headers.get("authorization", "")
@@ -294,11 +299,13 @@ def outcomes(service: Service, outcome: Outcome, which: Callable[[Order], bool])
     before_cancel(service, lambda order_id, order: outcome if order and which(order) else None)
 
 
-def accepting(service: Service, media_type: str, status: int, which: Callable[[Order | None], bool]) -> None:
-    """Answers cancels by clients whose Accept names this media type with an error, for some orders or for none."""
+def accepting(service: Service, media_type: str | None, status: int, which: Callable[[Order | None], bool]) -> None:
+    """Answers cancels by clients whose Accept names this media type, or that send none if it is `None`, with an error,
+    for some orders or for none."""
 
     def answer(request: Request) -> Response | None:
-        named = is_cancel(request) and media_type in request.headers.get("accept", "")
+        accept = request.headers.get("accept")
+        named = is_cancel(request) and (media_type in accept if media_type and accept else media_type == accept)
         if not named or id_of(service, request) is None or not which(order_of(service, request)):
             return None
         return service.error(status, "This order is not for you.")

@@ -26,12 +26,13 @@ def refused_listings(api: Api, key: Secret) -> list[Answer]:
 
 def refused_cancels(api: Api, key: Secret) -> list[Answer]:
     """Cancels of absent orders: without key and with a wrong one, 401; with the key, also as a browser and its scripts
-    ask, 404."""
+    ask, and without Accept, 404."""
     first, second = api.absent(2)
     wrong = (NOBODY, invalid_keys.telling(key.reveal())[0])
     unauthorised = api.send_all(api.ask_cancel(first, who) for who in wrong)
     asked = list(map(api.ask_cancel, (first, second, -first)))
     asked += [api.ask_cancel(first, headers=headers) for headers in (BROWSER, SCRIPT)]
+    asked.append(api.without_accept().ask_cancel(first))
     not_found = api.send_all(asked)
     return refusals(unauthorised, 401) + refusals(not_found, 404)
 

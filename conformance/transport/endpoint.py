@@ -211,7 +211,7 @@ class Endpoint:
         usual = (
             ("Host", self.authority),
             ("User-Agent", USER_AGENT),
-            ("Accept", request.accept),
+            *((("Accept", request.accept),) if request.accept is not None else ()),
             ("Accept-Encoding", "gzip, deflate"),
             ("Connection", connection),
         )

@@ -98,7 +98,8 @@ ANYTHING = "*/*"
 class Request:
     """One request to the service; `path` is relative to the base URL and already percent-encoded. With `whole` it is
     the entire request target (RFC 9112 section 3.2), possibly outside the base URL, so only GET without credentials is
-    allowed. `accept` is the Accept field, unless `headers` have one."""
+    allowed. `accept` is the Accept field, unless `headers` have one; None leaves it out, which accepts anything (RFC
+    9110 section 12.5.1)."""
 
     method: str
     path: str
@@ -108,7 +109,7 @@ class Request:
     body: bytes | None = None
     allowed: Allowed = Allowed.LISTED
     whole: bool = False
-    accept: str = ANYTHING
+    accept: str | None = ANYTHING
 
     def __post_init__(self) -> None:
         if self.whole and (self.method != "GET" or self.credential != NOBODY):

@@ -271,6 +271,17 @@ def keeps_the_orders_that_browsers_cancel(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def keeps_the_orders_that_are_cancelled_without_accept(service: Service) -> None:
+    """Answers 204 for a pending order to a client that sends no Accept, and leaves the order as it is."""
+
+    def answer(request: Request) -> Response | None:
+        kept = amend.pending(amend.order_to_cancel(service, request))
+        return Response(204) if kept and amend.names_nothing(request) else None
+
+    amend.instead(service, answer)
+
+
+@fault("CANCEL-1")
 def refuses_pending_orders_to_browsers(service: Service) -> None:
     """Answers 409 for a pending order to a client that accepts HTML."""
     amend.accepting(service, "text/html", 409, amend.pending)

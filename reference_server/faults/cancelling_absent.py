@@ -170,6 +170,12 @@ def takes_absent_orders_for_shipped_for_scripts(service: Service) -> None:
     amend.accepting(service, "text/plain", 409, lambda order: order is None)
 
 
+@fault("CANCEL-5")
+def takes_absent_orders_for_shipped_without_accept(service: Service) -> None:
+    """Answers 409 for an order that does not exist to a client that sends no Accept."""
+    amend.accepting(service, None, 409, lambda order: order is None)
+
+
 # --- CANCEL-6: never twice ---
 
 

@@ -253,6 +253,12 @@ def finds_no_shipped_order_for_scripts(service: Service) -> None:
     amend.accepting(service, "text/plain", 404, amend.shipped)
 
 
+@fault("CANCEL-3")
+def finds_no_shipped_order_without_accept(service: Service) -> None:
+    """Answers 404 for a shipped order to a client that sends no Accept."""
+    amend.accepting(service, None, 404, amend.shipped)
+
+
 # --- CANCEL-4: a refused order stays as it was ---
 
 

@@ -126,7 +126,7 @@ def lists_for_anyone_who_names_json(service: Service) -> None:
 def lists_for_anyone_who_accepts_nothing(service: Service) -> None:
     """Lists the orders without credentials to clients that send no Accept."""
     amend.accept(
-        service, lambda request: request.method == "GET" and _stranger(request) and "accept" not in request.headers
+        service, lambda request: request.method == "GET" and _stranger(request) and amend.names_nothing(request)
     )
 
 

@@ -130,6 +130,15 @@ def asks_scripts_for_no_key_to_cancel(service: Service) -> None:
 
 
 @fault("AUTH-2")
+def asks_for_no_key_to_cancel_without_accept(service: Service) -> None:
+    """Asks a client that sends no Accept for no key when it cancels."""
+    amend.accept(
+        service,
+        lambda request: amend.no_header(request) and amend.is_cancel(request) and amend.names_nothing(request),
+    )
+
+
+@fault("AUTH-2")
 def protects_ids_without_leading_zeros(service: Service) -> None:
     """Asks for a key where the path ends with a number as one is written; what cancels skips zeros in front of it."""
     padded = re.compile("0+[1-9][0-9]*")

@@ -61,6 +61,18 @@ def shows_browsers_a_page(service: Service) -> None:
     amend.responses(service, change)
 
 
+@fault("ERR-1")
+def shows_a_page_without_accept(service: Service) -> None:
+    """Sends 404 as a page of HTML to those who do not say what they accept."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        if response.status != 404 or not amend.names_nothing(request):
+            return None
+        return Response(response.status, HTML.encode(), {**response.headers, "Content-Type": "text/html"})
+
+    amend.responses(service, change)
+
+
 def _in_xml(service: Service, status: int) -> None:
     def change(request: Request, response: Response) -> Response | None:
         if response.status != status or not request.headers.get("accept", "").startswith("application/xml"):

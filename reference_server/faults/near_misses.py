@@ -85,6 +85,24 @@ def accepts_any_key_of_a_script_that_cancels(service: Service) -> None:
 
 
 @fault("AUTH-3")
+def accepts_any_key_that_lists_without_accept(service: Service) -> None:
+    """Takes every bearer token for the key where a listing is asked for without Accept."""
+    amend.accept(
+        service,
+        lambda request: request.method == "GET" and amend.names_nothing(request) and _has_token(service, request),
+    )
+
+
+@fault("AUTH-3")
+def accepts_any_key_that_cancels_without_accept(service: Service) -> None:
+    """Takes every bearer token for the key where a cancel comes without Accept."""
+    amend.accept(
+        service,
+        lambda request: amend.is_cancel(request) and amend.names_nothing(request) and _has_token(service, request),
+    )
+
+
+@fault("AUTH-3")
 def drops_the_hyphens_and_underscores_of_keys(service: Service) -> None:
     """Compares keys without hyphens and underscores."""
     amend.accept_keys(service, lambda given, key: given.translate(None, b"-_") == key.translate(None, b"-_"))

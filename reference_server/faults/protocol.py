@@ -153,7 +153,16 @@ def wants_to_know_what_is_accepted(service: Service) -> None:
     """Answers 406 to a listing without Accept."""
     amend.instead(
         service,
-        lambda request: _error(service, 406) if request.method == "GET" and "accept" not in request.headers else None,
+        lambda request: _error(service, 406) if request.method == "GET" and amend.names_nothing(request) else None,
+    )
+
+
+@fault("HTTP-1")
+def wants_to_know_what_is_accepted_to_cancel(service: Service) -> None:
+    """Answers 406 to a cancel without Accept."""
+    amend.instead(
+        service,
+        lambda request: _error(service, 406) if amend.is_cancel(request) and amend.names_nothing(request) else None,
     )
 
 

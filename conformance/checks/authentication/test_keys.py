@@ -116,10 +116,11 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
 @requirement("AUTH-2", mode=Mode.GUARDED)
 def test_cancelling_an_absent_order_without_key(api: Api) -> None:
     """Cancels orders that do not exist, with ids above and below zero and with the id 0, without an Authorization
-    header: 401, not 404, also to a browser, its scripts and a client that names JSON."""
+    header: 401, not 404, also to a browser, its scripts, a client that names JSON, and one that sends no Accept."""
     first, second = api.absent(2)
     asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second, 0) if api.permits(order)]
     asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER, SCRIPT)]
+    asked.append(api.without_accept().ask_cancel(second, NOBODY))
     verify.refused(api.send_all(asked), since="the key is missing, whether the order exists or not")
 
 
@@ -160,11 +161,12 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
 def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
     """Lists with many near misses of the key (cut, extended, changed in one place or in case, right only in the first
     4, 8, 16, 32 or 72 characters, without its prefix, hashed) and with unrelated keys: 401 each time, also to a
-    browser and its scripts."""
+    browser, its scripts, and a client that sends no Accept."""
     battery = invalid_keys.battery(key.reveal(), api.rng)
     again = battery[-1:] * 2  # what was no key is none, whoever remembers it
     asked = [*map(api.ask_list, (*battery, *again))]
     asked += [api.ask_list(battery[-1], headers=headers) for headers in (BROWSER, SCRIPT)]
+    asked.append(api.without_accept().ask_list(battery[-1]))
     verify.refused(api.send_all(asked), since="the key is invalid")
 
 
@@ -180,14 +182,15 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, tar
 @pytest.mark.lengthy
 def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> None:
     """Cancels a pending order with each of these keys, and a shipped and the cancelled one with the most telling ones,
-    also as a browser and its scripts, and right after the right key has got an answer about them: 401, neither 204 nor
-    409 nor 404."""
+    also as a browser and its scripts, without Accept, and right after the right key has got an answer about them: 401,
+    neither 204 nor 409 nor 404."""
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     battery, telling = invalid_keys.battery(key.reveal(), api.rng), invalid_keys.telling(key.reveal())
     verify.refused(cancel_each(api, taken.shipped, telling), since=since)
     verify.refused(cancel_each(api, taken.pending, battery), since=since)
     asked = [api.ask_cancel(taken.pending[0], battery[-1], headers=headers) for headers in (BROWSER, SCRIPT)]
+    asked.append(api.without_accept().ask_cancel(taken.pending[0], battery[-1]))
     verify.refused(api.send_all(asked), since=since)
     both = [*taken.pending, *taken.shipped]
     api.send_all(map(api.ask_cancel, both))

@@ -50,12 +50,15 @@ def test_shipped_orders_are_refused(api: Api, orders: Orders) -> None:
         refuses(api, orders, order)
 
 
-@requirement("CANCEL-3", mode=Mode.FULL, shipped=3)
+@requirement("CANCEL-3", mode=Mode.FULL, shipped=4)
 def test_shipped_order_is_refused_whatever_the_client_accepts(api: Api, orders: Orders) -> None:
-    """Cancels a shipped order as a client that accepts application/json, others as a browser and its scripts: 409."""
+    """Cancels a shipped order as a client that accepts application/json, others as a browser and its scripts, and one
+    without Accept, as Go's client does: 409."""
     for headers in (NAMES_JSON, BROWSER, SCRIPT):
         (order,) = orders.take(shipped=1).shipped
         refuses(api, orders, order, headers)
+    (order,) = orders.take(shipped=1).shipped
+    refuses(api.without_accept(), orders, order)
 
 
 @requirement("CANCEL-3", mode=Mode.FULL, shipped=2)

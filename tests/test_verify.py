@@ -71,6 +71,7 @@ JSON = ("Accept", "application/json")
     [
         (LIST, "404 for the listing"),
         (replace(LIST, headers=(JSON,)), "404 for the listing, asked with Accept: application/json"),
+        (replace(LIST, accept=None), "404 for the listing, asked without Accept"),
         (
             replace(cancel(7), headers=(JSON, ("Origin", "x" * 100))),
             f"404 for order 7, asked with Accept: application/json and Origin: {'x' * 72}…",
@@ -151,6 +152,18 @@ def test_a_redirect_that_does_not_come_again_is_for_http_1(
     monkeypatch.setattr(Answer, "repeat", lambda self: answered(ODD, again or status))
     with pytest.raises(outcomes.Inconclusive, match=r"404 when asked again \(see HTTP-1\)") if again else nullcontext():
         verify.not_sporadic(answered(ODD, status), *range(400, 500))
+
+
+@pytest.mark.parametrize(
+    ("status", "ends"), [(406, outcomes.Inconclusive), (404, outcomes.Failed)], ids=["unlisted", "listed"]
+)
+def test_a_service_that_minds_the_lack_of_accept_breaks_http_1_alone(status: int, ends: type[BaseException]) -> None:
+    answer = answered(replace(cancel(1), accept=None), status)
+    answer.sender = lambda _: answer
+    with pytest.raises(
+        ends, match=r"without Accept answered 406 .*HTTP-1" if status == 406 else "asked without Accept"
+    ):
+        verify.status(answer, 204, since="the order is pending")
 
 
 def test_of_several_cancels_those_of_the_order_are_shown() -> None:

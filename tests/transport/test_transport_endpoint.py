@@ -6,6 +6,7 @@ import random
 import ssl
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,14 @@ def test_header_fields() -> None:
         "Connection": "close",
         "Authorization": f"Bearer {KEY}",
     }
+
+
+def test_a_client_need_not_say_what_it_accepts() -> None:
+    endpoint = Endpoint(target())
+    names = [
+        {name for name, _ in endpoint.headers(each, connection="close")} for each in (LIST, replace(LIST, accept=None))
+    ]
+    assert names[0] - names[1] == {"Accept"}
 
 
 def test_a_request_has_its_own_header_fields_once() -> None:

@@ -108,6 +108,12 @@ def step(answer: Answer, expected: int, owner: str) -> None:
     raise Inconclusive(f"{answer.exchange.in_words} where the check needed {expected}", owner)
 
 
+def turned_down(answer: Answer) -> bool:
+    """Whether this is a client error that the operation does not list, as services give for what a request has beyond
+    the contract."""
+    return answer.client_error and answer.status not in STATUSES.get(answer.request.operation, ())
+
+
 def refusal(answer: Answer) -> bool:
     """Whether a request was refused for its credential, which is any of these. Raises like `settled`.
 
@@ -121,11 +127,10 @@ def refusal(answer: Answer) -> bool:
     if (who.long or who.body) and answer.exchange.trouble == Trouble.BROKEN:
         return True
     settled(answer)
-    undone = answer.client_error and answer.status not in STATUSES.get(answer.request.operation, ())
     return (
         answer.status == 401
         or (answer.status in (400, *TOO_LONG) and (who.malformed or who.long))
-        or (undone and who.undefined)
+        or (who.undefined and turned_down(answer))
     )
 
 

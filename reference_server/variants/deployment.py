@@ -86,6 +86,20 @@ def refuses_accept_charset(service: Service) -> None:
 
 
 @variant()
+def wants_a_token_with_every_origin(service: Service) -> None:
+    """Answers 422 to a request with an Origin, since it has no token against forgery, as Rails does."""
+    page = Response(422, b"<h1>The change you wanted was rejected.</h1>", {"Content-Type": "text/html"})
+    amend.before(service, lambda request: page if "origin" in request.headers else None)
+
+
+@variant()
+def takes_no_conditions_from_anyone(service: Service) -> None:
+    """Answers 400 to conditions (RFC 9110 section 13), whoever asks."""
+    conditions = {"if-none-match", "if-modified-since"}
+    amend.before(service, lambda request: None if conditions.isdisjoint(request.headers) else Response(400))
+
+
+@variant()
 def forbids_every_origin(service: Service) -> None:
     """Has a filter in front that answers 403 to a request with an Origin, since none is on its list."""
     amend.before(service, lambda request: _forbidden() if "origin" in request.headers else None)

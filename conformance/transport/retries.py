@@ -1,4 +1,5 @@
-"""Which requests are retried, and when; the specification shows no rate limits and no overload (section 8)."""
+"""Which requests are retried, and when, and which answers prove nothing of a service: the specification shows no rate
+limits and no overload (section 8)."""
 
 from __future__ import annotations
 

@@ -259,26 +259,26 @@ def finds_no_pending_order_for_clients_of_json(service: Service) -> None:
     amend.accepting(service, "application/json", 404, amend.pending)
 
 
-@fault("CANCEL-1")
-def keeps_the_orders_that_browsers_cancel(service: Service) -> None:
-    """Answers 204 for a pending order to a client that accepts HTML, and leaves the order as it is."""
+def _keeps_for(service: Service, who: Callable[[Request], bool]) -> None:
+    """Answers 204 for a pending order to the clients for which `who` is true, and leaves the order as it is."""
 
     def answer(request: Request) -> Response | None:
         kept = amend.pending(amend.order_to_cancel(service, request))
-        return Response(204) if kept and "text/html" in request.headers.get("accept", "") else None
+        return Response(204) if kept and who(request) else None
 
     amend.instead(service, answer)
+
+
+@fault("CANCEL-1")
+def keeps_the_orders_that_browsers_cancel(service: Service) -> None:
+    """Answers 204 for a pending order to a client that accepts HTML, and leaves the order as it is."""
+    _keeps_for(service, lambda request: "text/html" in request.headers.get("accept", ""))
 
 
 @fault("CANCEL-1")
 def keeps_the_orders_that_are_cancelled_without_accept(service: Service) -> None:
     """Answers 204 for a pending order to a client that sends no Accept, and leaves the order as it is."""
-
-    def answer(request: Request) -> Response | None:
-        kept = amend.pending(amend.order_to_cancel(service, request))
-        return Response(204) if kept and amend.names_nothing(request) else None
-
-    amend.instead(service, answer)
+    _keeps_for(service, amend.names_nothing)
 
 
 @fault("CANCEL-1")

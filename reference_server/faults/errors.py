@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable, Collection
 
 from .. import amend
 from ..api import Service
@@ -49,28 +50,27 @@ def answers_401_as_html(service: Service) -> None:
     _body(service, 401, HTML.encode(), "text/html")
 
 
-@fault("ERR-1")
-def shows_browsers_a_page(service: Service) -> None:
-    """Sends 401 and 404 as a page of HTML to those who accept HTML."""
+def _page(service: Service, statuses: Collection[int], who: Callable[[Request], bool]) -> None:
+    """Sends these statuses as a page of HTML to the clients for which `who` is true."""
 
     def change(request: Request, response: Response) -> Response | None:
-        if response.status not in (401, 404) or "text/html" not in request.headers.get("accept", ""):
+        if response.status not in statuses or not who(request):
             return None
         return Response(response.status, HTML.encode(), {**response.headers, "Content-Type": "text/html"})
 
     amend.responses(service, change)
+
+
+@fault("ERR-1")
+def shows_browsers_a_page(service: Service) -> None:
+    """Sends 401 and 404 as a page of HTML to those who accept HTML."""
+    _page(service, (401, 404), lambda request: "text/html" in request.headers.get("accept", ""))
 
 
 @fault("ERR-1")
 def shows_a_page_without_accept(service: Service) -> None:
     """Sends 404 as a page of HTML to those who do not say what they accept."""
-
-    def change(request: Request, response: Response) -> Response | None:
-        if response.status != 404 or not amend.names_nothing(request):
-            return None
-        return Response(response.status, HTML.encode(), {**response.headers, "Content-Type": "text/html"})
-
-    amend.responses(service, change)
+    _page(service, (404,), amend.names_nothing)
 
 
 def _in_xml(service: Service, status: int) -> None:

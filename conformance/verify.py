@@ -110,8 +110,8 @@ def step(answer: Answer, expected: int, owner: str) -> None:
 
 def turned_down(answer: Answer) -> bool:
     """Whether this is a client error that the operation does not list, as services give for what a request has beyond
-    the contract."""
-    return answer.client_error and answer.status not in STATUSES.get(answer.request.operation, ())
+    the contract. Raises like `settled`: a 429 is about nothing in the request."""
+    return settled(answer).client_error and answer.status not in STATUSES.get(answer.request.operation, ())
 
 
 def refusal(answer: Answer) -> bool:

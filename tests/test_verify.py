@@ -166,6 +166,19 @@ def test_a_service_that_minds_the_lack_of_accept_breaks_http_1_alone(status: int
         verify.status(answer, 204, since="the order is pending")
 
 
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [(403, True), (422, True), (401, False), (404, False), (409, False), (204, False), (500, False)],
+)
+def test_who_minds_a_header_field_gives_a_client_error_that_is_not_listed(status: int, found: bool) -> None:
+    assert verify.turned_down(answered(ODD, status)) is found
+
+
+def test_a_limit_says_nothing_about_a_header_field() -> None:
+    with pytest.raises(outcomes.Inconclusive, match="429"):
+        verify.turned_down(answered(ODD, 429))
+
+
 def test_of_several_cancels_those_of_the_order_are_shown() -> None:
     own, other, after = answered(cancel(1), 409), answered(cancel(2), 409), listed({**A, "quantity": 9}, B)
     before = listed(A, B).listing

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from patience import PATIENCE
+from programs import program
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
@@ -119,7 +120,7 @@ _FIRST: dict[int, int] = {}
 
 def workers_of(process: subprocess.Popen[Any]) -> list[int]:
     """The process ids of the workers of a run. The first process that it forks is none: it makes up what they send."""
-    asked = ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)]
+    asked = [program("ps"), "-o", "pid=,args=", "--ppid", str(process.pid)]
     lines = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.splitlines()
     children = [int(line.split()[0]) for line in lines if "conformance run" in line]
     first = _FIRST.setdefault(process.pid, children[0]) if children else None

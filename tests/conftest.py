@@ -16,6 +16,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from pipelines import PROJECT, Runner, oldest_libraries
+from programs import program
 
 from conformance import outcomes
 from conformance.runner.reference import ReferenceServer
@@ -83,7 +84,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = folder / "both.pem"
     asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
     more = "-addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out certificate.pem"
-    subprocess.run(["openssl", *asked.split(), *more.split()], check=True, capture_output=True, cwd=folder)
+    subprocess.run([program("openssl"), *asked.split(), *more.split()], check=True, capture_output=True, cwd=folder)
     made.write_bytes((folder / "certificate.pem").read_bytes() + (folder / "key.pem").read_bytes())
     return made
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import program
 
 from conformance.configuration.options import Options
 from conformance.configuration.targets import resolve
@@ -484,7 +485,7 @@ def test_files_that_are_no_certificates(tmp_path: Path, key: str) -> None:
 
 def test_a_private_key_with_a_passphrase(tmp_path: Path, certificate: Path) -> None:
     """Is not asked for here: it would be asked for again by each process that uses it."""
-    made = ["openssl", "pkey", "-in", str(certificate), "-aes256", "-passout", "pass:word", "-out", "key.pem"]
+    made = [program("openssl"), "pkey", "-in", str(certificate), "-aes256", "-passout", "pass:word", "-out", "key.pem"]
     subprocess.run(made, check=True, capture_output=True, cwd=tmp_path)
     public = certificate.read_text(encoding="utf-8").partition("-----BEGIN PRIVATE KEY")[0]
     (tmp_path / "both.pem").write_text(public + (tmp_path / "key.pem").read_text(encoding="utf-8"), encoding="utf-8")

@@ -7,7 +7,6 @@ import http.server
 import json
 import re
 import select
-import shutil
 import socket
 import subprocess
 import threading
@@ -21,6 +20,7 @@ import pytest
 from authority import Authority
 from commands import PATIENTLY, command
 from patience import PATIENCE
+from programs import program
 
 from conformance.runner.reference import ReferenceServer
 
@@ -63,13 +63,13 @@ def free_port() -> int:
 @contextlib.contextmanager
 def nginx(folder: Path, pki: Path, reference: ReferenceServer, client: str = "") -> Iterator[tuple[int, int]]:
     """nginx in front of the reference server: its ports for TLS and for plain HTTP."""
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
+    server = program("nginx")
     tls, plain = free_port(), free_port()
     text = NGINX.format(
         folder=folder, pki=pki, tls=tls, plain=plain, client=client, upstream=reference.address.base_url
     )
     (folder / "nginx.conf").write_text(text, encoding="utf-8")
-    process = subprocess.Popen([program, "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")])
+    process = subprocess.Popen([server, "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")])
     try:
         deadline = time.monotonic() + PATIENCE
         while True:

@@ -1,46 +1,40 @@
 """`report.html` in a real browser: filters, search, links, paper, phone, no requests, no errors,
 accessibility.
 
-Needs selenium, chromium and chromedriver; the accessibility test also the npm package axe-core, whose
-`axe.min.js` the variable AXE_CORE names.
+Needs chromium and chromedriver; the accessibility test also the npm package axe-core, whose `axe.min.js` the variable
+AXE_CORE names.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import named, program
 from reporting_runs import EVERY, broken
+from selenium import webdriver
+from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
 
 from conformance.reporting import comparison, comparison_views, html
 
-webdriver = pytest.importorskip("selenium.webdriver")
-Select = pytest.importorskip("selenium.webdriver.support.select").Select
-WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-AXE = os.environ.get("AXE_CORE", "")
 #: Has axe look for violations alone: what it could say of the rest of a long page takes most of its time.
 SEARCH = "axe.run({resultTypes: ['violations']}).then(arguments[arguments.length - 1])"
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver"),
-]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
+    options.binary_location = program("chromium")
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("no_proxy", "localhost")  # the driver is on this machine
-        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(program("chromedriver")))
         emulate(driver)
         yield driver
         driver.quit()
@@ -190,16 +184,16 @@ def test_hostile_text_does_nothing(page: Any, tmp_path: Path) -> None:
         assert browser.find_elements("tag name", "img") == []
 
 
-@pytest.mark.skipif(not AXE, reason="AXE_CORE does not name axe.min.js")
 @pytest.mark.parametrize(
     ("name", "dark", "width"),
     [("conformant", True, 1280), ("failing", False, 390), ("interrupted", True, 1280), ("guarded", False, 390)],
 )
 def test_axe_finds_nothing_serious(page: Any, name: str, dark: bool, width: int) -> None:
+    axe = Path(named("AXE_CORE", "axe.min.js")).read_text(encoding="utf-8")
     browser = page(name)
     emulate(browser, dark=dark, width=width)
     browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
-    browser.execute_script(Path(AXE).read_text(encoding="utf-8"))
+    browser.execute_script(axe)
     found = browser.execute_async_script(SEARCH)["violations"]
     told = [(v["id"], v["impact"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found]
     assert [v for v in told if v[1] in ("serious", "critical")] == []

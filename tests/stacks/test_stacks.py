@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from typing import Any
 import pytest
 from commands import PATIENTLY, command
 from forms import CORRECT, WRONG, Correct, Wrong
+from programs import program
 
 from conformance.contract import catalogue
 
@@ -36,10 +36,7 @@ def server(vendor: str) -> list[str]:
     """The command that starts a vendor's server."""
     if vendor == "fastapi":
         return [sys.executable, str(HERE / "fastapi_vendor.py")]
-    node = shutil.which("node")
-    if node is None:
-        pytest.fail("node is not on the PATH: these tests need Node.js 18 or newer (https://nodejs.org)")
-    return [node, str(HERE / "node_vendor.mjs")]
+    return [program("node"), str(HERE / "node_vendor.mjs")]
 
 
 @contextmanager

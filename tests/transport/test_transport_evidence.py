@@ -27,6 +27,7 @@ from built import KEY, LIST, VALID, answered, cancel, recorder
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from patience import within
+from programs import program
 
 from conformance.checks import credentials, invalid_keys
 from conformance.target import Shell
@@ -657,6 +658,7 @@ UNSPELLED = (
 @pytest.mark.parametrize("where", ["MY_KEY", "$(cat {})"])
 def test_curl_lines_send_what_was_sent(key: str, where: str, tmp_path: Path) -> None:
     """Where the shell can make the credential from the key, the line does, from the variable or file that holds it."""
+    program("rev")  # makes a key of it that is written backwards
     file = tmp_path / 'it\'s the "key" (of $HOME)'
     file.write_text(f"{key}\n", encoding="utf-8")
     where = where.format(shlex.quote(str(file)))
@@ -719,6 +721,7 @@ def test_a_curl_line_with_the_key_from_a_file() -> None:
 @pytest.mark.parametrize("key", ["$(touch x)abcd", "`id`abcdefgh", "a$HOME-bcdefg", 'q"uo"te\\d-key', "$KEY-$KEY-$KEY"])
 def test_what_a_key_is_made_of_never_runs(key: str) -> None:
     """A key may hold what a shell acts on; labels stand where it was, and what is left of it is quoted."""
+    program("rev")
     kept = recorder(key)
     for credential in [credentials.valid(key), *invalid_keys.near_misses(key), *credentials.misplaced(key)]:
         exchange = kept.begin(Request("GET", "/", credential), "http://h", credential.headers, "client")

@@ -53,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
 ONE_PLACE = {
     "httpx": {"conformance/transport/client.py"},
     "httpcore": {"conformance/transport/deadline.py"},
-    "h11": {"conformance/transport/http11.py", "conformance/transport/wire.py"},
+    "h11": {"conformance/transport/client.py", "conformance/transport/http11.py", "conformance/transport/wire.py"},
     "h2": {"conformance/transport/client.py"},
     "jinja2": {"conformance/reporting/html.py", "conformance/reporting/pages.py"},
     "harfile": {"conformance/reporting/har.py"},

@@ -18,6 +18,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
+import h11
 import httpx
 from h2.exceptions import H2Error
 
@@ -248,8 +249,8 @@ class Client:
                 if http is not self._http:
                     http.close()
         except (httpx.TransportError, H2Error, Unreadable, Miscoded) as error:
-            if isinstance(error, httpx.LocalProtocolError) and self.endpoint.scheme == "http":
-                raise  # our own mistake; in HTTP/2, httpx reports invalid frames so
+            if isinstance(_told(error), h11.LocalProtocolError):
+                raise  # our own mistake; of an HTTP/2 service's mistakes, httpx speaks alike
             self._trouble(exchange, error, begun=response is not None)
         self.note(answer)
         return answer
@@ -296,13 +297,18 @@ def _cause(error: BaseException) -> BaseException:
     return error
 
 
+def _told(error: BaseException) -> object:
+    """What httpcore heard from h11 or h2, an event or an error of theirs, or None: it passes that on as an argument."""
+    return next(iter(_cause(error).args), None)
+
+
 def _refused(error: Exception) -> bool:
     """Whether the service says in HTTP/2 that it did nothing of what was asked: it is about to stop, or has too much to
     do (RFC 9113 section 8.7)."""
     from h2.errors import ErrorCodes
     from h2.events import ConnectionTerminated, StreamReset
 
-    (event,) = _cause(error).args[:1] or (None,)
+    event = _told(error)
     if isinstance(event, ConnectionTerminated):
         return event.last_stream_id == 0
     return isinstance(event, StreamReset) and event.error_code == ErrorCodes.REFUSED_STREAM

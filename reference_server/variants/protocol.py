@@ -213,7 +213,10 @@ def sends_many_headers(service: Service) -> None:
     _headers(
         service,
         b"Set-Cookie: a=b; HttpOnly",
-        b"Set-Cookie: c=d",
+        b"Set-Cookie: c = d ; Path=/",
+        b"Set-Cookie: e=f\t; Secure",
+        b"Set-Cookie: =g",
+        b"Set-Cookie: ",
         b"Strict-Transport-Security: max-age=63072000",
         b"RateLimit-Limit: 100",
         b"RateLimit-Remaining: 1",

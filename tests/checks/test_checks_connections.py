@@ -19,7 +19,7 @@ from commands import command
 from raw_service import Conversation, answer, head, serving
 
 from conformance.checks import test_concurrency
-from conformance.checks.authentication.test_each_request import PAUSES, in_turn
+from conformance.checks.authentication.test_each_request import PAUSES, cookies, in_turn
 from conformance.checks.test_protocol import whole
 from conformance.checks.together import AT_ONCE, cancel_at_once
 from conformance.outcomes import Excluded, Failed, Inconclusive
@@ -34,6 +34,25 @@ from reference_server.running import Running, build
 from reference_server.server import answer_at_once
 
 OK = answer("200 OK", b"[]")
+
+
+@pytest.mark.parametrize(
+    ("field", "kept"),
+    [
+        ("sid=1; Path=/", ["sid=1"]),
+        (" sid = a b ; Secure", ["sid=a b"]),
+        ("sid=1\t;", ["sid=1"]),
+        ("sid=a=b", ["sid=a=b"]),
+        ("sid=", ["sid="]),
+        ("sid", []),
+        ("=1; Path=/", []),
+        ("", []),
+        ("sid=a\x0bb", []),
+    ],
+)
+def test_cookies_are_sent_back_as_browsers_do(field: str, kept: list[str]) -> None:
+    one, other = (answered(LIST, 200, b"[]", ("Set-Cookie", "first=0"), (name, field)) for name in ("set-cookie", "X"))
+    assert cookies([one, other]) == ["first=0", *kept, "first=0"]
 
 
 def test_a_connection_closed_under_a_request_begins_all_anew() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import socket
+import ssl
 import threading
 import zlib
 from collections.abc import Iterator
@@ -414,3 +415,14 @@ def test_a_coding_that_was_not_asked_for() -> None:
     found = once(answer("200 OK", LISTING, "Content-Encoding: br"))
     assert found.status is None
     assert "'br'; requests ask for gzip or deflate" in found.exchange.detail
+
+
+def test_a_request_that_cannot_be_sent_is_a_mistake_of_the_suite(
+    server_context: ssl.SSLContext, certificate: Path
+) -> None:
+    """Over TLS, too, where errors of the same name tell of a service that speaks HTTP/2 badly."""
+    spoiled = replace(LIST, headers=(("Cookie", "a=b "),))
+    with serving(OK, server_context) as service, session(service.base_url, ca_bundle=str(certificate)) as opened:
+        with pytest.raises(Exception, match="Illegal header value"):
+            opened.client.send(spoiled)
+        assert opened.client.send(LIST).status == 200

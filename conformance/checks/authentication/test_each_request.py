@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from itertools import filterfalse
@@ -124,15 +125,22 @@ def test_cookies_lend_no_key_to_cancelling(api: Api) -> None:
 
 def lent_nothing(api: Api, answers: list[Answer], asked: list[Request]) -> None:
     """Demand that what is `asked` without a key is refused with the cookies of `answers`, too."""
-    given = [
-        value.partition(";")[0] for answer in answers for name, value in answer.headers if name.lower() == "set-cookie"
-    ]
+    given = cookies(answers)
     if not given:
         return
     for request in asked:
         verify.step(api.send(request), 401, "AUTH-2")
     strangers = [replace(request, headers=(("Cookie", "; ".join(given)),)) for request in asked]
     verify.refused(api.send_all(strangers), since="this request has no key, whatever cookies an earlier one was given")
+
+
+def cookies(answers: list[Answer]) -> list[str]:
+    """The cookies that came with these answers, as a browser keeps them (RFC 6265 section 5.2): without blanks around
+    name and value, and only those with a name and without control characters."""
+    fields = [value for answer in answers for name, value in answer.headers if name.lower() == "set-cookie"]
+    pairs = [field.partition(";")[0].partition("=") for field in fields]
+    kept = [f"{name.strip()}={value.strip()}" for name, equals, value in pairs if name.strip() and equals]
+    return [cookie for cookie in kept if not re.search(r"[\x00-\x1f\x7f]", cookie)]
 
 
 @requirement("AUTH-6")

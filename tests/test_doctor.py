@@ -99,6 +99,24 @@ def test_who_only_looks_need_not_confirm(folder: Path) -> None:
     assert command(folder, "run", "confirmed").status == 2
 
 
+def test_no_order_is_replaced_by_one_with_a_chosen_id(folder: Path, service: Service) -> None:
+    service.cannot = {"no orders"}
+    service.store.place_ids([2**53 + 3], Status.SHIPPED)
+    before = service.store.get(2**53 + 3)
+    done = command(folder, "doctor", "staging")
+    assert done.status == 0, done.said
+    assert "ok    state provider: shipped orders, chosen id\n" in done.said
+    assert service.store.get(2**53 + 3) is before
+
+
+def test_where_any_id_may_be_taken_none_is_chosen(folder: Path, service: Service) -> None:
+    service.cannot = {"no orders"}
+    service.store.place_ids([order % 2**31 for order in doctor.CHOSEN], Status.PENDING)
+    done = command(folder, "doctor", "staging")
+    assert done.status == 0, done.said
+    assert "chosen id: not asked for, since any could be the id of an order that is there\n" in done.said
+
+
 def test_orders_that_are_listed_without_ids_are_no_fault_of_the_provider(folder: Path, service: Service) -> None:
     amend.orders(service, lambda _, fields: {"petId": fields["petId"]})
     done = command(folder, "doctor", "staging")

@@ -37,8 +37,8 @@ OK, NOTE, FAIL = "ok", "note", "fail"
 #: Stands in place of a check for what is sent from here.
 DOCTOR = "doctor"
 Finding = tuple[str, str]
-#: An id that shows whether a provider can choose ids; it is above 2^53, so that it also shows whether they stay exact.
-CHOSEN = 2**53 + 3
+#: Ids of which one shows whether a provider can choose ids; above 2^53, so that it also shows whether they stay exact.
+CHOSEN = range(2**53 + 3, 2**53 + 2_000, 2)
 #: The most characters shown of the names in a certificate: some have hundreds of names.
 NAMES = 300
 #: OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name.
@@ -246,7 +246,7 @@ def _provider(session: Session, provider: Provider) -> Iterator[Finding]:
     """How a provider answers each kind of message that a run would send."""
     before = frozenset(session.guard.listed)  # later it also holds what these messages have placed
     for state in (State.PENDING, State.SHIPPED):
-        yield from _message(session, provider, state, chosen=False)
+        yield from _message(session, provider, state)
     if (reason := exclusion(Needs(Mode.FULL, chosen_ids=True), session.target)) is not None:
         yield OK, f"pending orders, chosen id: not asked for, since {reason}"
     else:
@@ -287,14 +287,18 @@ def _emptied(session: Session) -> Iterator[Finding]:
 
 def _ids(session: Session, provider: Provider, listed: frozenset[int]) -> Iterator[Finding]:
     """How the store gives ids, and whether one can be chosen; `listed` were there before any was asked for."""
+    # Placing the id of an order that is there would replace it.
+    chosen = next((order for order in CHOSEN if session.guard.permits(str(order))), None)
     preflight.probe_provider(session, listed)  # what is wrong with it was said before
     yield from ((FAIL, said) for said in session.warnings)
     yield from ((NOTE, said) for said in preflight.remarks(session))
     if session.counts_on:
         yield NOTE, f"{preflight.COUNTS_ON}; checks that need chosen ids would be excluded"
+    elif chosen is None:
+        yield NOTE, "pending orders, chosen id: not asked for, since any could be the id of an order that is there"
     else:
         for state in (State.PENDING, State.SHIPPED):
-            yield from _message(session, provider, state, chosen=True)
+            yield from _message(session, provider, state, chosen)
 
 
 def _in_another_state(session: Session, state: State, order: int) -> str | None:
@@ -312,21 +316,21 @@ def _in_another_state(session: Session, state: State, order: int) -> str | None:
     )
 
 
-def _message(session: Session, provider: Provider, state: State, *, chosen: bool) -> Iterator[Finding]:
-    """Set a state up, with an id of the suite's choice if it is `chosen`, find its orders in the listing, cancel one if
-    that is allowed, tear the state down, and check that the orders are gone. Raises ProviderAbsent and ServiceGone."""
-    name = f"{state} orders, {'chosen id' if chosen else 'any ids'}"
+def _message(session: Session, provider: Provider, state: State, chosen: int | None = None) -> Iterator[Finding]:
+    """Set a state up, with the id `chosen` if given, find its orders in the listing, cancel one if that is allowed,
+    tear the state down, and check that the orders are gone. Raises ProviderAbsent and ServiceGone."""
+    name = f"{state} orders, {'any ids' if chosen is None else 'chosen id'}"
     held = Leases(provider, session.guard)
     listed: Listing | None = None
     left_behind: list[str] = []
     try:
-        ids = held.place(state, [CHOSEN]) if chosen else held.take(state, 2)
+        ids = held.take(state, 2) if chosen is None else held.place(state, [chosen])
         listed = _listed(session)
         missing = _missing(listed, ids)
         late = bool(missing) and preflight.is_listed_soon(session.api(DOCTOR), ids[0])
-        other = None if chosen else _in_another_state(session, state, ids[0])
+        other = _in_another_state(session, state, ids[0]) if chosen is None else None
     except CannotDo:
-        excluded = "checks that need chosen ids" if chosen else f"every check that needs {state} orders"
+        excluded = f"every check that needs {state} orders" if chosen is None else "checks that need chosen ids"
         yield NOTE, f"cannot do this: {name}; {excluded} would be excluded"
         return
     except ProviderAbsent:

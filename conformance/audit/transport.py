@@ -155,7 +155,7 @@ class ReplayedProvider:
             raise ProviderError(str(kept["failed"]))
         if "cannot" in kept:
             raise CannotDo(str(kept["cannot"]))
-        return dict(kept["answer"])
+        return dict(kept.get("answer", {}))
 
     def close(self) -> None:
         pass

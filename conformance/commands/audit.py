@@ -11,6 +11,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from conformance import __version__
 from conformance.audit import disagreements
@@ -27,6 +28,7 @@ from conformance.runner.collect import TOOLS
 from conformance.target import ConfigError
 from conformance.text import plural, visible
 from conformance.transport.evidence import Exchange
+from conformance.urls import port_of
 
 #: The most sentences that are printed; the others are counted.
 _MOST = 20
@@ -83,6 +85,10 @@ def _auditable(saved: Saved) -> Circumstances:
             f"{saved.file}: the queries of the run are {credentials.LONG_KEY}, which is not on record and for which "
             "no other can stand in: make the run with a shorter key"
         )
+    try:
+        port_of(urlsplit(stated.base_url))
+    except ValueError as error:
+        raise ConfigError(f"{saved.file}: the base URL {stated.base_url} is none: {error}") from None
     if not _ADDRESS.fullmatch(stated.base_url):
         raise ConfigError(
             f"{saved.file}: what was taken out of the base URL as secret leaves {stated.base_url}, by "

@@ -15,8 +15,8 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypedDict
 from urllib.parse import parse_qsl
 
 import harfile
@@ -58,6 +58,17 @@ _ENCODER = msgspec.json.Encoder()
 
 class HarError(ValueError):
     """What was given is not an `evidence.har` that this suite wrote; the message says why."""
+
+
+class _Params(TypedDict, total=False):
+    ids: list[Any]
+
+
+class _Message(TypedDict, total=False):
+    """What readers rely on in a message to the state provider."""
+
+    params: _Params
+    answer: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -117,15 +128,19 @@ def _entry(exchange: Exchange, first: dict[str, int]) -> dict[str, Any]:
 def read(text: str | bytes) -> Archive:
     """What is in a HAR file that `render` wrote. Raises HarError."""
     try:
-        log = json.loads(text)["log"]
-        exchanges = sorted((_exchange(entry) for entry in log["entries"]), key=lambda exchange: exchange.number)
-        _fill_in(exchanges, log["entries"])
-        return Archive(log["creator"]["version"], exchanges, list(log.get("_messages", ())))
+        data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise HarError(f"not JSON: {error}") from error
+    try:
+        log = data["log"]
+        exchanges = sorted((_exchange(entry) for entry in log["entries"]), key=lambda exchange: exchange.number)
+        _fill_in(exchanges, log["entries"])
+        messages = log.get("_messages", [])
+        msgspec.convert(messages, list[_Message])
+        return Archive(log["creator"]["version"], exchanges, messages)
     except KeyError as error:
         raise HarError(f"not written by this suite: no {error.args[0]!r}") from error
-    except (TypeError, AttributeError, OverflowError, OSError, msgspec.ValidationError) as error:
+    except (TypeError, AttributeError, ValueError, OverflowError, OSError, msgspec.ValidationError) as error:
         raise HarError(f"not a HAR file: {error}") from error
 
 
@@ -214,5 +229,8 @@ def _exchange(entry: dict[str, Any]) -> Exchange:
         "body_size": content["size"],
     }
     exchange = msgspec.convert(data, Exchange)  # whose types the writers rely on
+    # And on this: a moment, spans of time that are finite, a body that has bytes.
     datetime.fromtimestamp(exchange.started, UTC)
+    timedelta(seconds=exchange.seconds + (exchange.waited or 0))
+    exchange.body.encode("utf-8", "surrogateescape")
     return exchange

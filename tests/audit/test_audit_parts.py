@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.audit import disagreements
-from conformance.audit.record import Record, alike
+from conformance.audit.record import LABEL, Record, alike
 from conformance.audit.standin import stand_in
 from conformance.checks import credentials, invalid_keys
 from conformance.reporting.run import Run
@@ -121,10 +121,28 @@ def test_what_was_taken_out_may_have_been_anything(recorded: str, now: str) -> N
 
 @pytest.mark.parametrize(
     ("recorded", "now"),
-    [("GET /v1", "GET /v2"), ("<b>", "anything"), ("<part of the key>conformance/1", "conformance/2"), ("", "x")],
+    [
+        ("GET /v1", "GET /v2"),
+        ("<b>", "anything"),
+        ("<part of the key>conformance/1", "conformance/2"),
+        ("", "x"),
+        ("a<key>ba", "ab"),
+        ("ab<key>ba", "aba"),
+    ],
 )
 def test_nothing_else_may(recorded: str, now: str) -> None:
     assert not alike(recorded, now)
+
+
+@given(st.lists(st.text("ab", max_size=3), min_size=2, max_size=5), st.text("ab", max_size=12))
+def test_alike_is_whatever_the_parts_occur_in_in_order(parts: list[str], now: str) -> None:
+    expected = re.fullmatch(".*".join(parts), now) is not None
+    assert alike("<key>".join(parts), now) is expected or "<key>".join(parts) == now
+
+
+def test_no_number_of_labels_takes_long() -> None:
+    assert not alike("a<key>" * 1000 + "b", "a" * 10_000)
+    assert not LABEL.search("<" + "key " * 100_000)
 
 
 RESULT = {

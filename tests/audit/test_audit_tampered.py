@@ -381,6 +381,56 @@ def test_a_truncated_file_is_unreadable(half: str, written: Written, capsys: pyt
     assert half in capsys.readouterr().err
 
 
+def of_the_first(**changed: Any) -> Tampering:
+    return lambda written: written.entries[0].update(changed)
+
+
+MALFORMED: dict[str, Tampering] = {
+    "a body that has no bytes": lambda written: with_text(written.entries[0], "\ud83d"),
+    "seconds that are no number": of_the_first(_seconds=float("nan")),
+    "a moment without end": of_the_first(_started=float("inf")),
+    "a wait without end": of_the_first(_waited=float("inf")),
+    "a message that is none": lambda written: written.archive["log"].update(_messages=[1]),
+    "messages that are none": lambda written: written.archive["log"].update(_messages={"a": {}}),
+    "an answer that is none": lambda written: written.archive["log"]["_messages"][0].update(answer=[1]),
+    "ids that are none": lambda written: written.archive["log"]["_messages"][0].update(params={"ids": 1}),
+    "no HAR": lambda written: written.archive.update(log=[]),
+}
+
+
+def with_text(entry: dict[str, Any], text: str) -> None:
+    entry["response"]["content"]["text"] = text
+
+
+@pytest.mark.parametrize("tampering", MALFORMED.values(), ids=MALFORMED)
+def test_malformed_evidence_is_unreadable(
+    tampering: Tampering, written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tampering(written)
+    written.write()
+    capsys.readouterr()
+    assert main(["audit", str(written.folder)]) == 2
+    assert "evidence.har: not a HAR file: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("base_url", ["http://[::1/v1", "http://127.0.0.1:99999/v1", "http://127.0.0.1:x/v1"])
+def test_a_malformed_address_is_unreadable(base_url: str, written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+    written.results["target"]["base_url"] = base_url
+    written.write()
+    capsys.readouterr()
+    assert main(["audit", str(written.folder)]) == 2
+    assert f"results.json: the base URL {base_url} is none: " in capsys.readouterr().err
+
+
+def test_a_message_of_which_nothing_came_is_a_difference(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+    for message in written.archive["log"]["_messages"]:
+        message.pop("answer", None)
+    written.write_sealed()
+    capsys.readouterr()
+    assert main(["audit", str(written.folder)]) == 1
+    assert "Not borne out by the evidence" in capsys.readouterr().out
+
+
 def test_what_is_counted_is_what_is_told(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
     """One exchange that is missing makes many lines: it is said what the number counts, and how many are here."""
     del written.archive["log"]["entries"][3]

@@ -150,6 +150,21 @@ def test_the_command_line_comes_before_the_file(tmp_path: Path) -> None:
     assert (target.rate_limit, target.max_body) == (RateLimit(2, 1.0), 64_000_000)
 
 
+@pytest.mark.parametrize("states", ['url = "http://h/s"\ntoken_env = "TOKEN"', 'token_env = "TOKEN"'])
+def test_another_provider_gets_the_token_of_the_table(states: str) -> None:
+    found = one(table(states=states), states_url="http://other/s").states
+    assert found is not None
+    assert found.token is not None
+    assert (found.url, found.token.reveal()) == ("http://other/s", "states-token")
+    assert "states.tokn_env" in error(table(states="tokn_env = 'TOKEN'"), states_url="http://other/s")
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "x[1]", "a::b", ".x", "", "ä", "a" * 101])
+def test_a_name_that_names_no_folder(name: str) -> None:
+    with pytest.raises(ConfigError, match="a name is of up to 100 ASCII letters"):
+        resolve((name,), Options(base_url="http://127.0.0.1:1/v1", api_key_env="KEY", environment=ENVIRONMENT))
+
+
 def test_an_unnamed_target_without_a_file() -> None:
     options = Options(base_url="http://127.0.0.1:1/v1", api_key_env="KEY", environment=ENVIRONMENT)
     (target,) = resolve((), options)
@@ -452,8 +467,8 @@ def S(states: str) -> str:  # noqa: N802 - short, for the table below
         ),
         ("targets = 3", "conf.toml: targets: is 3, and should be a table"),
         ("[targets]\nstaging = 3", "conf.toml: targets.staging is not a table; write [targets.staging]"),
-        ('[targets."a b"]\n', "conf.toml: targets.a b: a name is of ASCII letters, digits, '-', '_' and '.'"),
-        ('[targets."../x"]\n', "a name is of ASCII letters"),
+        ('[targets."a b"]\n', "conf.toml: targets.a b: a name is of up to 100 ASCII letters, digits, '-', '_' and '.'"),
+        ('[targets."../x"]\n', "a name is of up to 100 ASCII letters"),
         ("[targets", "conf.toml: is not valid TOML: "),
         (table(bulk_orders="9" * 5000), "conf.toml: is not valid TOML: Exceeds the limit"),
         (b"\xff\xfe[", "conf.toml: is not UTF-8 text; save it as UTF-8"),

@@ -40,6 +40,10 @@ from conformance.target import (
 )
 from conformance.urls import address, base_url_of, http_url
 
+#: What a target may be called, which also names a folder.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_NAMES = "a name is of up to 100 ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"
+
 
 def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) -> list[Target | None]:
     """The targets called `names`, in order; None stands for the reference server, which the suite starts itself.
@@ -66,6 +70,8 @@ def resolve(names: tuple[str, ...], options: Options, *, looking: bool = False) 
     targets: list[Target | None] = []
     for name in dict.fromkeys(names):
         if name in tables or options.base_url:
+            if not _NAME.fullmatch(name):
+                raise ConfigError(f"target {name!r}: {_NAMES}")
             table = {} if unnamed and name == UNNAMED else tables.get(name, {})  # which may be that of another service
             reader = Table(table, str(path or "targets.toml"), f"targets.{name}.")
             targets.append(_target(name, table, reader, addresses, options, looking))
@@ -115,11 +121,8 @@ def _read(path: Path | None) -> tuple[dict[str, dict[str, Any]], Path | None]:
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: targets.{name} is not a table; write [targets.{name}]")
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", name):
-            raise ConfigError(
-                f"{path}: targets.{name}: a name is of ASCII letters, digits, '-', '_' and '.', begins with a "
-                "letter or digit, and has 100 characters at most"
-            )
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"{path}: targets.{name}: {_NAMES}")
     return tables, path
 
 
@@ -240,24 +243,24 @@ def _protect(target: Target, table: dict[str, Any], reader: Table, options: Opti
 
 
 def _states(reader: Table, options: Options) -> States | None:
+    """Where orders come from: what the table says, or the URL in the options, with the token that the table names."""
     table = reader.take("states", dict)
-    if options.states_url:
-        http_url(options.states_url, "--states-url")
-        return States(url=options.states_url)
-    if table is None:
+    if table is None and not options.states_url:
         return None
-    inner = Table(table, reader.file, f"{reader.prefix}states.")
+    inner = Table(table or {}, reader.file, f"{reader.prefix}states.")
     url = inner.take("url", str)
     command = inner.take_list("command", str)
     pending = inner.take_ids("pending")
     shipped = inner.take_ids("shipped")
     token_env = inner.take("token_env", str, hint=f". {KEY_ITSELF}", secret=True)
     inner.finish()
-    if [bool(url), bool(command), bool(pending or shipped)].count(True) != 1:
+    if options.states_url:
+        url, command, pending, shipped = options.states_url, (), (), ()
+    elif [bool(url), bool(command), bool(pending or shipped)].count(True) != 1:
         said = "needs exactly one of: url, command, or the lists pending and shipped with at least one id"
         raise reader.error("states", said)
     if url:
-        http_url(url, inner.where("url"))
+        http_url(url, "--states-url" if options.states_url else inner.where("url"))
     both = sorted(set(pending) & set(shipped))
     if both:
         raise inner.error("shipped", f"order {both[0]} is listed as pending too")

@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif left:
             options.parser.error(f"unrecognized arguments: {' '.join(left)}{_meant(left[0], options.parser)}")
         early = False
-        failed = Exit.INCOMPLETE if options.work is _run else Exit.USAGE
+        failed = Exit.INCOMPLETE if options.work is _run and not options.plan else Exit.USAGE
         status = options.work(options)
         sys.stdout.flush()
     except ConfigError as error:

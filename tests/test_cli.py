@@ -453,6 +453,15 @@ def test_a_reader_that_leaves_an_audit_or_a_comparison(tmp_path: Path) -> None:
         assert piped.returncode == 1, (words, piped.stderr)
 
 
+@pytest.mark.parametrize(("words", "status"), [("run --plan", 2), ("run --only BASE", 0), ("requirements", 2)])
+def test_output_that_cannot_be_written(words: str, status: int, tmp_path: Path) -> None:
+    """Changes no verdict, and is none where nothing was judged."""
+    line = f"'{sys.executable}' -m conformance {words} > /dev/full"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert "No space left" in done.stderr
+
+
 CLOSED = [
     (("requirements",), 0),
     (("explain", "XYZ"), 2),

@@ -135,11 +135,12 @@ def close(one: object, other: object) -> bool:
 def one_way(values: Sequence[object]) -> bool:
     """Whether all of these moments go forward in time, or all go back. False if some are not moments, or cannot be
     compared."""
-    moments = [instant(value) for value in values if isinstance(value, str)]
+    found = (instant(value) for value in values if isinstance(value, str))
+    moments = [moment for moment in found if isinstance(moment, datetime)]
     try:
-        ahead = [one <= other for one, other in pairwise(moments)]  # type: ignore[operator]
-        back = [one >= other for one, other in pairwise(moments)]  # type: ignore[operator]
-    except TypeError:
+        ahead = [one <= other for one, other in pairwise(moments)]
+        back = [one >= other for one, other in pairwise(moments)]
+    except TypeError:  # only one of them with an offset
         return False
     return len(moments) == len(values) and (all(ahead) or all(back))
 

@@ -35,7 +35,7 @@ def render(run: Run) -> str:
         "|---|--:|--:|--:|--:|--:|",
         *(f"| {level} | " + " | ".join(str(table[level][status]) for status in _COLUMNS) + " |" for level in Level),
         "",
-        *_list("Warnings about the run itself", [code(cut(text, _TEXT)) for text in run.warnings[:20]]),
+        *_list("Warnings about the run itself", [excerpt(text, _TEXT) for text in run.warnings[:20]]),
         *_failures(run),
         *_undecided(run),
         *_waived(run),
@@ -56,6 +56,11 @@ def code(text: str) -> str:
     ticks = _backticks(shown)
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def excerpt(text: str, limit: int) -> str:
+    """`text` as a code span of at most `limit` characters, as they are shown, and a note of how many there are."""
+    return code(cut(visible(text), limit))
 
 
 def prose(text: str) -> str:
@@ -113,11 +118,11 @@ def _evidence(shown: outline.Evidence, further: str) -> list[str]:
     received = " ".join(line.strip() for line in shown.received.split("\n"))  # which may be steps
     lines = [
         f"- check: {code(shown.check.id)}, which `explain {shown.check.requirement}` explains",
-        f"- expected: {code(cut(shown.expected, _TEXT))}",
-        f"- received: {code(cut(received, 2 * _TEXT))}",
+        f"- expected: {excerpt(shown.expected, _TEXT)}",
+        f"- received: {excerpt(received, 2 * _TEXT)}",
     ]
     if shown.shown:
-        lines.append(f"- exchange: {code(cut(shown.shown, _TEXT))}")
+        lines.append(f"- exchange: {excerpt(shown.shown, _TEXT)}")
     if shown.orders:
         lines.append(f"- orders placed for it: {prose(shown.orders)}")
     if further:
@@ -129,7 +134,7 @@ def _undecided(run: Run) -> list[str]:
     groups = outline.by_reason(outline.with_status(run, Status.INCONCLUSIVE))
     return _list(
         "Could not be decided",
-        [f"{_subject(group.results)}: {code(cut(group.reason, _TEXT))}" for group in groups],
+        [f"{_subject(group.results)}: {excerpt(group.reason, _TEXT)}" for group in groups],
     )
 
 
@@ -145,7 +150,7 @@ def _waived(run: Run) -> list[str]:
     for result in outline.with_status(run, Status.WAIVED):
         if result.waiver:
             said = cut(result.waiver.reason, _TEXT)
-            found = "".join(f"; received {code(cut(e.received, _TEXT))}" for e in outline.evidence(run, result)[:1])
+            found = "".join(f"; received {excerpt(e.received, _TEXT)}" for e in outline.evidence(run, result)[:1])
             items.append(f"{_heading(result)}: {code(said)}, until {prose(result.waiver.expires)}{found}")
     return _list("Failed and waived", items)
 
@@ -161,8 +166,8 @@ def _not_exercised(run: Run) -> list[str]:
         + (f", {in_part} in part" if in_part else "")
         + "</summary>",
         "",
-        *(f"- {code(cut(group.reason, _TEXT))}: {prose(outline.ids(group.results))}" for group in groups),
-        *(f"- in part, {code(cut(group.reason, _TEXT // 2))}: {prose(outline.ids(group.results))}" for group in partly),
+        *(f"- {excerpt(group.reason, _TEXT)}: {prose(outline.ids(group.results))}" for group in groups),
+        *(f"- in part, {excerpt(group.reason, _TEXT // 2)}: {prose(outline.ids(group.results))}" for group in partly),
     ]
     return [*lines, "", "</details>", ""]
 
@@ -170,7 +175,7 @@ def _not_exercised(run: Run) -> list[str]:
 def _observations(run: Run) -> list[str]:
     if not run.observations:
         return []
-    items = [f"- {prose(seen.topic)}: {code(cut(outline.told(seen.value), 160))}" for seen in run.observations[:40]]
+    items = [f"- {prose(seen.topic)}: {excerpt(outline.told(seen.value), 160)}" for seen in run.observations[:40]]
     summary = f"Observed where the contract leaves it open: {plural(len(run.observations), 'fact')}"
     return [f"<details><summary>{summary}</summary>", "", *items, "", "</details>", ""]
 

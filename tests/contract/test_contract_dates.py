@@ -295,6 +295,7 @@ def test_moments_that_are_close(one: object, other: object, near: bool) -> None:
         (("2026-11-24T10:00:00Z", "2026-11-24T12:00:00"), False),
         (("2026-11-24T10:00:00Z", "tomorrow"), False),
         (("2026-11-24T10:00:00Z", 7), False),
+        (("soon", "sooner"), False),
     ],
 )
 def test_moments_that_go_one_way(moments: tuple[object, ...], told: bool) -> None:

@@ -24,8 +24,9 @@ def test_verdict_and_coverage_come_first(name: str) -> None:
     assert outline.headline(made).replace("(", "\\(").replace(")", "\\)") in lines[2]
 
 
-def test_fits_into_a_comment_when_everything_fails() -> None:
-    long = "`x| " * 20_000
+@pytest.mark.parametrize("text", ["`x| ", "\x1b\u202e"])
+def test_fits_into_a_comment_when_everything_fails(text: str) -> None:
+    long = text * 20_000
     checks = [
         CheckResult(f"c{i}", id_, Status.FAILED, long, 1, (1,), Failure(long, long, 1, long))
         for id_ in load().requirements

@@ -219,7 +219,7 @@ class Orders:
             return Taken(self._leases.take(State.PENDING, pending), self._leases.take(State.SHIPPED, shipped))
 
     def take_listed(self, pending: int = 0, shipped: int = 0) -> Taken:
-        """The same, once the listing shows them."""
+        """The same, looked up in a `listing`, if that can be read. Raises Inconclusive if one is missing there."""
         return self._looked_for(self.take(pending, shipped))
 
     def add(self, pending: int = 0, shipped: int = 0) -> Taken:
@@ -239,7 +239,7 @@ class Orders:
         return Taken([], placed) if shipped else Taken(placed)
 
     def place_listed(self, ids: list[int]) -> Taken:
-        """Pending orders with exactly these ids, once the listing shows them. Raises like `place`."""
+        """Pending orders with exactly these ids, looked up like those of `take_listed`. Raises like `place`, too."""
         return self._looked_for(self.place(ids))
 
     def empty_store(self) -> None:

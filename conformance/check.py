@@ -79,7 +79,15 @@ def requirement(
         check = Check(
             id=f"{_part(function.__module__)}.{function.__name__.removeprefix('test_')}",
             requirement=row.id,
-            needs=Needs(mode, pending, shipped, chosen_ids, many_orders, empty_store, placing),
+            needs=Needs(
+                mode,
+                pending,
+                shipped,
+                chosen_ids=chosen_ids,
+                many_orders=many_orders,
+                empty_store=empty_store,
+                placing=placing,
+            ),
             description=inspect.cleandoc(function.__doc__ or ""),
         )
         setattr(function, _NOTE, check)

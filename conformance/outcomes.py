@@ -8,10 +8,9 @@
 
 from __future__ import annotations
 
-import re
-
 from _pytest.outcomes import Skipped  # what `pytest.skip.Exception` is, in a form that can be subclassed and typed
 
+from conformance.text import either
 from conformance.transport.answer import Answer
 
 
@@ -46,13 +45,13 @@ class Failed(AssertionError):
 
 
 class Inconclusive(Skipped):
-    """This should have been decided, and could not be. `owner` names the requirement, or several, that own the step
-    that went wrong."""
+    """This should have been decided, and could not be. `owners` are the requirements of which one owns the step that
+    went wrong."""
 
-    def __init__(self, reason: str, owner: str | None = None) -> None:
-        super().__init__(f"{reason} (see {owner})" if owner else reason)
+    def __init__(self, reason: str, *owners: str) -> None:
+        super().__init__(f"{reason} (see {either(owners)})" if owners else reason)
         self.reason = reason
-        self.owners = tuple(re.findall(r"[A-Z]+-[0-9]+", owner or ""))
+        self.owners = owners
 
 
 class Excluded(Skipped):

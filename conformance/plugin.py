@@ -188,8 +188,8 @@ class Plugin:
         with self.process.lock(alone=alone):
             session = self.process.sessions.get(target_of(item))
             if alone and session is not None:
-                # By now a process has run all others that are shared out to it, and who wants the store to itself may
-                # empty it.
+                # By now a process has run all others that are shared out to it, and a check that needs the store to
+                # itself may empty it.
                 session.give_back()
             self.process.start(check, target_of(item))
             outcome = yield
@@ -280,7 +280,7 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_keyboard_interrupt(self) -> None:
-        # xdist ends so what -x has had enough of.
+        # With -x, xdist ends its loop by a KeyboardInterrupt: that is no interruption.
         enough = getattr(self.config.pluginmanager.get_plugin("dsession"), "shouldstop", False)
         self.process.interrupted = not enough
         memo = getattr(self.config.pluginmanager.get_plugin("terminalreporter"), "_keyboardinterrupt_memo", None)

@@ -1,12 +1,13 @@
 """Text for people: what a service sent is made safe to print, cut if it is long, and counted.
 
-Every report passes its text through `visible` before it applies the escapes of its own format.
+Every report passes its text through `visible` before it applies the escapes of its own format. Pure.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 #: Characters that act instead of being seen: C0 and C1 controls (terminals), invisible and bidirectional format
 #: characters and line separators (readers), surrogates and the non-characters that XML 1.0 section 2.2 forbids
@@ -50,6 +51,12 @@ def brief(data: object) -> str:
 def cut(text: str, limit: int) -> str:
     """Like `beginning`, with a note of how long `text` is."""
     return text if len(text) <= limit else f"{beginning(text, limit)} ({len(text):,} characters)"
+
+
+def either(names: Sequence[str]) -> str:
+    """`A`, `A or B`, `A, B or C`."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def plural(count: int, noun: str) -> str:

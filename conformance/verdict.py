@@ -15,6 +15,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from conformance.contract.catalogue import Level, Requirement
+from conformance.text import either
 
 
 class Status(StrEnum):
@@ -229,9 +230,7 @@ def _pointing(check: CheckResult, failed: list[str]) -> CheckResult:
         return replace(check, message=f"{check.message} (see {' and '.join(failed)}, which failed)")
     if check.id == EVERY_EXCHANGE:
         return check
-    *others, last = check.owners
-    named = f"{', '.join(others)} or {last}" if others else last
-    return replace(check, message=f"{check.message} (see {named})")
+    return replace(check, message=f"{check.message} (see {either(check.owners)})")
 
 
 def _spared(results: list[RequirementResult], failed: Collection[str]) -> list[RequirementResult]:

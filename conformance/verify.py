@@ -30,8 +30,8 @@ def settled(answer: Answer) -> Answer:
     if exchange.trouble == Trouble.NO_RAW:
         raise Excluded(f"this takes raw connections, in HTTP/1.1, and {exchange.detail}")
     if exchange.trouble == Trouble.BROKEN:
-        owner = "HTTP-2" if exchange.findings.get("HTTP-2") else None  # which leaves some of them open
-        raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", owner)
+        owners = ["HTTP-2"] if exchange.findings.get("HTTP-2") else []  # which leaves some of them open
+        raise Inconclusive(f"{exchange.line} got no complete HTTP response: {exchange.detail}", *owners)
     if exchange.trouble == Trouble.DROPPED:
         raise Inconclusive(f"{exchange.line} got no answer among other requests: {exchange.detail}; {FEWER}")
     if answer.status is None:
@@ -96,16 +96,16 @@ def unlisted(answer: Answer) -> bool:
     return answer.exchange.findings.get("HTTP-1") is not None
 
 
-def step(answer: Answer, expected: int, owner: str) -> None:
-    """Demand the `expected` status of a step that the check only uses. `owner` is the requirement that any other status
-    is put down to."""
+def step(answer: Answer, expected: int, *owners: str) -> None:
+    """Demand the `expected` status of a step that the check only uses. `owners` are the requirements of which one owns
+    any other status that the operation lists."""
     if settled(answer).status == expected:
         return
     if answer.status == 401 and answer.request.credential.valid:
-        owner = "AUTH-1"
+        owners = ("AUTH-1",)
     elif unlisted(answer):
-        owner = "HTTP-1"
-    raise Inconclusive(f"{answer.exchange.in_words} where the check needed {expected}", owner)
+        owners = ("HTTP-1",)
+    raise Inconclusive(f"{answer.exchange.in_words} where the check needed {expected}", *owners)
 
 
 def turned_down(answer: Answer) -> bool:
@@ -171,7 +171,7 @@ def meets(requirement: str, *answers: Answer) -> None:
             raise Inconclusive(f"{answer.exchange.in_words}, on which this cannot be judged", "HTTP-1")
         problem = findings[requirement]
         if problem is not None:
-            raise Failed(load().requirements[requirement].of_each_answer, problem, answer)
+            raise Failed(load().requirements[requirement].expected_of_each_answer, problem, answer)
 
 
 def listing(answer: Answer) -> Listing:
@@ -189,7 +189,7 @@ def without_ids(found: Listing, *, before: str = "", after: str = "") -> Inconcl
     count = found.odd_ids or found.without_id
     have = "element of the listing has" if count == 1 else "elements of the listing have"
     what = "an id that is no integer" if found.odd_ids else "no id"
-    return Inconclusive(f"{before}{count} {have} {what}{after}", "LIST-2" if found.odd_ids else None)
+    return Inconclusive(f"{before}{count} {have} {what}{after}", *(["LIST-2"] if found.odd_ids else []))
 
 
 def not_shown(reason: str, found: Listing) -> Inconclusive:
@@ -272,7 +272,7 @@ def still_pending(
         return
     step(control, 204, "CANCEL-1")
     if cancelled.status == 401 or unlisted(cancelled):  # that is not how a service says that an order is not pending
-        step(cancelled, 204, "AUTH-1")
+        step(cancelled, 204, "AUTH-1")  # or HTTP-1, which owns what is unlisted
     if cancelled.status in (404, 409) and cancelled.repeat().status == 204:
         raise Inconclusive(
             f"order {cancelled.exchange.order_id} was cancelled only when it was asked for again", "CANCEL-1"

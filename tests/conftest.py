@@ -19,6 +19,7 @@ from pipelines import PROJECT, Runner, oldest_libraries
 from programs import program
 
 from conformance import outcomes
+from conformance.plugin import MARKERS
 from conformance.runner.reference import ReferenceServer
 
 settings.register_profile(
@@ -43,10 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for name in LOOKS:
         os.environ.pop(name, None)
-    config.addinivalue_line("markers", "alone: runs while no other check does")
-    config.addinivalue_line("markers", "first: runs before the others")
-    config.addinivalue_line("markers", "last: runs after the others")
-    config.addinivalue_line("markers", "lengthy: begins early, where several checks run at once")
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
 
 
 def pytest_collection_finish() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import os
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +36,18 @@ from conformance.verdict import Failure, Status
 CHECKS = all_checks()
 ROWS = catalogue.load().requirements
 SNAPSHOT = Path(__file__).parent / "check_ids.txt"
+
+
+def test_requirements_named_in_the_code_exist() -> None:
+    """Those that own a step, say: a misspelt one would point nowhere."""
+    named = {
+        node.value
+        for path in Path(cast(str, checks_of.__file__)).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[A-Z]+-\d+", node.value)
+    }
+    assert len(named) > len(ROWS) / 2
+    assert named - {"ISO-8859-1"} <= ROWS.keys()
 
 
 def test_every_requirement_has_a_check() -> None:

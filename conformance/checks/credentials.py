@@ -43,7 +43,7 @@ def is_signed(text: str) -> bool:
 _FERNET = re.compile(r"gAAAAA[A-Za-z0-9_-]+={0,2}")
 
 
-def may_be(token: str, key: str) -> bool:
+def may_pass_for(token: str, key: str) -> bool:
     """Whether a correct service may read `token` as `key`, because libraries decode its form leniently.
 
     Of a signed token they drop characters that are not base64, padding, and an empty part at the end; and what is left
@@ -251,7 +251,7 @@ def malformed(key: str) -> list[Credential]:
         wrong("another word and the key, with a comma", "Bearer x,{key}"),
         *patterns(key),
     ]
-    return [wrong for wrong in made if not may_be(wrong.headers[0][1].removeprefix("Bearer "), key)]
+    return [wrong for wrong in made if not may_pass_for(wrong.headers[0][1].removeprefix("Bearer "), key)]
 
 
 def _with_blank(key: str) -> Credential:
@@ -272,7 +272,7 @@ def beyond_ascii(key: str) -> list[Credential]:
         wrong("a token with a letter beyond ASCII", "Schlüssel", "Schlüssel"),
         wrong("a token with a byte that is no UTF-8", "Schlüssel", r"Schl$(printf '\374')ssel", "latin-1"),
     ]
-    if may_be(f"{key}é", key):
+    if may_pass_for(f"{key}é", key):
         return strangers
     return [*strangers, wrong("the key and a letter beyond ASCII", f"{key}é", "${KEY}é")]
 

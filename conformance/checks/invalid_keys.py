@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from conformance.checks.credentials import WILD, bearer, is_token, may_be, patterns
+from conformance.checks.credentials import WILD, bearer, is_token, may_pass_for, patterns
 from conformance.transport.request import Credential
 
 #: Turns a key into something that is not the key.
@@ -171,7 +171,7 @@ def _missed(key: str) -> list[tuple[str, NearMiss, bool]]:
     """The tokens that narrowly miss `key`, each with how, and whether it is malformed; without those that may be read
     as the key itself."""
     formed = is_token(key)
-    missed = [(token, miss) for token, miss in _made(key).items() if token and not may_be(token, key)]
+    missed = [(token, miss) for token, miss in _made(key).items() if token and not may_pass_for(token, key)]
     return [(token, miss, formed and not is_token(token)) for token, miss in missed]
 
 

@@ -110,7 +110,7 @@ class Search:
         if not any(self.play(wrong.steps, kept=wrong.kept) for _ in range(REPLAYS)):
             self.wrong = None
             once = f"expected {wrong.expected}; received {wrong.received}, once: a check beside may have changed it"
-            self.ended = self.ended or outcomes.Inconclusive(once, "CANCEL-4 or CANCEL-8")
+            self.ended = self.ended or outcomes.Inconclusive(once, "CANCEL-4", "CANCEL-8")
 
     @property
     def _generated(self) -> Sequence[Sequence[Step]]:

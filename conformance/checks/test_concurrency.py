@@ -299,7 +299,7 @@ def mistaken(answer: Answer) -> bool:
 def by_its_own(answer: Answer) -> None:
     """Raise Inconclusive where an answer is wrong whatever came at the same time."""
     if not answer.request.credential.valid:
-        verify.step(answer, 401, "AUTH-2 or AUTH-3")
+        verify.step(answer, 401, "AUTH-2", "AUTH-3")
     elif verify.settled(answer).status == 401 or verify.unlisted(answer):
         verify.step(answer, 200 if answer.request.operation is Operation.LIST else 404, "AUTH-1")
 

@@ -39,9 +39,9 @@ def refused_cancels(api: Api, key: Secret) -> list[Answer]:
 
 def refusals(answers: list[Answer], expected: int) -> list[Answer]:
     """The answers, each of which must be the `expected` 401 or 404: a step for what is then demanded of them."""
-    owner = {401: "AUTH-2 or AUTH-3", 404: "CANCEL-5"}[expected]
+    owners = {401: ["AUTH-2", "AUTH-3"], 404: ["CANCEL-5"]}[expected]
     for answer in answers:
-        verify.step(answer, expected, owner)
+        verify.step(answer, expected, *owners)
     return answers
 
 

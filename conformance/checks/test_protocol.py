@@ -189,7 +189,8 @@ def no_pet_for_anyone(api: Api, key: Secret) -> None:
             if same and (nowhere.media_type == "text/html" or nowhere.body == answer.body):
                 raise outcomes.Excluded("the service has one answer to any path, so this one says nothing of a lookup")
             if not verify.refusal(api.list(answer.request.credential)):
-                raise outcomes.Inconclusive("the listing is answered without the key, too", "AUTH-2, AUTH-3 or AUTH-4")
+                said = "the listing is answered without the key, too"
+                raise outcomes.Inconclusive(said, "AUTH-2", "AUTH-3", "AUTH-4")
             raise outcomes.Failed(
                 "no success without the key, since every endpoint requires it", verify.describe(answer), answer
             )

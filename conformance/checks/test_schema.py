@@ -65,8 +65,8 @@ GENERATED = {
 class GeneratedRequests:
     """The generated requests of one check: the same for the same seed, and for all checks of one requirement."""
 
-    def __init__(self, seed: int, target: str, row: str, budget: Budget) -> None:
-        self._derived = (seed, target, row)
+    def __init__(self, seed: int, target: str, requirement: str, budget: Budget) -> None:
+        self._derived = (seed, target, requirement)
         self._budget = budget
         self._drawn: Counter[str] = Counter()
 

@@ -187,13 +187,13 @@ class Walk:
     def _judge(self, name: str, answer: Answer, before: Sequence[Step]) -> None:
         """Demand that the cancel of an order was answered as its state requires, and move on to the next state."""
         state = self.states[name]
-        row = CANCELLING[state]
+        due = CANCELLING[state]
         owner, *others = model.causes(before, name, state)
-        if answer.status in row.statuses:
-            self.states[name] = row.after
-            self.judged |= {row.owner, owner, *others}
+        if answer.status in due.statuses:
+            self.states[name] = due.after
+            self.judged |= {due.owner, owner, *others}
             return
-        expected = f"{row.expected} for {self._named(name)}, which is {state}"
+        expected = f"{due.expected} for {self._named(name)}, which is {state}"
         if state in LISTED:
             owner = self._blame(name, answer, before, expected)
         raise Wrong(owner, expected, answer.exchange.received, self, answer)
@@ -215,12 +215,12 @@ class Walk:
         Raises Wrong if the answer is right when asked again, and Inconclusive if the order may not be in the state that
         its provider says."""
         state = self.states[name]
-        row = CANCELLING[state]
-        if answer.status != 204 and self._again(name, before, *row.statuses):
-            received = f"{answer.exchange.received}, and {row.expected} when asked again"
-            raise Wrong(row.owner, expected, received, self, answer)
+        due = CANCELLING[state]
+        if answer.status != 204 and self._again(name, before, *due.statuses):
+            received = f"{answer.exchange.received}, and {due.expected} when asked again"
+            raise Wrong(due.owner, expected, received, self, answer)
         owner, *_ = model.causes(before, name, state)
-        if owner != row.owner:
+        if owner != due.owner:
             fresh = self._fresh(state, before)
             if fresh or (fresh is None and name in self._seen):
                 return owner
@@ -230,7 +230,7 @@ class Walk:
                 raise verify.unknown(self.ids[name])
         if state is State.PENDING and self._orders.by_hand and answer.status in (404, 409):
             raise verify.perhaps_used(self.ids[name], answer)
-        return row.owner
+        return due.owner
 
     def _again(self, name: str, before: Sequence[Step], *statuses: int) -> bool:
         """Whether one of two further cancels of an order gets one of `statuses`."""

@@ -11,7 +11,7 @@ from typing import Any
 from conformance.budgets import BUDGETS
 from conformance.configuration.options import Options
 from conformance.contract import catalogue
-from conformance.target import MAX_BODY, MAX_BODY_RANGE, MAX_TIMEOUT, TIMEOUT_RANGE, ConfigError
+from conformance.target import MAX_BODY, MAX_BODY_RANGE, MAX_TIMEOUT, TIMEOUT_RANGE, ConfigError, Mode
 
 #: The most workers of a run or of the selftest.
 MOST_WORKERS = 64
@@ -22,7 +22,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--base-url": {"metavar": "URL", "help": "a service that is in no configuration; the URL ends with /v1"},
     "--api-key-env": {"metavar": "VAR", "help": "name of the environment variable that holds its API key"},
     "--states-url": {"metavar": "URL", "help": "URL of its state provider"},
-    "--mode": {"choices": ("observe", "guarded", "full"), "help": "what may be sent (default: by target)"},
+    "--mode": {"choices": tuple(map(str, Mode)), "help": "what may be sent (default: by target)"},
     "--confirm-cancel": {
         "metavar": "TARGET",
         "action": "append",

@@ -67,7 +67,7 @@ class Requirement:
         return f"the service {'to' if refrain == self.title else 'not to'} {refrain}"
 
     @property
-    def of_each_answer(self) -> str:
+    def expected_of_each_answer(self) -> str:
         """What is expected of each answer, for a row that is judged on all exchanges."""
         return self.expected or self.expectation
 

@@ -1,7 +1,7 @@
 """Dates with a time: ISO 8601 (which section 2 of the specification names) and RFC 3339 (which OpenAPI means by it).
 
 Written out because the available parsers are too loose or too strict: `datetime.fromisoformat` accepts a bare date and
-any separator; others refuse a leap second, a comma before the fraction, or the basic form.
+any separator; others refuse a leap second, a comma before the fraction, or the basic form. Pure.
 """
 
 from __future__ import annotations

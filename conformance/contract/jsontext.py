@@ -2,7 +2,7 @@
 
 `json.loads` accepts NaN and Infinity, drops a byte-order mark, silently keeps the last of duplicate names, and turns
 `3.0` into a float that no longer shows how it was written. Here the first two are errors, and the last two are kept for
-the requirement that asks about them (LIST-11).
+the requirement that asks about them (LIST-11). Pure.
 """
 
 from __future__ import annotations

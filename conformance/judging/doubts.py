@@ -68,13 +68,13 @@ def doubts(answer: Answer, missed: Collection[int] = (), denied: Collection[str]
     judged |= answer.request.allowed is Allowed.ANY_4XX and bool(answer.before) and answer.status == 401
     if answer.status not in listed or not judged:
         return
-    row = _credentials(answer)
+    requirement = _credentials(answer)
     if credential.valid and answer.request.operation is Operation.CANCEL and answer.status != 401:
         due = CANCELLING[answer.before] if answer.before else None
-        row = due.owner if due is not None and answer.status not in due.statuses else None
-    if row is not None:
-        reason = f"{answer.exchange.in_words}, although {ROWS[row]}"
-        yield Doubt(row, reason, proven=row in PROVABLE and answer.succeeded)
+        requirement = due.owner if due is not None and answer.status not in due.statuses else None
+    if requirement is not None:
+        reason = f"{answer.exchange.in_words}, although {ROWS[requirement]}"
+        yield Doubt(requirement, reason, proven=requirement in PROVABLE and answer.succeeded)
     if not credential.valid:  # what strangers are shown is for AUTH to judge
         return
     # One that was placed anew since then is another: to that nothing had been done.

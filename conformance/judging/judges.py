@@ -220,7 +220,7 @@ def no_content_fields(answer: Answer) -> Finding:
     if answer.status != 204 or answer.request.operation is not Operation.CANCEL:
         return NOT_APPLICABLE
     sent = [name for name in ("Content-Length", "Transfer-Encoding") if answer.header(name) is not None]
-    return f"a 204 with {' and '.join(f'{name}: {answer.header(name)}' for name in sent)}" if sent else None
+    return f"a 204 with {' and '.join(f'{name}: {shown(answer.header(name))}' for name in sent)}" if sent else None
 
 
 def listed_status(answer: Answer) -> Finding:

@@ -51,7 +51,7 @@ def _undecided(requirement: str, undecided: list[Exchange]) -> CheckResult:
     message = first.undecided[requirement]
     shown = undecided[:10] if proof else [first]
     due = f"{PROVABLE[requirement]}, since {ROWS[requirement]}" if proof else ""
-    # A listing that lacks an order is shown to do so by an answer that is right.
+    # For LIST-3 the proof is a later answer, which is right; the wrong one is the listing before it.
     lacking = [each for each in undecided if each.check == first.check and each.number < first.number]
     wrong = lacking[-1] if requirement == "LIST-3" and lacking else first
     return CheckResult(

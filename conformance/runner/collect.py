@@ -201,7 +201,7 @@ def _judged(exchanges: list[Exchange], settings: Settings, target: Target) -> It
         if requirement in settings.selected:
             if requirement in judges.JUDGES and len(settings.selected) < len(rows):
                 yield CheckResult(OTHER_EXCHANGES, requirement, Status.EXCLUDED, NOT_SELECTED)
-            folded = universal.fold(requirement, rows[requirement].of_each_answer, exchanges)
+            folded = universal.fold(requirement, rows[requirement].expected_of_each_answer, exchanges)
             if folded is not None:
                 yield _with_curl(folded, exchanges, target)
 

@@ -3,7 +3,7 @@
 A service may announce that the request at hand is the last on its connection, and still answer it: nginx without
 keep-alive does so, by a GOAWAY without an error before the answer (RFC 9113 section 6.8). h2 takes that frame for the
 end of the connection, and has no setting to change this. Each request has a connection of its own here, so the frame
-can be ignored.
+can be ignored. Pure.
 """
 
 from __future__ import annotations

@@ -114,8 +114,10 @@ def test_what_is_expected_reads_as_such() -> None:
     rows = catalogue.load().requirements
     assert rows["CANCEL-3"].expectation == f"the service to {rows['CANCEL-3'].title}"
     assert rows["ERR-4"].expectation.startswith("the service not to reveal the key")
-    assert rows["ERR-1"].of_each_answer.startswith("a JSON object with string code, string message and integer status")
-    assert rows["ERR-3"].of_each_answer == rows["ERR-3"].expectation
+    assert rows["ERR-1"].expected_of_each_answer.startswith(
+        "a JSON object with string code, string message and integer status"
+    )
+    assert rows["ERR-3"].expected_of_each_answer == rows["ERR-3"].expectation
     assert [row.id for row in rows.values() if row.expectation.startswith("the service to not")] == []
 
 

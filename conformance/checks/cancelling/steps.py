@@ -16,9 +16,8 @@ from conformance.transport.request import Allowed, Headers
 
 
 def cancels(api: Api, orders: Orders, order: int, headers: Headers = (), *, or_minds: bool = False) -> Answer:
-    """Cancel a pending order and demand 204, and not only when asked again; with `or_minds`, the service may also mind
-    the header fields, with a client error that is not listed.
-    Returns the answer."""
+    """Cancel a pending order and demand 204, at once and not only when asked again. With `or_minds`, the service may
+    also mind the header fields, with a client error that is not listed. Returns the answer."""
     answer = api.send(api.ask_cancel(order, headers=headers, allowed=Allowed.ANY_4XX if or_minds else Allowed.LISTED))
     if or_minds and verify.turned_down(answer):
         return answer

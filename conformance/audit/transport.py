@@ -132,7 +132,7 @@ class ReplayedConnection(Connection):
             self._client.keep(answer)
         return answer
 
-    def _waits(self, answer: Answer) -> bool:
+    def _holds_for_retry(self, answer: Answer) -> bool:
         return answer.exchange.waited is not None
 
 

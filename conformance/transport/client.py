@@ -198,18 +198,18 @@ class Client:
                 self.concurrency.timed(answer.exchange)
                 self.endpoint.after(request, answer.exchange)
                 answers.append(answer)
-                if (self._is_final(answer, since) and len(answers) > WAITS) or not self.endpoint.waits(
-                    answer.exchange, pause(answer), since
-                ):
+                if self._is_final(answer, since) and len(answers) > WAITS:
+                    return answers
+                if not self.endpoint.hold_for_retry(answer.exchange, pause(answer), since):
                     return answers
                 if crowded and len(answers) == 1:  # else all retries would come together again
                     turn.enter_context(self._turn)
 
     def _is_final(self, answer: Answer, since: float) -> bool:
         """Whether `answer`, a refusal that may be temporary, is likely to stay. `since` is when its request was first
-        sent, by the monotonic clock."""
+        sent, by the monotonic clock. Once a 503 has outlasted OPEN_WAIT, later ones are believed at once."""
         if answer.status == 503 and answer.request.allowed is Allowed.OPEN:
-            self._keeps_to_503 |= time.monotonic() > since + OPEN_WAIT  # then later ones are believed at once
+            self._keeps_to_503 |= time.monotonic() > since + OPEN_WAIT
             return self._keeps_to_503
         return answer.exchange.trouble == Trouble.REFUSED
 

@@ -248,11 +248,12 @@ class Endpoint:
             count = f"the last {GIVE_UP_AFTER}" if last else str(GIVE_UP_AFTER_IN_ALL)
             self.gone[operation] = f"not sent: {count} requests to {operation} got no answer ({exchange.detail})"
 
-    def waits(self, exchange: Exchange, delay: float | None, since: float) -> bool:
-        """Whether a request, first sent at `since` (monotonic), is to be retried after `exchange`: because the answer
-        asks for that in `delay` seconds, or because no connection was made, so that nothing was sent, and the service
-        may be restarting. If so, no request goes out until then, and `exchange.waited` says how long that is. False if
-        there is no reason to retry, or if the wait would exceed MAX_WAIT or MAX_WAIT_IN_ALL."""
+    def hold_for_retry(self, exchange: Exchange, delay: float | None, since: float) -> bool:
+        """Hold everything back, if a request that was first sent at `since` (monotonic) is to be retried after
+        `exchange`, and return whether it is: because the answer asks for that in `delay` seconds, or because no
+        connection was made, so that nothing was sent, and the service may be restarting. No request goes out until
+        then, and `exchange.waited` says how long that is. False if there is no reason to retry, or if the wait would
+        exceed MAX_WAIT or MAX_WAIT_IN_ALL."""
         if delay is None and exchange.trouble == Trouble.UNREACHABLE and self.answered:
             delay = RESTART_WAIT
         if delay is None:

@@ -109,14 +109,14 @@ class Connection:
 
     def left_open(self) -> bool:
         """Whether the service has left the connection open for another request; the outcome is recorded."""
-        found = self._is_open()
+        found = self._close_unless_quiet()
         if self._pending is not None:
             self._pending.exchange.kept_open = found
         return found
 
-    def _is_open(self) -> bool:
-        """Whether another request can be sent on the connection; if not, it is closed. Bytes that have arrived since
-        the last answer belong to no request: they are recorded as following that answer, and end the connection."""
+    def _close_unless_quiet(self) -> bool:
+        """Close the connection if no other request can be sent on it, and return whether one can. Bytes that have
+        arrived since the last answer belong to no request: they are recorded as following that answer, and end it."""
         came = self._unasked()
         if came and self._pending is not None:
             self._client.add_extra(self._pending, came)
@@ -185,14 +185,14 @@ class Connection:
             answer = self.receive()
             # On a new connection a GET is not left unsent again.
             unsent = answer.exchange.trouble == Trouble.UNSENT and answer.request.method == "GET"
-            if not unsent and not self._waits(answer):
+            if not unsent and not self._holds_for_retry(answer):
                 return answer
             self._again()
             self.release()
 
-    def _waits(self, answer: Answer) -> bool:
+    def _holds_for_retry(self, answer: Answer) -> bool:
         """Whether the request is to be sent again after this answer; until then, nothing else goes out."""
-        return self._endpoint.waits(answer.exchange, pause(answer), self._since)
+        return self._endpoint.hold_for_retry(answer.exchange, pause(answer), self._since)
 
     def prepare(
         self, request: Request, *, last: bool = False, minimal: bool = False, within: float | None = None
@@ -202,7 +202,7 @@ class Connection:
         before it has answered the others (see `kept_waiting`)."""
         self._client.guard.check(request.method, request.path)
         self._endpoint.before(request)
-        self._fresh = not self._is_open()
+        self._fresh = not self._close_unless_quiet()
         headers = self._headers(request, last=last, minimal=minimal)
         self._closing = last
         self._deadline = time.monotonic() + self._endpoint.timeout

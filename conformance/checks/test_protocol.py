@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
-from conformance.checks.clients import FRENCH, SENDS_JSON
+from conformance.checks.clients import FRENCH, SENDS_JSON, VOUCHING_FIELDS
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Secret, Target
 from conformance.transport.answer import Answer
@@ -156,8 +157,9 @@ PETS = ("/pets/1", "/pets/2", "/pets/10")
 @requirement("PET-1")
 @pytest.mark.lengthy
 def test_pet_lookup_needs_the_key(api: Api, key: Secret) -> None:
-    """Looks up pets, one of them that of a listed order, without the key, with a wrong one, and with the key in a wrong
-    place: no 2xx."""
+    """Looks up pets, one of them that of a listed order, without the key, with a wrong one, and with the key in wrong
+    places; and that one also without a key and with a slash at its end, with fields that vouch for somebody, and as a
+    client that does not say what it accepts: no 2xx."""
     no_pet_for_anyone(api, key)
 
 
@@ -171,24 +173,33 @@ def test_pet_lookup_needs_the_key_where_there_are_orders(api: Api, orders: Order
 
 def no_pet_for_anyone(api: Api, key: Secret) -> None:
     """Look up pets without the key, and demand no success."""
-    elsewhere = (credentials.in_query(key.reveal())[0], credentials.misplaced(key.reveal())[0])
-    wrong = (NOBODY, invalid_keys.near_misses(key.reveal())[0], *elsewhere)
+    misplaced = (credentials.in_query(key.reveal())[0], *credentials.misplaced(key.reveal())[:2])
+    wrong = (NOBODY, invalid_keys.near_misses(key.reveal())[0], *misplaced)
     listing = api.list().listing
     known = [integer(listing.by_id[order].get("petId")) for order in islice(listing.by_id, 10)] if listing else []
     pets = [*PETS, *[f"/pets/{pet}" for pet in known if pet is not None][:1]]
     # With the key first: what is answered must not be kept for others.
     api.send(Request("GET", pets[-1], api.key, allowed=Allowed.OPEN))
-    answers = api.send_all(Request("GET", pet, who, allowed=Allowed.OPEN) for pet in pets for who in wrong)
+    asked = [Request("GET", pet, who, allowed=Allowed.OPEN) for pet in pets for who in wrong]
+    plain = Request("GET", pets[-1], allowed=Allowed.OPEN)
+    asked += [
+        replace(plain, path=f"{plain.path}/"),
+        replace(plain, headers=VOUCHING_FIELDS),
+        replace(plain, accept=None),
+    ]
+    answers = api.send_all(asked)
     # What has an answer to any path, such as an application of a single page, has it for this one, too.
     for answer in answers:
         if answer.status in (None, 429):  # what a gateway answers for an operation that is gone is no success
             verify.settled(answer)
         if answer.succeeded:
-            nowhere = api.send(Request("GET", f"/{api.rng.getrandbits(60):x}/1", NOBODY, allowed=Allowed.OPEN))
+            request = answer.request
+            end = "/" if request.path.endswith("/") else ""
+            nowhere = api.send(replace(request, path=f"/{api.rng.getrandbits(60):x}/1{end}", credential=NOBODY))
             same = nowhere.status == answer.status and nowhere.media_type == answer.media_type
             if same and (nowhere.media_type == "text/html" or nowhere.body == answer.body):
                 raise outcomes.Excluded("the service has one answer to any path, so this one says nothing of a lookup")
-            if not verify.refusal(api.list(answer.request.credential)):
+            if verify.settled(api.send(replace(request, path=f"/store/orders{end}"))).succeeded:
                 said = "the listing is answered without the key, too"
                 raise outcomes.Inconclusive(said, "AUTH-2", "AUTH-3", "AUTH-4")
             raise outcomes.Failed(

@@ -88,6 +88,23 @@ def lists_as_before_while_there_are_as_many(service: Service) -> None:
     _kept(service, lambda request: True, len)
 
 
+def _number_and_largest(orders: list[Order]) -> object:
+    """How many orders there are, and the largest id in 31 bits."""
+    return len(orders), max((order.id for order in orders if order.id < 2**31), default=0)
+
+
+@fault("LIST-3")
+def lists_as_before_while_as_many_have_the_same_largest_id(service: Service) -> None:
+    """Keeps a listing for as long as there are as many orders with the same largest id."""
+    _kept(service, lambda request: True, _number_and_largest)
+
+
+@fault("LIST-3")
+def tags_listings_by_their_number_and_largest_id(service: Service) -> None:
+    """Makes the entity tag of the number of orders and of their largest id."""
+    amend.tagged(service, lambda response: f'"{_number_and_largest(service.store.all())}"')
+
+
 @fault("LIST-3")
 def lists_as_before_to_browsers(service: Service) -> None:
     """Keeps a listing for a minute for clients that accept HTML."""

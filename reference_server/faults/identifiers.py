@@ -100,6 +100,13 @@ def reads_ids_without_sign(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def takes_a_name_behind_an_id(service: Service) -> None:
+    """Cancels the order 5 when asked for 5-rex, as addresses made for people have it."""
+    inner = service.read_id
+    service.read_id = lambda text: inner(re.sub(r"(?<=[0-9])-[a-z]+$", "", text))
+
+
+@fault("CANCEL-9")
 def clamps_ids_to_int64(service: Service) -> None:
     """Cancels the order at the end of int64 when asked for a number beyond it."""
     inner = service.read_id

@@ -487,6 +487,34 @@ def shows_pets_to_a_key_in_the_query(service: Service) -> None:
 
 
 @fault("PET-1")
+def shows_pets_behind_a_slash(service: Service) -> None:
+    """Answers the pet lookup with 200 without a key where a slash follows the id."""
+    _lets_in(service, lambda request: request.path.endswith("/"), lambda: service.json(200, PET))
+
+
+@fault("PET-1")
+def shows_pets_to_users_of_basic(service: Service) -> None:
+    """Answers the pet lookup with 200 to whoever uses Basic authentication."""
+    _lets_in(service, lambda request: amend.authorization(request).startswith("Basic "), lambda: service.json(200, PET))
+
+
+@fault("PET-1")
+def shows_pets_behind_a_proxy(service: Service) -> None:
+    """Answers the pet lookup with 200 without a key where a field says that it was asked for from the same machine."""
+    _lets_in(
+        service,
+        lambda request: request.headers.get("x-forwarded-for") == "127.0.0.1",
+        lambda: service.json(200, PET),
+    )
+
+
+@fault("PET-1")
+def shows_pets_to_clients_without_accept(service: Service) -> None:
+    """Answers the pet lookup with 200 without a key to clients that send no Accept."""
+    _lets_in(service, lambda request: "accept" not in request.headers, lambda: service.json(200, PET))
+
+
+@fault("PET-1")
 def answers_the_pet_lookup_with_204(service: Service) -> None:
     """Answers the pet lookup with 204 when the Authorization header is absent."""
     _lets_in(service, amend.no_header, lambda: Response(204))

@@ -201,6 +201,7 @@ def cancelling(talk: Talk) -> Iterator[Said]:
     """Cancels of orders in every state and of what is no id, with listings between."""
     for text in (
         "12abc",
+        "12-abc",
         "12.5",
         "12.4",
         "12.json",
@@ -365,6 +366,9 @@ def small_differences(talk: Talk) -> Iterator[Said]:
     yield from [talk.say("GET", LIST, credentials, accept="application/xml") for credentials in (VALID, None)]
     yield talk.say("GET", "/v1/pets/1", None, query=f"api_key={KEY}")
     yield talk.say("GET", "/v1/pets/1", "Bearer wrong")
+    yield talk.say("GET", "/v1/pets/1", "Basic d3Jvbmc6")
+    yield talk.say("GET", "/v1/pets/1/", None)
+    yield talk.say("GET", "/v1/pets/1", None, **{"x-forwarded-for": "127.0.0.1"})
     yield from [talk.say("GET", LIST, f"Bearer {word}") for word in ("".join(sorted(KEY)), "constructor", "API_KEY")]
     yield talk.cancel("constructor")
     talk.store.place_ids([61, -61], Status.PENDING)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
-from conformance.checks.clients import SENDS_JSON
+from conformance.checks.clients import SENDS_JSON, VOUCHING_FIELDS
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
 from conformance.transport.answer import Answer
@@ -21,17 +21,6 @@ from conformance.transport.wire import Wire
 #: 6.2.2.2): where the key is asked for by one spelling and orders are looked up by another, they are anybody's.
 SPELLINGS = (
     "/store/%6Frders{}", "/store/orders{}/", "/store//orders{}", "/STORE/ORDERS{}", "/store/orders{};x",
-)  # fmt: skip
-#: Fields by which a proxy in front of a service, one of its developers or a health check may be let in without a key.
-VOUCHING_FIELDS = (
-    ("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("X-Forwarded-User", "admin"),
-    ("X-Remote-User", "admin"), ("X-User-ID", "1"), ("X-Admin", "true"), ("X-Internal", "true"), ("X-Debug", "true"),
-    ("X-Authenticated-User", "admin"), ("X-Consumer-Username", "admin"), ("X-Client-Verify", "SUCCESS"),
-    ("X-Client-IP", "127.0.0.1"), ("True-Client-IP", "127.0.0.1"), ("Forwarded", "for=127.0.0.1"),
-    ("X-Original-URI", "/"), ("X-Forwarded-Uri", "/"), ("X-Middleware-Subrequest", "middleware"),
-    ("X-Auth-Request-User", "admin"), ("Remote-User", "admin"), ("X-WebAuth-User", "admin"),
-    ("X-Authenticated-Userid", "1"), ("X-SSL-Client-Verify", "SUCCESS"),
-    ("User-Agent", "kube-probe/1.29 GoogleHC/1.0"),
 )  # fmt: skip
 #: What tells of a page of the same site and its scripts.
 PAGE_FIELDS = (

@@ -78,6 +78,41 @@ def test_order_is_listed_in_the_place_of_another(api: Api, orders: Orders, targe
         shown_again(api, second, by_tag(api, kept))
 
 
+@requirement("LIST-3", mode=Mode.FULL, chosen_ids=True)
+def test_order_with_a_smaller_id_is_listed_in_the_place_of_another(api: Api, orders: Orders, target: Target) -> None:
+    """The same with chosen ids, while an order with a larger id stays, so that neither how many orders there are nor
+    their largest id tells of the new one: it is listed."""
+    _, order = replaced_below_the_largest(api, orders)
+    none_missing(api, [order], State.PENDING, api.list(), target)
+
+
+@requirement("LIST-3", mode=Mode.FULL, chosen_ids=True)
+def test_order_with_a_smaller_id_is_listed_to_who_has_an_older_listing(api: Api, orders: Orders) -> None:
+    """The same, asked for with the entity tag of before, where the listing comes with one, whether it is still the
+    same: not 304."""
+    if by_tag(api, api.list()):
+        kept, order = replaced_below_the_largest(api, orders)
+        shown_again(api, order, by_tag(api, kept))
+
+
+def replaced_below_the_largest(api: Api, orders: Orders) -> tuple[Answer, int]:
+    """Have two orders placed, list, cancel the one with the smaller id, and have another one placed whose id is smaller
+    than that of the other, too. Returns the answer to the listing, and the last order."""
+    base = 10**9 + api.rng.randrange(10**6, 10**8)
+    wanted = api.unmistakable(range(base, base + 100, 10))
+    if len(wanted) < 3:
+        raise outcomes.Excluded(
+            "nearly all of the ids to be chosen could be mistaken for those of orders in the listing"
+        )
+    first, order, largest = wanted[:3]
+    orders.place([first, largest])
+    kept = api.list()
+    verify.listing(kept)
+    verify.step(api.cancel(first), 204, "CANCEL-1")
+    orders.place([order])
+    return kept, order
+
+
 def shown_again(api: Api, order: int, asked: list[Request]) -> None:
     """Demand that a client which `asked` with what it was given before an order was placed is not told that the listing
     is still the same, where that holds the order."""

@@ -16,6 +16,7 @@ from conformance.target import UNNAMED, Mode, Secret, States, Target
 from conformance.verdict import CheckResult, Exit, Status
 from reference_server import orders
 from reference_server.api import Service
+from reference_server.messages import Response
 from reference_server.running import Running, build
 
 KEY = "sk_key-of-a-service-in-another-mode"
@@ -132,3 +133,20 @@ def static(service: Service, *, pending: int, shipped: int) -> States:
     return States(
         pending=tuple(place(pending, orders.Status.PENDING)), shipped=tuple(place(shipped, orders.Status.SHIPPED))
     )
+
+
+@pytest.mark.parametrize(
+    ("location", "ended"),
+    [("/v1/store/orders/", Exit.NON_CONFORMANT), ("/login?next=/v1/store/orders", Exit.INCOMPLETE)],
+)
+def test_a_redirect_to_the_path_with_a_slash_is_a_fault_and_one_elsewhere_another_service(
+    runs: Runs, location: str, ended: Exit
+) -> None:
+    service = build(KEY.encode())
+    service.respond = lambda request: Response(301, headers={"Location": location})
+    (run,) = runs(service, Mode.GUARDED)
+    assert run.exit == ended
+    assert (run.status("HTTP-1") is Status.FAILED) is (ended == Exit.NON_CONFORMANT)
+    told = run.check("protocol.listing_statuses").message
+    assert f"301 Moved Permanently to {location}" in told
+    assert ("does not look like a Store Orders Service" in told) is (ended == Exit.INCOMPLETE)

@@ -21,7 +21,7 @@ from conformance.states.provider import CannotDo, ProviderError
 from conformance.target import Mode, States, Target
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone, host_and_port
-from conformance.transport.evidence import PREFLIGHT, Trouble
+from conformance.transport.evidence import PREFLIGHT, Trouble, first_field
 from conformance.transport.guard import Refused
 from conformance.transport.redaction import SECRET_PART
 from conformance.transport.request import NOBODY, Allowed, Operation
@@ -320,13 +320,13 @@ def _is_mute(answer: Answer) -> bool:
 
 
 def _is_sign(answer: Answer) -> bool:
-    """Whether an answer could come from a Store Orders Service, however faulty: anything but a page, a redirect or a
-    plain "not found"."""
+    """Whether an answer could come from a Store Orders Service, however faulty: anything but a page, a redirect (except
+    to the same path with a slash behind it, which some frameworks ask for) or a plain "not found"."""
     if answer.exchange.trouble in (Trouble.BROKEN, Trouble.TOO_LARGE):
         return True
     if answer.request.operation is Operation.LIST and answer.status == 200:
         return answer.body.strip()[:1] in (b"[", b"{") or "json" in answer.media_type
-    if answer.status in (401, 403):
+    if answer.status in (401, 403) or first_field(answer.exchange.headers, "location").endswith("/store/orders/"):
         return True
     return answer.status is not None and answer.status >= 500
 

@@ -515,6 +515,17 @@ def shows_pets_to_clients_without_accept(service: Service) -> None:
 
 
 @fault("PET-1")
+def shows_pets_to_browsers(service: Service) -> None:
+    """Answers the pet lookup with a page, and without a key, to clients that accept one."""
+    page = b"<!doctype html><title>Rex</title>"
+    _lets_in(
+        service,
+        lambda request: "text/html" in request.headers.get("accept", ""),
+        lambda: Response(200, page, {"Content-Type": "text/html"}),
+    )
+
+
+@fault("PET-1")
 def answers_the_pet_lookup_with_204(service: Service) -> None:
     """Answers the pet lookup with 204 when the Authorization header is absent."""
     _lets_in(service, amend.no_header, lambda: Response(204))

@@ -426,6 +426,18 @@ def has_a_page_for_any_other_path(service: Service) -> None:
 
 
 @variant()
+def has_a_page_for_browsers_on_any_other_path(service: Service) -> None:
+    """Answers any other path with the page of an application, to browsers only."""
+    page = Response(200, b"<!doctype html><title>Store</title>", {"Content-Type": "text/html"})
+
+    def answer(request: Request) -> Response | None:
+        asked = "text/html" in request.headers.get("accept", "") and not request.path.startswith(service.collection)
+        return page if asked else None
+
+    amend.before(service, answer)
+
+
+@variant()
 def has_the_pet_lookup(service: Service) -> None:
     """Answers the deprecated pet lookup with a pet and proper headers, to those with a key."""
     headers = {"Deprecation": "@1688169599", "Sunset": "Fri, 31 Dec 2027 23:59:59 GMT"}

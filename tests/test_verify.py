@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from built import LIST, answered, cancel
+from built import LIST, VALID, answered, cancel
 
 from conformance import outcomes, verify
+from conformance.checks.clients import BROWSER, NAMES_OTHERS, SENDS_JSON
 from conformance.transport.answer import Answer
 from conformance.transport.request import NOBODY, Allowed, Credential, Headers, Request
 
@@ -160,10 +161,37 @@ def test_a_redirect_that_does_not_come_again_is_for_http_1(
 def test_a_service_that_minds_the_lack_of_accept_breaks_http_1_alone(status: int, ends: type[BaseException]) -> None:
     answer = answered(replace(cancel(1), accept=None), status)
     answer.sender = lambda _: answer
-    with pytest.raises(
-        ends, match=r"without Accept answered 406 .*HTTP-1" if status == 406 else "asked without Accept"
-    ):
+    with pytest.raises(ends, match="asked without Accept") as raised:
         verify.status(answer, 204, since="the order is pending")
+    assert getattr(raised.value, "owners", None) == (("HTTP-1",) if status == 406 else None)
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "ends"),
+    [
+        (500, BROWSER, outcomes.Inconclusive),
+        (406, NAMES_OTHERS, outcomes.Inconclusive),
+        (302, BROWSER, outcomes.Failed),
+        (404, BROWSER, outcomes.Failed),
+        (500, SENDS_JSON, outcomes.Failed),
+        (500, (), outcomes.Failed),
+    ],
+)
+def test_a_service_that_fails_for_some_clients_breaks_http_1_alone(
+    status: int, fields: Headers, ends: type[BaseException]
+) -> None:
+    cancelled, refused = (
+        answered(replace(cancel(1), credential=who, headers=fields), status) for who in (VALID, NOBODY)
+    )
+    cancelled.sender, refused.sender = (lambda _: cancelled), (lambda _: refused)
+    with pytest.raises(ends):
+        verify.status(cancelled, 204, since="the order is pending")
+    with pytest.raises(ends):
+        verify.refused([refused], since="there is no key")
+    let_in = answered(replace(cancel(1), credential=NOBODY), 204)
+    with pytest.raises(outcomes.Failed, match="204") as raised:
+        verify.refused([refused, let_in], since="there is no key")
+    assert (refused in raised.value.answers) is (ends is outcomes.Failed)
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,22 @@ def wants_to_know_what_is_accepted_to_cancel(service: Service) -> None:
     )
 
 
+def _asks_for_pages(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "")
+
+
+@fault("HTTP-1")
+def fails_to_write_pages(service: Service) -> None:
+    """Answers 500 to browsers, for which it has pages without a template."""
+    amend.before(service, lambda request: _error(service, 500) if _asks_for_pages(request) else None)
+
+
+@fault("HTTP-1")
+def has_nothing_for_browsers(service: Service) -> None:
+    """Answers 406 to browsers, though they accept anything."""
+    amend.before(service, lambda request: _error(service, 406) if _asks_for_pages(request) else None)
+
+
 @fault("HTTP-1")
 def accepts_no_blanks(service: Service) -> None:
     """Answers 406 where JSON is accepted behind a blank and nothing else would do."""
@@ -520,7 +536,7 @@ def shows_pets_to_browsers(service: Service) -> None:
     page = b"<!doctype html><title>Rex</title>"
     _lets_in(
         service,
-        lambda request: "text/html" in request.headers.get("accept", ""),
+        _asks_for_pages,
         lambda: Response(200, page, {"Content-Type": "text/html"}),
     )
 

@@ -38,7 +38,7 @@ def settled(answer: Answer) -> Answer:
         raise Inconclusive(f"{exchange.line} got no answer among other requests: {exchange.detail}; {FEWER}")
     if answer.status is None:
         advice = f"; {FEWER}" if exchange.crowded and exchange.trouble == Trouble.TIMEOUT else ""
-        raise Inconclusive(f"{exchange.line} got no answer: {exchange.detail}{advice}")
+        raise Inconclusive(f"{exchange.line} got {exchange.instead}: {exchange.detail}{advice}")
     if answer.status in GATEWAY:
         advice = f"; {FEWER}" if answer.status == 503 else ""
         raise Inconclusive(f"{exchange.in_words}, which proves neither way{advice}", "HTTP-1")

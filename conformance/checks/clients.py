@@ -27,7 +27,7 @@ NAMES_JSON_LAST = (("Accept", "text/plain;q=0.5, application/json"),)
 FRENCH = (("Accept-Language", "fr"),)
 #: What clients of other interfaces accept, without JSON: a service may say that it cannot serve that (406), but must
 #: send nothing else.
-NAMES_OTHERS = (("Accept", "application/xml, text/xml;q=0.9, text/csv;q=0.8"),)
+NAMES_OTHERS = (("Accept", "application/xml, text/xml;q=0.9, text/csv;q=0.8, application/x-ndjson;q=0.7"),)
 #: What generated clients accept if errors may be problem details (RFC 9457). None are described here: all bodies are
 #: application/json (section 1).
 NAMES_PROBLEMS = (("Accept", "application/json, application/problem+json"),)

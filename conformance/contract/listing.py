@@ -168,7 +168,7 @@ class Listing:
     def unconventional_dates(self) -> list[str]:
         """The shipDates that are ISO 8601 and not RFC 3339 (LIST-10)."""
         return _several(
-            (f"element {index}", f"shipDate is {shown(text)}, ISO 8601 but not RFC 3339")
+            (f"element {index}", f"shipDate is {shown(text)}, which is not RFC 3339")
             for index, odd in self._odd
             if isinstance(odd, dict)
             and isinstance(text := odd.get("shipDate"), str)

@@ -13,6 +13,10 @@ from conformance.target import MEGABYTE
 #: 9110 section 8.4.1.3). "deflate" is the zlib format; bare deflate is common under that name, too.
 CODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 BARE_DEFLATE = -15
+#: The others that are registered (www.iana.org/assignments/http-parameters): they may be legal, but were not asked for.
+NOT_ASKED_FOR = {
+    "aes128gcm", "br", "compress", "dcb", "dcz", "exi", "pack200-gzip", "x-compress", "zstd",
+}  # fmt: skip
 #: Members of a list of codings that mean no coding (section 5.6.1.2; section 12.5.3).
 NO_CODINGS = ("", "identity")
 #: How many codings of one body are undone: a service may apply both that are asked for (section 8.4).
@@ -36,9 +40,12 @@ class Body:
     def __init__(self, coding: str, limit: int) -> None:
         """`coding` is the value of Content-Encoding, empty where there is none."""
         applied = [name for part in coding.split(",") if (name := part.strip().lower()) not in NO_CODINGS]
-        self._unreadable = ""
-        if len(applied) > MOST_CODINGS or not CODINGS.keys() >= set(applied):
-            self._unreadable = f"the body has Content-Encoding {coding!r}; requests ask for gzip or deflate"
+        self._unreadable: Exception | None = None
+        if not CODINGS.keys() | NOT_ASKED_FOR >= set(applied):
+            self._unreadable = Miscoded(f"the body has Content-Encoding {coding!r}, which names no content coding")
+            applied.clear()
+        elif len(applied) > MOST_CODINGS or not CODINGS.keys() >= set(applied):
+            self._unreadable = Unreadable(f"the body has Content-Encoding {coding!r}; requests ask for gzip or deflate")
             applied.clear()
         self._coding = applied.pop() if applied else ""  # the last one was applied last
         self._inner = Body(", ".join(applied), limit) if applied else None
@@ -51,7 +58,7 @@ class Body:
     def take(self, piece: bytes) -> None:
         """Add what was received. Raises Unreadable and Miscoded."""
         if self._unreadable and piece:  # the field without a body, as with a 204, does no harm
-            raise Unreadable(self._unreadable)
+            raise self._unreadable
         self._received += len(piece)
         self._check(self._received, "as received")
         if not self._coding:

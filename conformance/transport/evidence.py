@@ -97,9 +97,14 @@ class Exchange:
     def received(self) -> str:
         """The answer in a few words: "204 No Content", where a redirect leads, or what went wrong."""
         if self.status is None:
-            return f"no answer ({self.detail or self.trouble})"
+            return f"{self.instead} ({self.detail or self.trouble})"
         leads = first_field(self.headers, "location") if 300 <= self.status < 400 else ""
         return f"{self.status} {self.reason}".strip() + (f" to {leads[:100]}" if leads else "")
+
+    @property
+    def instead(self) -> str:
+        """What there is in place of a complete answer: nothing, or what was not read because of a limit."""
+        return "an answer that was not read" if self.trouble == Trouble.TOO_LARGE else "no answer"
 
     @property
     def succeeded(self) -> bool:

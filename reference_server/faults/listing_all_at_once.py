@@ -205,6 +205,12 @@ def obeys_a_page_and_its_size_together(service: Service) -> None:
 
 
 @fault("LIST-6")
+def is_ahead_of_its_version(service: Service) -> None:
+    """Lists a page of three orders where the query asks for version 2, which is to have pages."""
+    _filters(service, ("version", "v", "api-version"), lambda value, orders: orders[:3] if value == "2" else orders)
+
+
+@fault("LIST-6")
 def turns_pages(service: Service) -> None:
     """Lists the page of 20 orders that the query parameter page names, from 1."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -75,6 +76,20 @@ def lists_with_203_for_readers_of_arabic(service: Service) -> None:
     def change(request: Request, response: Response) -> None:
         if amend.is_listing(request, response) and request.headers.get("accept-language") == "ar":
             response.status = 203
+
+    amend.granted(service, change)
+
+
+@fault("LIST-1")
+def lists_line_by_line_for_those_who_accept_it(service: Service) -> None:
+    """Sends the orders one in each line, and not as an array, to those who accept that and no JSON."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        accept = request.headers.get("accept", "")
+        if not amend.is_listing(request, response) or "x-ndjson" not in accept or "application/json" in accept:
+            return None
+        lines = b"".join(json.dumps(order).encode() + b"\n" for order in json.loads(response.body))
+        return Response(200, lines, {"Content-Type": "application/x-ndjson"})
 
     amend.granted(service, change)
 

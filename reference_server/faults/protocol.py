@@ -413,6 +413,19 @@ def sends_bytes_after_the_end_of_gzip(service: Service) -> None:
 
 
 @fault("HTTP-2")
+def names_the_charset_as_a_coding(service: Service) -> None:
+    """Sends Content-Encoding: utf-8 with every third listing."""
+    due = amend.every(3)
+
+    def change(request: Request, response: Response) -> Response | None:
+        if amend.is_listing(request, response) and due():
+            response.headers["Content-Encoding"] = "utf-8"
+        return None
+
+    amend.granted(service, change)
+
+
+@fault("HTTP-2")
 def sends_a_broken_status_line(service: Service) -> None:
     """Sends a status line without a status with every third listing."""
     _listing_bytes(service, lambda data: data.replace(b"HTTP/1.1 200 OK", b"HTTP/1.1 OK", 1), n=3, close=True)

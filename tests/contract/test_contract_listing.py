@@ -169,7 +169,7 @@ def test_unconventional_dates_are_those_that_are_only_iso8601() -> None:
         3,
     ]
     assert listing(elements).unconventional_dates() == [
-        "element 1: shipDate is '2026-11-21T07:00:00', ISO 8601 but not RFC 3339"
+        "element 1: shipDate is '2026-11-21T07:00:00', which is not RFC 3339"
     ]
 
 

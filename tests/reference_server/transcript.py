@@ -19,6 +19,7 @@ KEY = "sk-Reference.Key_42"
 VALID = f"Bearer {KEY}"
 LIST = "/v1/store/orders"
 FURTHER = (
+    "version=2",
     "limit=5", "_limit=1", "page%5Blimit%5D=1", "startDate=2999-01-01", "endDate=1900-01-01", "customerId=-1",
     "after=9223372036854775806", "pet=987654", "tenant=none", "format=csv", "format=api", "callback=f",
     "where=%7B%22status%22%3A%22none%22%7D",
@@ -193,7 +194,8 @@ def listing(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST, accept_charset="utf-16, utf-8;q=0.5")
     yield talk.say("GET", LIST, None, accept_language="fr")
     yield from [
-        talk.say("GET", LIST, accept=accept) for accept in ("text/html, */*", "application/json", "application/*")
+        talk.say("GET", LIST, accept=accept)
+        for accept in ("text/html, */*", "application/json", "application/*", "application/x-ndjson")
     ]
 
 

@@ -81,8 +81,11 @@ QUERIES = (
     # Of Parse, Eve, LoopBack, react-admin and RSQL.
     "where=%7B%22status%22%3A%22none%22%7D", "filter=%7B%22status%22%3A%22none%22%7D", "range=%5B0%2C0%5D",
     "filter=status%3D%3Dnone", "limit=-1", "distinct=petId", "sort=shipDate", "orderBy=shipDate", "order_by=shipDate",
-    # Of Django REST framework and Express, for something else than JSON.
-    "format=csv", "format=api", "callback=f",
+    # What pages in some later version, and operators in brackets.
+    "version=2", "v=2", "api-version=2", "preview=true", "beta=true", "quantity%5Bgte%5D=999999999",
+    "id%5Bgt%5D=9223372036854775806", "hitsPerPage=1", "rowsPerPage=1", "maxRecords=1",
+    # For something else than JSON, or than an array: the first two of Django REST framework and Express.
+    "format=csv", "format=api", "callback=f", "envelope=true", "count=true",
 )  # fmt: skip
 #: Those that are most often obeyed, tried by themselves: some services obey them only where no unknown one is beside.
 ALONE = (

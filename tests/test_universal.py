@@ -108,7 +108,7 @@ CASES: list[tuple[str, Answer, str]] = [
     ("LIST-4", answered(LIST, 200, b"null"), "not about"),
     ("LIST-10", answered(LIST, 200, b'[{"shipDate": "2026-11-21T07:00:00Z"}]'), "met"),
     ("LIST-10", answered(LIST, 200, b'[{"shipDate": "soon"}]'), "met"),  # LIST-2 has that
-    ("LIST-10", answered(LIST, 200, b'[{"shipDate": "2026-11-21T07:00"}]'), "ISO 8601 but not RFC 3339"),
+    ("LIST-10", answered(LIST, 200, b'[{"shipDate": "2026-11-21T07:00"}]'), "which is not RFC 3339"),
     ("LIST-11", answered(LIST, 200, b'[{"id": 1, "weight": 1.0}]'), "met"),
     ("LIST-11", answered(LIST, 200, b'[{"id": 1.0}]'), "element 0: id is written 1.0"),
     # CANCEL-2

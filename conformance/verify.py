@@ -75,13 +75,13 @@ def status(answer: Answer, *expected: int, since: str, after: Sequence[Answer] =
     if answer.status == 401 and answer.request.credential.valid:
         raise Inconclusive(f"{answer.exchange.line} answered 401 to the valid key", "AUTH-1")
     not_sporadic(answer, *expected)
-    if minds_the_client(answer):
+    if _minds_the_client(answer):
         raise _minded(answer)
     wanted = " or ".join(map(str, expected))
     raise Failed(f"{wanted}, since {since}", describe(answer), *after, answer, last=bool(after))
 
 
-def minds_the_client(answer: Answer) -> bool:
+def _minds_the_client(answer: Answer) -> bool:
     """Whether an unlisted status is a matter of how this client asks, and so of HTTP-1: any to a request without
     Accept, and a failure of the service or 406 to one with fields of another client. What else a service has to do is
     decided by plain requests."""
@@ -89,8 +89,7 @@ def minds_the_client(answer: Answer) -> bool:
     if request.accept is None:
         return unlisted(answer)
     told = any(name.lower().startswith(CLIENT_FIELDS) for name, _ in request.headers)
-    judged = unlisted(answer) or request.credential.long  # of which HTTP-1 knows other requests
-    return told and judged and (answer.status == 406 or (answer.status or 0) >= 500)
+    return told and unlisted(answer) and (answer.status == 406 or (answer.status or 0) >= 500)
 
 
 def _minded(answer: Answer) -> Inconclusive:
@@ -159,9 +158,9 @@ def refused(answers: Sequence[Answer], *, since: str, after: Answer | None = Non
     if not wrong:
         return
     not_sporadic(wrong[0], 401)
-    if all(map(minds_the_client, wrong)):
+    if all(map(_minds_the_client, wrong)):
         raise _minded(wrong[0])
-    wrong = [answer for answer in wrong if not minds_the_client(answer)]
+    wrong = [answer for answer in wrong if not _minds_the_client(answer)]
     credential = wrong[0].request.credential
     if credential.allows is Allowed.LISTED:
         wanted = "401"

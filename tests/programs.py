@@ -1,5 +1,5 @@
-"""What tests start and pip does not install. Each machine passes the tests without: those that need it are skipped, and
-the summary says for want of what. The gate installs all of it, so there they fail."""
+"""What tests start and pip does not install. Where something is missing, the tests that need it are skipped, and
+the summary says for want of what; in the gate, which installs all of it, they fail."""
 
 from __future__ import annotations
 

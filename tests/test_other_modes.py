@@ -137,7 +137,12 @@ def static(service: Service, *, pending: int, shipped: int) -> States:
 
 @pytest.mark.parametrize(
     ("location", "ended"),
-    [("/v1/store/orders/", Exit.NON_CONFORMANT), ("/login?next=/v1/store/orders", Exit.INCOMPLETE)],
+    [
+        ("/v1/store/orders/", Exit.NON_CONFORMANT),
+        ("/login?next=/v1/store/orders/", Exit.INCOMPLETE),
+        ("https://elsewhere.example/v1/store/orders/", Exit.INCOMPLETE),
+        ("http://[", Exit.INCOMPLETE),
+    ],
 )
 def test_a_redirect_to_the_path_with_a_slash_is_a_fault_and_one_elsewhere_another_service(
     runs: Runs, location: str, ended: Exit

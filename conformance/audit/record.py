@@ -19,7 +19,7 @@ from conformance.text import brief
 from conformance.transport.evidence import Exchange
 
 #: What the evidence has in place of a secret.
-LABEL = re.compile(r"<(?=[^<>]*>)[^<>]*\b(?:key|token)\b[^<>]*>")  # looks ahead first: there may be keys without end
+LABEL = re.compile(r"<(?=[^<>]*>)[^<>]*\b(?:key|token)\b[^<>]*>")  # the look ahead keeps the search linear
 #: What must be the same in a request now and on record; texts except for removed secrets.
 _EXACTLY = ("method", "credential", "operation", "allowed", "shell_headers", "via", "check")
 _ALIKE = ("url", "order_id", "request_body")

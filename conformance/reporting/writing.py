@@ -31,8 +31,8 @@ ABANDONED = 600.0
 
 
 def write(run: Run, folder: Path, named: Mapping[str, str] | None = None) -> None:
-    """Write all files of `run` to `folder`, which is made if needed. Raises OSError, and then
-    leaves what was there, unless one of the names is that of a folder.
+    """Write all files of `run` to `folder`, which is made if needed. Raises OSError, and then leaves what was there,
+    unless one of the names is that of a folder.
 
     If the evidence of the run is missing, `named` are the files with their digests that its results.json named: then no
     evidence.har is written, and results.json goes on naming the one that exists elsewhere.

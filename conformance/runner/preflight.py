@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from conformance.api import Api
 from conformance.checks import credentials
@@ -326,9 +326,17 @@ def _is_sign(answer: Answer) -> bool:
         return True
     if answer.request.operation is Operation.LIST and answer.status == 200:
         return answer.body.strip()[:1] in (b"[", b"{") or "json" in answer.media_type
-    if answer.status in (401, 403) or first_field(answer.exchange.headers, "location").endswith("/store/orders/"):
+    if answer.status in (401, 403) or _adds_a_slash(answer):
         return True
     return answer.status is not None and answer.status >= 500
+
+
+def _adds_a_slash(answer: Answer) -> bool:
+    """Whether an answer redirects to the same address with a slash behind it."""
+    location = first_field(answer.exchange.headers, "location")
+    with suppress(ValueError):  # of what is no URL
+        return urljoin(answer.exchange.url, location) == f"{answer.exchange.url}/"
+    return False
 
 
 def _is_elsewhere(session: Session) -> bool:

@@ -13,10 +13,8 @@ from conformance.target import MEGABYTE
 #: 9110 section 8.4.1.3). "deflate" is the zlib format; bare deflate is common under that name, too.
 CODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 BARE_DEFLATE = -15
-#: The others that are registered (www.iana.org/assignments/http-parameters): they may be legal, but were not asked for.
-NOT_ASKED_FOR = {
-    "aes128gcm", "br", "compress", "dcb", "dcz", "exi", "pack200-gzip", "x-compress", "zstd",
-}  # fmt: skip
+#: What is no content coding, though some take it for one. Any other name may be that of one (section 8.4.1).
+CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "iso-8859-1"})
 #: Members of a list of codings that mean no coding (section 5.6.1.2; section 12.5.3).
 NO_CODINGS = ("", "identity")
 #: How many codings of one body are undone: a service may apply both that are asked for (section 8.4).
@@ -41,8 +39,8 @@ class Body:
         """`coding` is the value of Content-Encoding, empty where there is none."""
         applied = [name for part in coding.split(",") if (name := part.strip().lower()) not in NO_CODINGS]
         self._unreadable: Exception | None = None
-        if not CODINGS.keys() | NOT_ASKED_FOR >= set(applied):
-            self._unreadable = Miscoded(f"the body has Content-Encoding {coding!r}, which names no content coding")
+        if not CHARSETS.isdisjoint(applied):
+            self._unreadable = Miscoded(f"the body has Content-Encoding {coding!r}, which names a charset")
             applied.clear()
         elif len(applied) > MOST_CODINGS or not CODINGS.keys() >= set(applied):
             self._unreadable = Unreadable(f"the body has Content-Encoding {coding!r}; requests ask for gzip or deflate")

@@ -177,6 +177,15 @@ def fails_to_write_pages(service: Service) -> None:
 
 
 @fault("HTTP-1")
+def fails_to_write_pages_for_wrong_keys(service: Service) -> None:
+    """Answers 500 to browsers with an invalid key."""
+    amend.refusals(
+        service,
+        lambda request, _: _error(service, 500) if _asks_for_pages(request) and not amend.no_header(request) else None,
+    )
+
+
+@fault("HTTP-1")
 def has_nothing_for_browsers(service: Service) -> None:
     """Answers 406 to browsers, though they accept anything."""
     amend.before(service, lambda request: _error(service, 406) if _asks_for_pages(request) else None)

@@ -371,6 +371,7 @@ def small_differences(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", "/v1/pets/1", "Basic d3Jvbmc6")
     yield talk.say("GET", "/v1/pets/1/", None)
     yield talk.say("GET", "/v1/pets/1", None, accept="text/html")
+    yield talk.say("GET", LIST, "Bearer wrong", accept="text/html")
     yield talk.say("GET", "/v1/pets/1", None, **{"x-forwarded-for": "127.0.0.1"})
     yield from [talk.say("GET", LIST, f"Bearer {word}") for word in ("".join(sorted(KEY)), "constructor", "API_KEY")]
     yield talk.cancel("constructor")

@@ -167,8 +167,8 @@ def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
     battery = invalid_keys.battery(key.reveal(), api.rng)
     again = battery[-1:] * 2  # what was no key is none, whoever remembers it
     asked = [*map(api.ask_list, (*battery, *again))]
-    asked += [api.ask_list(battery[-1], headers=headers) for headers in (BROWSER, SCRIPT)]
-    asked.append(api.without_accept().ask_list(battery[-1]))
+    asked += [api.ask_list(battery[0], headers=headers) for headers in (BROWSER, SCRIPT)]
+    asked.append(api.without_accept().ask_list(battery[0]))
     verify.refused(api.send_all(asked), since="the key is invalid")
 
 
@@ -191,8 +191,8 @@ def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> 
     battery, telling = invalid_keys.battery(key.reveal(), api.rng), invalid_keys.telling(key.reveal())
     verify.refused(cancel_each(api, taken.shipped, telling), since=since)
     verify.refused(cancel_each(api, taken.pending, battery), since=since)
-    asked = [api.ask_cancel(taken.pending[0], battery[-1], headers=headers) for headers in (BROWSER, SCRIPT)]
-    asked.append(api.without_accept().ask_cancel(taken.pending[0], battery[-1]))
+    asked = [api.ask_cancel(taken.pending[0], battery[0], headers=headers) for headers in (BROWSER, SCRIPT)]
+    asked.append(api.without_accept().ask_cancel(taken.pending[0], battery[0]))
     verify.refused(api.send_all(asked), since=since)
     both = [*taken.pending, *taken.shipped]
     api.send_all(map(api.ask_cancel, both))

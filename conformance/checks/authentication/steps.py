@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from conformance import outcomes, verify
 from conformance.api import Api
 from conformance.transport.answer import Answer
-from conformance.transport.request import Credential
+from conformance.transport.request import Credential, Operation
 
 
 def accepted(answer: Answer) -> None:
@@ -22,3 +22,22 @@ def cancel_each(api: Api, orders: Iterable[int], tried: Iterable[Credential]) ->
     """Cancel each of `orders` with each of the credentials `tried`."""
     tried = list(tried)
     return api.send_all(api.ask_cancel(order, credential) for order in orders for credential in tried)
+
+
+def refused(api: Api, answers: Sequence[Answer], *, since: str) -> None:
+    """Demand a refusal of every request (`verify.refused`). A status that no operation lists is no matter of the
+    credential if the key gets the same, as where a method is not allowed or listing is broken: HTTP-1 owns that."""
+    try:
+        verify.refused(answers, since=since)
+    except outcomes.Failed:
+        wrong = [answer for answer in answers if not verify.refusal(answer)]
+        with_key = {operation: _with_key(api, operation) for operation in {each.request.operation for each in wrong}}
+        same = all(answer.status == with_key[answer.request.operation].status for answer in wrong)
+        if same and all(map(verify.unlisted, with_key.values())):
+            raise outcomes.Inconclusive(f"{wrong[0].exchange.in_words}, and with the key, too", "HTTP-1") from None
+        raise
+
+
+def _with_key(api: Api, operation: Operation) -> Answer:
+    """The answer to this operation with the key, where no order is at stake."""
+    return api.list() if operation is Operation.LIST else api.cancel(api.absent()[0])

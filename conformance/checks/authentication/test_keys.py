@@ -11,7 +11,7 @@ from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
-from conformance.checks.authentication.steps import accepted, cancel_each
+from conformance.checks.authentication.steps import accepted, cancel_each, refused
 from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT
 from conformance.target import Mode, Secret, Target
 from conformance.transport.evidence import Trouble
@@ -101,7 +101,7 @@ def test_listing_without_key(api: Api) -> None:
     ]
     answers = api.send_all(asked)
     judged = [each for each in answers if each.request.allowed is Allowed.LISTED or not verify.turned_down(each)]
-    verify.refused(judged, since="the key is missing")
+    refused(api, judged, since="the key is missing")
 
 
 @requirement("AUTH-2")
@@ -112,7 +112,7 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
     if verify.unlisted(answer) and api.list(NOBODY).status == 401:
         wanted = "and 401 with the header fields that clients send as a rule"
         raise outcomes.Inconclusive(f"a bare request was answered {answer.exchange.received}, {wanted}", "HTTP-1")
-    verify.refused([answer], since="the key is missing")
+    refused(api, [answer], since="the key is missing")
 
 
 @requirement("AUTH-2", mode=Mode.GUARDED)
@@ -123,7 +123,7 @@ def test_cancelling_an_absent_order_without_key(api: Api) -> None:
     asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second, 0) if api.permits(order)]
     asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER, SCRIPT)]
     asked.append(api.without_accept().ask_cancel(second, NOBODY))
-    verify.refused(api.send_all(asked), since="the key is missing, whether the order exists or not")
+    refused(api, api.send_all(asked), since="the key is missing, whether the order exists or not")
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
@@ -137,7 +137,7 @@ def test_cancelling_without_key(api: Api, orders: Orders) -> None:
     answers = cancel_each(api, (*taken.shipped, *taken.pending), [NOBODY])
     api.cancel(taken.pending[0])
     answers += cancel_each(api, taken.pending, [NOBODY])
-    verify.refused(answers, since="the key is missing, whatever the state of the order")
+    refused(api, answers, since="the key is missing, whatever the state of the order")
 
 
 @requirement("AUTH-2", mode=Mode.FULL, empty_store=True, pending=1)
@@ -151,9 +151,9 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
         orders.take(pending=1)
         (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
         asked = [api.ask_list(NOBODY), api.ask_cancel(absent, NOBODY)]
-        verify.refused(api.send_all(asked), since="the key is missing")
+        refused(api, api.send_all(asked), since="the key is missing")
         orders.empty_store()
-        verify.refused(api.send_all(asked), since="the key is missing, whether there are orders or not")
+        refused(api, api.send_all(asked), since="the key is missing, whether there are orders or not")
 
 
 # --- AUTH-3: an invalid key
@@ -169,7 +169,7 @@ def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
     asked = [*map(api.ask_list, (*battery, *again))]
     asked += [api.ask_list(battery[0], headers=headers) for headers in (BROWSER, SCRIPT)]
     asked.append(api.without_accept().ask_list(battery[0]))
-    verify.refused(api.send_all(asked), since="the key is invalid")
+    refused(api, api.send_all(asked), since="the key is invalid")
 
 
 @requirement("AUTH-3", mode=Mode.GUARDED)
@@ -177,7 +177,7 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, tar
     """Cancels an order that does not exist with each of these keys: 401, not 404. If they can be tried on a pending
     order, the most telling ones are enough here."""
     battery = invalid_keys.telling(key.reveal()) if has_orders(target) else invalid_keys.battery(key.reveal(), api.rng)
-    verify.refused(cancel_each(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
+    refused(api, cancel_each(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
 
 
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
@@ -189,14 +189,14 @@ def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> 
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     battery, telling = invalid_keys.battery(key.reveal(), api.rng), invalid_keys.telling(key.reveal())
-    verify.refused(cancel_each(api, taken.shipped, telling), since=since)
-    verify.refused(cancel_each(api, taken.pending, battery), since=since)
+    refused(api, cancel_each(api, taken.shipped, telling), since=since)
+    refused(api, cancel_each(api, taken.pending, battery), since=since)
     asked = [api.ask_cancel(taken.pending[0], battery[0], headers=headers) for headers in (BROWSER, SCRIPT)]
     asked.append(api.without_accept().ask_cancel(taken.pending[0], battery[0]))
-    verify.refused(api.send_all(asked), since=since)
+    refused(api, api.send_all(asked), since=since)
     both = [*taken.pending, *taken.shipped]
     api.send_all(map(api.ask_cancel, both))
-    verify.refused(cancel_each(api, both, telling), since=since)
+    refused(api, cancel_each(api, both, telling), since=since)
 
 
 # --- AUTH-4: the key in the wrong place
@@ -207,21 +207,21 @@ def test_listing_with_the_key_elsewhere(api: Api, key: Secret, target: Target) -
     """Lists with the right key as Basic, bare, under other schemes, in other headers and in cookies: 401 each time."""
     battery = credentials.misplaced(key.reveal(), proxied=target.proxy is not None)
     answers = api.send_all(api.ask_list(credential) for credential in battery)
-    verify.refused(answers, since="there is no bearer token in Authorization")
+    refused(api, answers, since="there is no bearer token in Authorization")
 
 
 @requirement("AUTH-4")
 def test_listing_with_the_key_in_the_query(api: Api, key: Secret) -> None:
     """Lists with the right key in a query parameter: 401, or another client error for the parameter."""
     answers = api.send_all(api.ask_list(credential) for credential in credentials.in_query(key.reveal()))
-    verify.refused(answers, since="there is no bearer token in Authorization")
+    refused(api, answers, since="there is no bearer token in Authorization")
 
 
 @requirement("AUTH-4")
 def test_listing_with_malformed_credentials(api: Api, key: Secret) -> None:
     """Lists with empty and malformed bearer credentials: 401 or 400."""
     answers = api.send_all(api.ask_list(credential) for credential in credentials.malformed(key.reveal()))
-    verify.refused(answers, since="the bearer credential is malformed")
+    refused(api, answers, since="the bearer credential is malformed")
 
 
 @requirement("AUTH-4")
@@ -231,7 +231,7 @@ def test_listing_with_a_token_beyond_ascii(api: Api, key: Secret) -> None:
     such a field."""
     for answer in api.send_all(api.ask_list(credential) for credential in credentials.beyond_ascii(key.reveal())):
         if answer.exchange.trouble != Trouble.BROKEN and not answer.client_error:
-            verify.refused([answer], since="that is no valid key")
+            refused(api, [answer], since="that is no valid key")
 
 
 @requirement("AUTH-4", mode=Mode.GUARDED)
@@ -247,7 +247,7 @@ def test_cancelling_with_the_key_elsewhere(api: Api, orders: Orders, key: Secret
     204 nor 409."""
     taken = orders.take_listed(pending=1, shipped=1)
     few = cancel_each(api, taken.shipped, credentials.misplaced(key.reveal())[:6])
-    verify.refused(few, since="there is no bearer token in Authorization")
+    refused(api, few, since="there is no bearer token in Authorization")
     key_elsewhere_refused(api, taken.pending[0], key, target)
 
 
@@ -255,11 +255,11 @@ def key_elsewhere_refused(api: Api, order: int, key: Secret, target: Target, *, 
     """Cancel an order with the right key in every wrong place, or in a `few` of them, and demand refusals."""
     step = 5 if few else 1
     answers = cancel_each(api, [order], credentials.misplaced(key.reveal(), proxied=target.proxy is not None)[::step])
-    verify.refused(answers, since="there is no bearer token in Authorization")
+    refused(api, answers, since="there is no bearer token in Authorization")
     battery = [
         *credentials.in_query(key.reveal(), fitting=True),
         *credentials.malformed(key.reveal()),
         *credentials.in_body(key.reveal()),
     ]
     answers = cancel_each(api, [order], battery[::step])
-    verify.refused(answers, since="there is no well-formed bearer token in Authorization")
+    refused(api, answers, since="there is no well-formed bearer token in Authorization")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from conformance.target import Shell
-from conformance.transport.evidence import Exchange
+from conformance.transport.evidence import Exchange, first_field
 from conformance.transport.redaction import KEY_LABEL
 
 #: Header fields that curl itself adds as needed.
@@ -32,6 +32,8 @@ def curl(exchange: Exchange, shell: Shell) -> str:
     """A command line that repeats `exchange`. `shell` tells where the key comes from, and how the service is
     reached."""
     start = ["curl -sS -i", *shell.options]
+    if first_field(exchange.headers, "content-encoding"):  # what is wrong may show only where a client accepts that
+        start.append("--compressed")
     if "/./" in exchange.url:
         start.append("--path-as-is")
     if exchange.method != "GET":

@@ -580,6 +580,13 @@ def test_a_plain_curl_line() -> None:
     assert curl_of(NOBODY) == "curl -sS -i 'http://h'"
 
 
+def test_a_curl_line_accepts_what_the_service_has_compressed() -> None:
+    exchange = answered(Request("GET", "/store/orders"), 200).exchange
+    assert "--compressed" not in curl(exchange, Shell())
+    exchange.headers.append(("Content-Encoding", "gzip"))
+    assert curl(exchange, Shell()).startswith("curl -sS -i --compressed ")
+
+
 def test_a_curl_line_waits_for_no_body_of_a_head() -> None:
     line = curl(answered(Request("HEAD", "/store/orders"), 200).exchange, Shell())
     assert line.startswith("curl -sS -i -I ")

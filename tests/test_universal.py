@@ -450,6 +450,21 @@ def test_one_wrong_exchange_is_enough() -> None:
     assert (found.failure.expected, found.failure.exchange) == ("the service must do so", 1)
 
 
+def test_connections_that_are_dropped_now_and_then_may_meet_a_limit() -> None:
+    """A proxy may hang up on who opens too many in a second; nothing in an answer tells."""
+    advice = "if a limit on connections is the cause, --rate-limit keeps a run below it"
+    met, cut = answered(LIST, 200, b"[]"), {"trouble": Trouble.BROKEN, "detail": "cut"}
+
+    def told(*answers: Answer) -> str:
+        found = universal.fold("HTTP-2", "x", numbered(*answers))
+        assert found is not None
+        return found.message
+
+    assert advice in told(answered(LIST, None, **cut), met)
+    assert advice not in told(answered(LIST, None, **cut), answered(STRANGER, 401, error()))
+    assert advice not in told(answered(LIST, None, http_version="HTTP/1.1", **cut), met)
+
+
 def test_how_often_a_requirement_is_broken() -> None:
     wrong, met, other = answered(LIST, 500), answered(LIST, 200, b"[]"), answered(STRANGER, 401, error())
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from conformance.judging.doubts import CAUSES, PROVABLE, ROWS
 from conformance.text import plural
-from conformance.transport.evidence import Exchange
+from conformance.transport.evidence import Exchange, Trouble
 from conformance.transport.request import STATUSES, Operation, with_fields
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 
@@ -83,6 +83,8 @@ def _how_often(requirement: str, wrong: list[Exchange], judged: list[Exchange]) 
         alone = (_request(exchange) for exchange in right if not exchange.crowded)
         if all(exchange.crowded for exchange in wrong) and not asked.isdisjoint(alone):
             others += " when no other was under way"
+        if all(exchange.trouble == Trouble.BROKEN and not exchange.http_version for exchange in wrong):
+            others += "; if a limit on connections is the cause, --rate-limit keeps a run below it"
     return f"in {len(wrong)} of the {len(judged)} exchanges that this is about, {others}"
 
 

@@ -215,6 +215,13 @@ def rounds_a_fraction(service: Service) -> None:
 
 
 @fault("CANCEL-9")
+def reads_a_fraction_of_zero_through_a_double(service: Service) -> None:
+    """Cancels the order whose id is the nearest double when asked for an id with a fraction of zero, as databases do
+    that compare an integer with a text."""
+    amend.read_ids(service, lambda text: int(float(text)) if re.fullmatch(r"[0-9]{1,19}\.0+", text) else None)
+
+
+@fault("CANCEL-9")
 def takes_an_ending_for_a_format(service: Service) -> None:
     """Cancels the order 123 when asked for 123.5 or 123.json."""
     amend.read_ids(service, lambda text: int(text.split(".")[0]) if re.fullmatch(r"[0-9]{1,18}\.\w+", text) else None)

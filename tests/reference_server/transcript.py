@@ -219,6 +219,7 @@ def cancelling(talk: Talk) -> Iterator[Said]:
         "13%2C15",
         "-11",
         "9007199254740992",
+        "4294967301.0",
         "10",
     ):
         yield talk.cancel(text)

@@ -69,9 +69,9 @@ def elsewhere(api: Api, order: int) -> list[Request]:
 @requirement("CANCEL-9", mode=Mode.FULL, pending=1, chosen_ids=True)
 @pytest.mark.lengthy
 def test_neighbours_of_a_large_id_cancel_nothing(api: Api, orders: Orders) -> None:
-    """Cancels ids close to those of pending orders above 2^53 and near 2^63: ids that are the same as a double, one with
-    a fraction of zero, that agree in the low 32 bits only, or that have one digit more or less at the end. The orders
-    are still pending afterwards, as another is to which nothing was done."""
+    """Cancels ids close to those of pending orders above 2^53 and near 2^63: ids that are the same as a double, one of
+    them with a fraction of zero, that agree in the low 32 bits only, or that have one digit more or less at the end.
+    The orders are still pending afterwards, as another is to which nothing was done."""
     draw = api.rng.randrange
     doubles = [2**54 + 4 * draw(10**6)]
     wanted = [2**53 + 1 + 4 * draw(10**6), INT64.stop - ids.ENDS - 1 - 2 * draw(200), 2**33 + 2**20 + draw(2**20)]

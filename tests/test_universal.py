@@ -450,6 +450,25 @@ def test_one_wrong_exchange_is_enough() -> None:
     assert (found.failure.expected, found.failure.exchange) == ("the service must do so", 1)
 
 
+@pytest.mark.parametrize(
+    ("ids", "certain"),
+    [
+        ("9223372036854776000", False),
+        ("-9223372036854776000", False),
+        ("9223372036854775808", False),
+        ("9.223372036854776e18", False),
+        ("1e30", True),
+        ('"9223372036854775808"', True),
+        ('9223372036854775808},{"petId":true', True),
+    ],
+)
+def test_an_id_that_a_double_made_may_be_a_consequence(ids: str, certain: bool) -> None:
+    """LIST-8 owns what became of the ids at the ends of int64; what else is no Order is LIST-2's in any case."""
+    found = universal.fold("LIST-2", "x", numbered(answered(LIST, 200, f'[{{"id":{ids}}}]'.encode())))
+    assert found is not None
+    assert (found.status, found.certain) == (Status.FAILED, certain)
+
+
 def test_connections_that_are_dropped_now_and_then_may_meet_a_limit() -> None:
     """A proxy may hang up on who opens too many in a second; nothing in an answer tells."""
     advice = "if a limit on connections is the cause, --rate-limit keeps a run below it"

@@ -64,7 +64,7 @@ def _ids(service: Service, change: Callable[[int], int], *names: str) -> None:
 
 
 def _double(number: int) -> int:
-    return max(min(int(float(number)), INT64_MAX), -INT64_MAX)
+    return int(float(number))  # beyond int64 for the id at its end
 
 
 def _int32(number: int) -> int:

@@ -171,7 +171,7 @@ def none_hidden(api: Api, placed: list[int], pending: list[int], answer: Answer,
         f"all orders in one listing, among them the {len(placed)} that were placed for this",
         f"{found.size}, without {len(lost)} of them",
         answer,
-        certain=ends_early(placed, pending, lost),
+        certain=ends_early(placed, pending, lost) and not found.doubled_ids(),
     )
 
 

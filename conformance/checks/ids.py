@@ -98,7 +98,7 @@ def spellings(segment: str) -> list[str]:
 
 def spoiled(order: int) -> list[str]:
     """`order` with odd characters. What may be other notations of the same number is observed only (UNUSUAL)."""
-    after = ("abc", ".{d}", "x", "-{d}", "-abc", "%2C", "_", "%00x", "%0Ax", "%20{d}", ":cancel")
+    after = ("abc", ".{d}", "x", "-{d}", "-abc", "%2C", "_", "%00x", "%0Ax", "%20{d}", "%26x", ":cancel")
     return [f"{order}{odd}" for odd in after] + [f"{odd}{order}" for odd in ("x", "--")]
 
 

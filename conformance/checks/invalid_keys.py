@@ -19,6 +19,8 @@ from conformance.transport.request import Credential
 Change = Callable[[str], str]
 #: The characters of base64 by their value, in the alphabet for URLs (RFC 4648 section 5).
 _BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+#: The near miss that passes where header fields are kept without regard to case, as some parsers keep them.
+OTHER_CASE = "the key in the other case"
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ NEAR_MISSES = (
     NearMiss("the key with another last character", lambda key: key[:-1] + _others(key[-1])),
     NearMiss("the key with another first character", lambda key: _others(key[0]) + key[1:]),
     NearMiss("the key with another character in the middle", _middle),
-    NearMiss("the key in the other case", str.swapcase, '$(printf %s "$KEY" | tr a-zA-Z A-Za-z)'),
+    NearMiss(OTHER_CASE, str.swapcase, '$(printf %s "$KEY" | tr a-zA-Z A-Za-z)'),
     NearMiss("the key in upper case", str.upper, '$(printf %s "$KEY" | tr a-z A-Z)'),
     NearMiss("the key in lower case", str.lower, '$(printf %s "$KEY" | tr A-Z a-z)'),
     NearMiss("the key backwards", lambda key: key[::-1], '$(printf %s "$KEY" | rev)'),
@@ -215,9 +217,11 @@ def _kind(label: str, malformed: bool) -> str:
     return f"{label}{' (no token)' if malformed else ''}"
 
 
-def telling(key: str) -> list[Credential]:
-    """A few of the battery, for places where the whole would be too many: none of them malformed."""
+def telling(key: str, *further: str) -> list[Credential]:
+    """A few of the battery, for places where the whole would be too many: none of them malformed. `further` are labels
+    of near misses to add."""
     wanted = {"the key without its last character", "the key and one character more", "another key of the same length"}
+    wanted.update(further)
     return [wrong for wrong in near_misses(key) if wrong.label in wanted and not wrong.malformed]
 
 

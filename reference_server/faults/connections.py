@@ -76,6 +76,23 @@ def lists_for_anyone_after_a_malformed_id_on_a_connection(service: Service) -> N
     _after_malformed(service, answer)
 
 
+@fault("AUTH-6")
+def keeps_header_fields_without_regard_to_case(service: Service) -> None:
+    """Keeps the header fields of a connection, and reads a later one as that which it kept if they differ in case only:
+    the key in another case is good on a connection that has carried the key."""
+    kept: dict[int, str] = {}
+
+    def read(request: Request) -> bool:
+        return kept.get(request.connection) == amend.authorization(request).lower()
+
+    def keep(request: Request) -> None:
+        if amend.authorization(request) == f"Bearer {service.key.decode()}":
+            kept[request.connection] = amend.authorization(request).lower()
+
+    amend.accept(service, read)
+    amend.before(service, keep)
+
+
 def _lends_the_key_after(service: Service, status: int) -> None:
     """Serves a cancel without the key that comes right after an answer with this status on its connection."""
     lent: set[int] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from posixpath import normpath
 from urllib.parse import unquote
 
 from .. import amend
@@ -55,6 +56,23 @@ def guards_paths_decoded_once(service: Service) -> None:
 def guards_before_dot_segments_are_removed(service: Service) -> None:
     """Looks for the key by the path with its dot segments, and routes without them: /./store/orders is anybody's."""
     _lists_at(service, lambda path: path.replace("/./", "/"))
+
+
+@fault("AUTH-2")
+def guards_nothing_below_health(service: Service) -> None:
+    """Asks for no key where the path begins with /health/ or /v1/login/, and routes without dot segments."""
+
+    def read(path: str) -> str:
+        return normpath(path) if path.startswith(("/health/", f"{service.base}/login/")) else path
+
+    _lists_at(service, read)
+
+
+@fault("AUTH-2")
+def guards_no_scripts(service: Service) -> None:
+    """Asks for no key where the path ends with .js, and routes without the parameters of a path: /store/orders;x.js is
+    anybody's."""
+    _lists_at(service, lambda path: path.partition(";")[0] if path.endswith(".js") else path)
 
 
 @fault("AUTH-2")

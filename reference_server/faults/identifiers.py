@@ -178,6 +178,12 @@ def reads_an_id_up_to_a_null_character(service: Service) -> None:
     amend.read_ids(service, lambda text: int(text.split("\0")[0]) if re.fullmatch(r"\d{1,18}\0.*", text) else None)
 
 
+@fault("CANCEL-9")
+def reads_an_id_up_to_an_ampersand(service: Service) -> None:
+    """Cancels the order 123 when asked for 123%26x, as where an address is rewritten to one with the id in a query."""
+    amend.read_ids(service, lambda text: int(text.split("&")[0]) if re.fullmatch(r"\d{1,18}&.*", text) else None)
+
+
 def _prefers(service: Service, named: Callable[[Request], str | bytes | None]) -> None:
     """Cancels the order with the id that this finds in a request, whatever the path says."""
 

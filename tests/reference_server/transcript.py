@@ -24,6 +24,8 @@ FURTHER = (
     "after=9223372036854775806", "pet=987654", "tenant=none", "format=csv", "format=api", "callback=f",
     "where=%7B%22status%22%3A%22none%22%7D",
 )  # fmt: skip
+#: Addresses of the listing that begin or end like what is open to all.
+BESIDE = ("/health/../v1/store/orders", "/v1/login/../store/orders", "/v1/store/orders;x.js")
 SMALL = [11, 12, 13, 15, 16, 17, 20, 21, 22, 119, 1100]
 FAR = [-(2**63), -77, -8, 2**32, 2**32 + 5, 2**53 + 1, 10**17 + 1, 2**63 - 1]
 ABSENT = [0, -1, 424242, -424242, 2**40, 2**63 - 2, -(2**63) + 1]
@@ -166,7 +168,8 @@ def who_asks(talk: Talk) -> Iterator[Said]:
         yield talk.cancel(999, None, body=f"{name}={KEY}")
     yield talk.cancel(999, None, body=f'{{"token": "{KEY}"}}')
     yield from [
-        talk.say("GET", LIST, credentials, connection=5) for credentials in (VALID, None, "Bearer wrong", VALID)
+        talk.say("GET", LIST, credentials, connection=5)
+        for credentials in (VALID, None, "Bearer wrong", VALID.swapcase(), VALID)
     ]
     yield from [talk.say("GET", LIST, "Bearer wrong") for _ in range(25)]
     yield talk.say("GET", LIST)
@@ -212,6 +215,7 @@ def cancelling(talk: Talk) -> Iterator[Said]:
         "undefined",
         "abcdefab-abcd-abcd-abcd-abcdefabcdef",
         "12%00",
+        "12%26x",
         "%FF",
         "é",
         "4294967307",
@@ -298,7 +302,14 @@ def disguises(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", LIST.replace("orders", "%6Frders"), None)
     yield talk.say("GET", LIST.replace("/orders", "%2Forders"), None)
     yield talk.say("GET", LIST.replace("/orders", "/%256Frders"), None)
-    for other in ("/V1/store/orders", "/%761/store/orders", "/v1/./store/orders", "/v1/store\\orders", "/store/orders"):
+    for other in (
+        "/V1/store/orders",
+        "/%761/store/orders",
+        "/v1/./store/orders",
+        "/v1/store\\orders",
+        "/store/orders",
+        *BESIDE,
+    ):
         yield talk.say("GET", other, None)
     yield talk.say("GET", "/v2/store/orders", None)
     yield talk.say("OPTIONS", LIST, None)

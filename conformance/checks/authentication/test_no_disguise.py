@@ -57,6 +57,7 @@ def test_no_disguise_lists_without_key(api: Api, wire: Wire, orders: Orders, tar
         raise outcomes.Excluded("the listing holds no order with an id, by which a leak could be recognised")
     plain = api.ask_list(NOBODY, allowed=Allowed.OPEN)
     paths = [*(spelling.format("") for spelling in SPELLINGS), "/store%2Forders", "/store/%256Frders", "//store/orders"]
+    paths.append("/store/orders;x.js")  # a parameter of a path that ends like the name of a file for everyone
     paths += [f"/store/orders{ending}" for ending in ENDINGS]
     paths += [f"/store/orders/{one}" for one in sorted(known)[:1]]
     disguises = [replace(plain, path=path) for path in paths]
@@ -109,9 +110,13 @@ def respelled(target: Target) -> list[str]:
 
 def untidy_targets(target: Target) -> list[str]:
     """The address of the listing with a segment that stands for nothing (RFC 3986 section 6.2.2.3), with the slash that
-    browsers take for one, and in the absolute form (RFC 9112 section 3.2.2)."""
+    browsers take for one, and in the absolute form (RFC 9112 section 3.2.2). In full mode also behind a path that is
+    open to all as a rule, which a firewall of a deployment in use may take for an attack."""
     base = urlsplit(target.base_url).path
-    return [f"{base}/./store/orders", f"{base}/store\\orders", f"{target.base_url}/store/orders"]
+    targets = [f"{base}/./store/orders", f"{base}/store\\orders", f"{target.base_url}/store/orders"]
+    if target.mode is Mode.FULL:
+        targets += [f"/health/..{base}/store/orders", f"{base}/login/../store/orders"]
+    return targets
 
 
 def simplest(api: Api, answer: Answer, goes_wrong: Callable[[Answer], bool]) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from held import held
@@ -10,6 +11,9 @@ from held import held
 from conformance import outcomes
 from conformance.api import Api
 from conformance.checks.authentication import test_keys
+from conformance.checks.authentication.steps import refused
+from conformance.transport.guard import Refused
+from conformance.transport.request import NOBODY
 from reference_server import amend
 from reference_server.messages import Request, Response
 
@@ -40,3 +44,17 @@ def test_what_the_key_gets_too_is_no_matter_of_the_key(status: int, method: str,
     assert raised.value.owners == ("HTTP-1",)
     with pytest.raises(outcomes.Failed, match=rf"{status} "):
         check(answering(status, method, to_the_key=False))
+
+
+def test_where_nothing_tells_what_the_key_gets_the_failure_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a store so full that no id is known to be absent."""
+    session, api, _ = held()
+    amend.before(session.service, lambda request: Response(405) if request.method == "DELETE" else None)
+    asked = [api.ask_cancel(order, NOBODY) for order in api.absent(2)]
+
+    def full(count: int, rng: Random) -> list[int]:
+        raise Refused("the listing leaves no room")
+
+    monkeypatch.setattr(session.guard, "absent_ids", full)
+    with pytest.raises(outcomes.Failed):
+        refused(api, api.send_all(asked), since="the key is missing")

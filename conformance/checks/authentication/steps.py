@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from conformance import outcomes, verify
 from conformance.api import Api
 from conformance.transport.answer import Answer
-from conformance.transport.request import Credential, Operation
+from conformance.transport.endpoint import ServiceGone
+from conformance.transport.request import STATUSES, Credential, Operation
 
 
 def accepted(answer: Answer) -> None:
@@ -31,13 +33,17 @@ def refused(api: Api, answers: Sequence[Answer], *, since: str) -> None:
         verify.refused(answers, since=since)
     except outcomes.Failed:
         wrong = [answer for answer in answers if not verify.refusal(answer)]
-        with_key = {operation: _with_key(api, operation) for operation in {each.request.operation for each in wrong}}
-        same = all(answer.status == with_key[answer.request.operation].status for answer in wrong)
-        if same and all(map(verify.unlisted, with_key.values())):
+        got = {(answer.request.operation, answer.status) for answer in wrong}
+        if all(status not in STATUSES[operation] for operation, status in got) and all(
+            _everybody_gets(api, operation, status) for operation, status in got
+        ):
             raise outcomes.Inconclusive(f"{wrong[0].exchange.in_words}, and with the key, too", "HTTP-1") from None
         raise
 
 
-def _with_key(api: Api, operation: Operation) -> Answer:
-    """The answer to this operation with the key, where no order is at stake."""
-    return api.list() if operation is Operation.LIST else api.cancel(api.absent()[0])
+def _everybody_gets(api: Api, operation: Operation, status: int | None) -> bool:
+    """Whether this operation gets this status with the key, too, where no order is at stake."""
+    with suppress(outcomes.Inconclusive, ServiceGone):
+        answer = api.list() if operation is Operation.LIST else api.cancel(api.absent(anew=False)[0])
+        return answer.status == status
+    return False

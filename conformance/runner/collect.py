@@ -42,7 +42,7 @@ RUN_AGAIN = (
 #: The warning about unanswered requests for which nobody can be blamed.
 UNANSWERED = (
     "{} of {} requests got no answer in time while others were under way, the first of them {}; no requirement fails "
-    "for that, since a limit may be the reason, and the specification does not show limits"
+    "for that, since a limit, which the specification does not show, or a firewall may be the reason"
 )
 #: The warning about a provider that may place orders elsewhere.
 NOT_THERE = (

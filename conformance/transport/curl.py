@@ -34,7 +34,7 @@ def curl(exchange: Exchange, shell: Shell) -> str:
     start = ["curl -sS -i", *shell.options]
     if first_field(exchange.headers, "content-encoding"):  # what is wrong may show only where a client accepts that
         start.append("--compressed")
-    if "/./" in exchange.url:
+    if re.search(r"/\.\.?/", exchange.url):
         start.append("--path-as-is")
     if exchange.method != "GET":
         start.append("-I" if exchange.method == "HEAD" else f"-X {exchange.method}")  # else curl waits for a body

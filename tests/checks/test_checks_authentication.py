@@ -46,6 +46,18 @@ def test_what_the_key_gets_too_is_no_matter_of_the_key(status: int, method: str,
         check(answering(status, method, to_the_key=False))
 
 
+def test_a_success_is_a_matter_of_the_key_whatever_the_key_gets() -> None:
+    """A service that lists for everybody, with a status of its own."""
+    session, api, _ = held()
+
+    def listed(request: Request) -> Response | None:
+        return Response(203, b"[]") if request.method == "GET" else None
+
+    amend.before(session.service, listed)
+    with pytest.raises(outcomes.Failed, match="203"):
+        test_keys.test_listing_without_key(api)
+
+
 def test_where_nothing_tells_what_the_key_gets_the_failure_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a store so full that no id is known to be absent."""
     session, api, _ = held()

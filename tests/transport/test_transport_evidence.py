@@ -580,6 +580,12 @@ def test_a_plain_curl_line() -> None:
     assert curl_of(NOBODY) == "curl -sS -i 'http://h'"
 
 
+def test_a_curl_line_leaves_the_dots_of_a_path() -> None:
+    for path in ("/health/../v1/store/orders", "/v1/./store/orders"):
+        exchange = recorder().begin(Request("GET", path, NOBODY, whole=True), f"http://h{path}", USUAL, "wire")
+        assert curl(exchange, Shell()) == f"curl -sS -i --path-as-is 'http://h{path}'"
+
+
 def test_a_curl_line_accepts_what_the_service_has_compressed() -> None:
     exchange = answered(Request("GET", "/store/orders"), 200).exchange
     assert "--compressed" not in curl(exchange, Shell())

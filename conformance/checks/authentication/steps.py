@@ -27,22 +27,24 @@ def cancel_each(api: Api, orders: Iterable[int], tried: Iterable[Credential]) ->
 
 
 def refused(api: Api, answers: Sequence[Answer], *, since: str) -> None:
-    """Demand a refusal of every request (`verify.refused`). A status that no operation lists is no matter of the
+    """Demand a refusal of every request (`verify.refused`). What is neither listed nor a success is no matter of the
     credential if the key gets the same, as where a method is not allowed or listing is broken: HTTP-1 owns that."""
     try:
         verify.refused(answers, since=since)
     except outcomes.Failed:
         wrong = [answer for answer in answers if not verify.refusal(answer)]
+        unsuccessful = not any(answer.succeeded for answer in wrong)
         got = {(answer.request.operation, answer.status) for answer in wrong}
-        if all(status not in STATUSES[operation] for operation, status in got) and all(
-            _everybody_gets(api, operation, status) for operation, status in got
-        ):
+        if unsuccessful and all(_everybody_gets(api, operation, status) for operation, status in got):
             raise outcomes.Inconclusive(f"{wrong[0].exchange.in_words}, and with the key, too", "HTTP-1") from None
         raise
 
 
 def _everybody_gets(api: Api, operation: Operation, status: int | None) -> bool:
-    """Whether this operation gets this status with the key, too, where no order is at stake."""
+    """Whether this operation, which does not list this status, gets it with the key, too, where no order is at
+    stake."""
+    if status in STATUSES[operation]:
+        return False
     with suppress(outcomes.Inconclusive, ServiceGone):
         answer = api.list() if operation is Operation.LIST else api.cancel(api.absent(anew=False)[0])
         return answer.status == status

@@ -12,7 +12,7 @@ from conformance.transport.request import STATUSES, Operation, with_fields
 from conformance.verdict import EVERY_EXCHANGE, CheckResult, Failure, Status
 
 #: What LIST-2 finds wrong with an id that no int64 holds.
-_OUTSIDE = re.compile(r"element [0-9]+: (?:id|petId) is ([-+.eE0-9]+), outside int64")
+_OUTSIDE = re.compile(r"element [0-9]+: (?:id|petId) is (-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?), outside int64")
 
 
 def fold(requirement: str, expected: str, exchanges: Iterable[Exchange]) -> CheckResult | None:

@@ -38,15 +38,16 @@ PATIENCE = 60.0
 class Ahead:
     """The generating process, as a mapping from calls to their results."""
 
-    def __init__(self, budget: Budget) -> None:
-        """Fork the process, for a run with this budget. If it dies, the run generates what is missing."""
+    def __init__(self, budget: Budget, *, at_once: bool = True) -> None:
+        """Fork the process, for a run with this budget. It loads the libraries `at_once`, or only when there is
+        something to generate. If it dies, the run generates what is missing."""
         sys.stdout.flush()  # or it would be written twice
         sys.stderr.flush()
         context = multiprocessing.get_context("fork")
         self._folder = tempfile.TemporaryDirectory(prefix="conformance-")
         self._files: dict[Call, Path] = {}
         self._pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(budget, theirs, self._pipe), daemon=True)
+        self.process = context.Process(target=_work, args=(budget, at_once, theirs, self._pipe), daemon=True)
         with held_back():
             self.process.start()
         theirs.close()
@@ -84,13 +85,13 @@ class Ahead:
 
 
 @contextmanager
-def begun(budget: Budget) -> Iterator[Ahead | None]:
-    """The process, for the duration of a run with this budget; None if it cannot be started, so that the run generates
-    everything itself."""
+def begun(budget: Budget, *, at_once: bool = True) -> Iterator[Ahead | None]:
+    """The process, as `Ahead` starts it, for the duration of a run; None if it cannot be started, so that the run
+    generates everything itself."""
     generator = None
     if FORKING:
         with suppress(OSError):  # no temporary folder, no further process
-            generator = Ahead(budget)
+            generator = Ahead(budget, at_once=at_once)
     try:
         yield generator
     finally:
@@ -98,13 +99,14 @@ def begun(budget: Budget) -> Iterator[Ahead | None]:
             generator.close()
 
 
-def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
+def _work(budget: Budget, at_once: bool, pipe: Connection, other: Connection) -> None:
     other.close()  # or the end of the run would go unnoticed
     for number in ENDING - {signal.SIGTERM}:
         signal.signal(number, signal.SIG_IGN)  # of the terminal: the run ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     with suppress(Exception):  # the run has ended; or it meets the same error as it generates this, and reports it
+        wanted = None if at_once else pipe.recv()
         gc.disable()  # to look for garbage among what is loaded for good takes a sixth of the time
         from conformance.checks import generation, isolated_hypothesis
 
@@ -113,7 +115,7 @@ def _work(budget: Budget, pipe: Connection, other: Connection) -> None:
             import_module("schemathesis.openapi")
         gc.freeze()
         gc.enable()
-        for call, file in pipe.recv().items():
+        for call, file in (wanted or pipe.recv()).items():
             unfinished = file.with_suffix(".unfinished")
             unfinished.write_bytes(pickle.dumps(generation.generate(call)))
             unfinished.rename(file)

@@ -210,7 +210,7 @@ def test_holding() -> None:
 
 def test_who_waits_for_a_turn_heeds_what_the_service_asks_for_meanwhile() -> None:
     """No turn that was given before a pause falls into it, and behind it the pace is kept."""
-    pace = Pace(RateLimit(20, 1.0))
+    pace = Pace(RateLimit(1, 1.0))  # on a busy machine, much may pass before the pause is asked for
     went: list[float] = []
 
     def go() -> None:
@@ -218,15 +218,15 @@ def test_who_waits_for_a_turn_heeds_what_the_service_asks_for_meanwhile() -> Non
         went.append(time.monotonic())
 
     pace.wait()
-    threads = [threading.Thread(target=go) for _ in range(4)]
+    threads = [threading.Thread(target=go) for _ in range(2)]
     for thread in threads:
         thread.start()
     held = time.monotonic()
-    pace.hold(0.5)
+    pace.hold(1.5)
     for thread in threads:
         thread.join()
-    assert min(went) >= held + 0.5
-    assert max(went) - min(went) >= 2.9 / 20  # a thread may note late when it went
+    assert min(went) >= held + 1.5
+    assert max(went) - min(went) >= 0.9  # a thread may note late when it went
 
 
 # --- giving up

@@ -128,6 +128,11 @@ class Api:
             raise Excluded("each of the ids to be chosen could be mistaken for that of an order in the listing")
         return found
 
+    @property
+    def may_cancel(self) -> bool:
+        """Whether the mode lets orders of the suite be cancelled."""
+        return self._client.guard.may_cancel
+
     def permits(self, segment: int | str) -> bool:
         """Whether the guard permits a cancel of this path segment."""
         return self._client.guard.permits(str(segment))
@@ -228,6 +233,13 @@ class Orders:
         with suppress(Inconclusive, Excluded):
             return self.take(pending, shipped)
         return Taken()
+
+    def pending_gets(self, status: int | None) -> bool:
+        """Whether the cancel of a pending order, placed to see that, gets this `status`, too. False where there is none
+        to be had for that: unless the mode is full and a provider places orders."""
+        if self.by_hand or not self._api.may_cancel:
+            return False
+        return any(self._api.cancel(order).status == status for order in self.add(pending=1).pending)
 
     def place(self, ids: list[int], *, shipped: bool = False) -> Taken:
         """Orders with exactly these ids, pending unless `shipped`. Raises Excluded if the provider cannot choose ids,

@@ -21,7 +21,7 @@ from conformance.api import Api, Observations, Orders
 from conformance.budgets import Budget
 from conformance.check import Check, requirement
 from conformance.checks import generation
-from conformance.checks.cancelling.steps import gets_client_error
+from conformance.checks.cancelling.steps import gets, gets_client_error
 from conformance.checks.generated_requests import FAR, SOON, GeneratedRequest, topic_of
 from conformance.checks.listing.steps import all_shown, listed_throughout, outcome
 from conformance.contract.listing import Listing
@@ -119,19 +119,19 @@ def first_draw(
 
 
 @requirement("CANCEL-5", mode=Mode.GUARDED)
-def test_generated_absent_orders_are_not_found(api: Api, generated: GeneratedRequests) -> None:
+def test_generated_absent_orders_are_not_found(api: Api, orders: Orders, generated: GeneratedRequests) -> None:
     """Cancels orders that do not exist, with ids made up from the schema of orderId, near both ends of int64 and
     between: 404 every time."""
     segments = first_draw(api, generated, "far orders")
     if not segments:
         raise outcomes.Excluded("the listing leaves no room for made-up ids that no order could be mistaken for")
     for answer in api.send_all(api.ask_cancel(segment) for segment in segments):
-        verify.status(answer, 404, since="no such order exists")
+        gets(orders, answer, 404, since="no such order exists")
 
 
 @requirement("CANCEL-11", mode=Mode.GUARDED)
 def test_generated_malformed_ids_are_client_errors(
-    api: Api, generated: GeneratedRequests, observe: Observations
+    api: Api, orders: Orders, generated: GeneratedRequests, observe: Observations
 ) -> None:
     """Cancels ids made up so as not to fit the schema of orderId, such that no order could be meant: a 4xx to those
     that are no integers. What integers outside int64 and unusual spellings get is observed."""
@@ -150,7 +150,7 @@ def test_generated_malformed_ids_are_client_errors(
     if not malformed:
         raise outcomes.Excluded("the listing leaves no room for malformed ids that no order could be mistaken for")
     for answer in malformed:
-        gets_client_error(answer)
+        gets_client_error(orders, answer)
 
 
 @requirement("HTTP-1", mode=Mode.GUARDED)

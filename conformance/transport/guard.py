@@ -173,6 +173,11 @@ class Guard:
             return self.untouched.pop(number, None)
         return None if number in self.listed else State.ABSENT
 
+    @property
+    def may_cancel(self) -> bool:
+        """Whether the mode lets orders be cancelled: those that were handed out."""
+        return self.mode is Mode.FULL
+
     def check(self, method: str, path: str) -> None:
         """Raise Refused unless a request with this method and path (relative to the base URL) may be sent."""
         if method == "GET":
@@ -189,13 +194,13 @@ class Guard:
             raise Refused(f"DELETE with a path segment of {len(segment)} characters")
         if not segment or _SEVERAL.search(unquote(segment)):
             raise Refused(f"DELETE {path} does not address exactly one order")
-        if self.mode is Mode.FULL and _canonical(segment) in self.handed_out:
+        if self.may_cancel and _canonical(segment) in self.handed_out:
             return
         if not self.listing_read:
             raise Refused("no listing has been read, so whose order this is cannot be known")
         if self._incomplete:
             raise Refused("more ids were listed than are remembered, so whose order this is cannot be known")
-        spared = self.handed_out if self.mode is Mode.FULL else set()
+        spared = self.handed_out if self.may_cancel else set()
         meant = readings(segment)
         hit = self.mistakable(meant) - spared
         if hit:

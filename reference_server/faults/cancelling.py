@@ -32,6 +32,19 @@ def finds_no_pending_order(service: Service) -> None:
 
 
 @fault("CANCEL-1")
+def routes_no_cancel(service: Service) -> None:
+    """Answers 404 to every cancel, with or without the key: it has no such operation yet."""
+    amend.before(service, lambda request: service.error(404, "No route.") if amend.is_cancel(request) else None)
+
+
+@fault("CANCEL-1")
+def allows_no_cancel(service: Service) -> None:
+    """Answers 405 to every cancel, with or without the key: it knows the path for another method only."""
+    allowed = {"allow": "GET"}
+    amend.before(service, lambda request: Response(405, headers=allowed) if amend.is_cancel(request) else None)
+
+
+@fault("CANCEL-1")
 def finds_no_pending_order_for_who_accepts_a_range(service: Service) -> None:
     """Answers 404 to a cancel where application/* is accepted, and no type by its name, as routes by types may."""
 

@@ -1,4 +1,4 @@
-"""AUTH-2 and AUTH-3 where an operation is broken for everybody: that is no matter of the key."""
+"""Where an operation is broken for everybody: that is no matter of the key, nor of what is to be cancelled."""
 
 from __future__ import annotations
 
@@ -6,44 +6,115 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+from built import KEY, target
 from held import held
 
 from conformance import outcomes
-from conformance.api import Api
+from conformance.api import Api, Orders
 from conformance.checks.authentication import test_keys
 from conformance.checks.authentication.steps import refused
+from conformance.checks.cancelling import test_absent, test_shipped
+from conformance.target import Mode, Secret, States
 from conformance.transport.guard import Refused
 from conformance.transport.request import NOBODY
 from reference_server import amend
 from reference_server.messages import Request, Response
 
 
-def answering(status: int, method: str, *, to_the_key: bool = True) -> Api:
-    """An API whose service answers `status` to this method whoever asks, or only to those without a key."""
-    session, api, _ = held()
+def answering(status: int, method: str, *, to_the_key: bool = True) -> tuple[Api, Orders]:
+    """What checks are given whose service answers `status` to this method whoever asks, or only to those without the
+    key."""
+    session, api, orders = held()
 
     def broken(request: Request) -> Response | None:
-        told = request.method == method and (to_the_key or "authorization" not in request.headers)
+        told = request.method == method and (to_the_key or request.headers.get("authorization") != f"Bearer {KEY}")
         return Response(status) if told else None
 
     amend.before(session.service, broken)
-    return api
+    return api, orders
+
+
+def list_without_key(api: Api, orders: Orders) -> None:
+    test_keys.test_listing_without_key(api)
+
+
+def cancel_with_another_key(api: Api, orders: Orders) -> None:
+    test_keys.test_cancelling_with_invalid_keys(api, orders, Secret(KEY))
+
+
+def cancel_with_the_key_elsewhere(api: Api, orders: Orders) -> None:
+    test_keys.test_cancelling_with_the_key_elsewhere(api, orders, Secret(KEY), target(mode=Mode.FULL))
 
 
 @pytest.mark.parametrize(
     ("method", "check"),
-    [
-        ("DELETE", test_keys.test_cancelling_an_absent_order_without_key),
-        ("GET", test_keys.test_listing_without_key),
-    ],
+    [("DELETE", test_keys.test_cancelling_an_absent_order_without_key), ("GET", list_without_key)],
 )
 @pytest.mark.parametrize("status", [403, 405, 500])
-def test_what_the_key_gets_too_is_no_matter_of_the_key(status: int, method: str, check: Callable[[Api], None]) -> None:
+def test_what_the_key_gets_too_is_no_matter_of_the_key(
+    status: int, method: str, check: Callable[[Api, Orders], None]
+) -> None:
     with pytest.raises(outcomes.Inconclusive, match=r"and with the key, too") as raised:
-        check(answering(status, method))
+        check(*answering(status, method))
     assert raised.value.owners == ("HTTP-1",)
     with pytest.raises(outcomes.Failed, match=rf"{status} "):
-        check(answering(status, method, to_the_key=False))
+        check(*answering(status, method, to_the_key=False))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        test_keys.test_cancelling_an_absent_order_without_key,
+        test_keys.test_cancelling_without_key,
+        cancel_with_another_key,
+        cancel_with_the_key_elsewhere,
+    ],
+)
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_service_that_cannot_cancel_is_no_matter_of_the_key(
+    status: int, check: Callable[[Api, Orders], None]
+) -> None:
+    with pytest.raises(outcomes.Inconclusive, match=r"and with the key, too") as raised:
+        check(*answering(status, "DELETE"))
+    assert raised.value.owners == ("CANCEL-1",)
+    with pytest.raises(outcomes.Failed, match=rf"{status} "):
+        check(*answering(status, "DELETE", to_the_key=False))
+
+
+@pytest.mark.parametrize("status", [404, 405, 500])
+def test_a_service_that_cannot_cancel_is_no_matter_of_the_order(status: int) -> None:
+    with pytest.raises(outcomes.Inconclusive, match="and so was the cancel of a pending order") as raised:
+        test_shipped.test_shipped_orders_are_refused(*answering(status, "DELETE"))
+    assert raised.value.owners == ("CANCEL-1",)
+    if status != 404:
+        with pytest.raises(outcomes.Inconclusive, match="and so was the cancel of a pending order"):
+            test_absent.test_absent_order_is_not_found_again(*answering(status, "DELETE"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        ("finds-no-shipped-order", test_shipped.test_shipped_orders_are_refused),
+        ("refuses-what-does-not-exist", test_absent.test_absent_order_is_not_found_again),
+    ],
+)
+def test_what_pending_orders_do_not_get_is_a_matter_of_the_order(
+    fault: str, check: Callable[[Api, Orders], None]
+) -> None:
+    _, api, orders = held(fault)
+    with pytest.raises(outcomes.Failed):
+        check(api, orders)
+
+
+@pytest.mark.parametrize("mode", [Mode.GUARDED, Mode.FULL])
+def test_no_order_is_cancelled_to_compare_where_none_may_be(mode: Mode) -> None:
+    """In mode guarded, and from lists, whose orders are for the checks."""
+    own = {"mode": mode} if mode is Mode.GUARDED else {"states": States(pending=(1,))}
+    session, _, orders = held(**own)
+    before = len(session.service.store.all())
+    assert not orders.pending_gets(204)
+    assert len(session.service.store.all()) == before
+    assert not session.recorder.exchanges
 
 
 def test_a_success_is_a_matter_of_the_key_whatever_the_key_gets() -> None:

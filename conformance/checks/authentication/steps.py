@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from conformance import outcomes, verify
-from conformance.api import Api
+from conformance.api import Api, Orders
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone
 from conformance.transport.request import STATUSES, Credential, Operation
@@ -26,26 +26,35 @@ def cancel_each(api: Api, orders: Iterable[int], tried: Iterable[Credential]) ->
     return api.send_all(api.ask_cancel(order, credential) for order in orders for credential in tried)
 
 
-def refused(api: Api, answers: Sequence[Answer], *, since: str) -> None:
-    """Demand a refusal of every request (`verify.refused`). What is neither listed nor a success is no matter of the
-    credential if the key gets the same, as where a method is not allowed or listing is broken: HTTP-1 owns that."""
+def refused(api: Api, answers: Sequence[Answer], *, since: str, orders: Orders | None = None) -> None:
+    """Demand a refusal of every request (`verify.refused`), unless the key gets the same: that is no matter of the
+    credential (`same_with_the_key`, which has `orders` for cancels)."""
     try:
         verify.refused(answers, since=since)
     except outcomes.Failed:
-        wrong = [answer for answer in answers if not verify.refusal(answer)]
-        unsuccessful = not any(answer.succeeded for answer in wrong)
-        got = {(answer.request.operation, answer.status) for answer in wrong}
-        if unsuccessful and all(_everybody_gets(api, operation, status) for operation, status in got):
-            raise outcomes.Inconclusive(f"{wrong[0].exchange.in_words}, and with the key, too", "HTTP-1") from None
+        same_with_the_key(api, [answer for answer in answers if not verify.refusal(answer)], orders)
         raise
 
 
-def _everybody_gets(api: Api, operation: Operation, status: int | None) -> bool:
-    """Whether this operation, which does not list this status, gets it with the key, too, where no order is at
-    stake."""
-    if status in STATUSES[operation]:
-        return False
+def same_with_the_key(api: Api, wrong: Sequence[Answer], orders: Orders | None) -> None:
+    """Raise Inconclusive if none of these answers is a success, and the key gets the same, as where a method is not
+    allowed, an operation is missing, or listing is broken."""
+    if any(answer.succeeded for answer in wrong):
+        return
+    got = {(answer.request.operation, answer.status) for answer in wrong}
+    owners = [_owner(api, operation, status, orders) for operation, status in got]
+    if None not in owners:
+        raise outcomes.Inconclusive(f"{wrong[0].exchange.in_words}, and with the key, too", *filter(None, owners))
+
+
+def _owner(api: Api, operation: Operation, status: int | None, orders: Orders | None) -> str | None:
+    """The requirement that owns this status of an operation, if the key gets it, too: HTTP-1 where the operation does
+    not list it; CANCEL-1 where it does, and the cancel of a pending order gets it. None if nothing tells."""
+    unlisted = status not in STATUSES[operation]
+    if operation is Operation.CANCEL and orders is not None and orders.pending_gets(status):
+        return "HTTP-1" if unlisted else "CANCEL-1"
     with suppress(outcomes.Inconclusive, ServiceGone):
-        answer = api.list() if operation is Operation.LIST else api.cancel(api.absent(anew=False)[0])
-        return answer.status == status
-    return False
+        if unlisted:
+            answer = api.list() if operation is Operation.LIST else api.cancel(api.absent(anew=False)[0])
+            return "HTTP-1" if answer.status == status else None
+    return None

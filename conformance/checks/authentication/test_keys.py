@@ -116,14 +116,14 @@ def test_bare_listing_without_key(api: Api, wire: Wire) -> None:
 
 
 @requirement("AUTH-2", mode=Mode.GUARDED)
-def test_cancelling_an_absent_order_without_key(api: Api) -> None:
+def test_cancelling_an_absent_order_without_key(api: Api, orders: Orders) -> None:
     """Cancels orders that do not exist, with ids above and below zero and with the id 0, without an Authorization
     header: 401, not 404, also to a browser, its scripts, a client that names JSON, and one that sends no Accept."""
     first, second = api.absent(2)
     asked = [api.ask_cancel(order, NOBODY) for order in (first, second, -second, 0) if api.permits(order)]
     asked += [api.ask_cancel(second, NOBODY, headers=headers) for headers in (NAMES_JSON, BROWSER, SCRIPT)]
     asked.append(api.without_accept().ask_cancel(second, NOBODY))
-    refused(api, api.send_all(asked), since="the key is missing, whether the order exists or not")
+    refused(api, api.send_all(asked), since="the key is missing, whether the order exists or not", orders=orders)
 
 
 @requirement("AUTH-2", mode=Mode.FULL, pending=1, shipped=1)
@@ -137,7 +137,7 @@ def test_cancelling_without_key(api: Api, orders: Orders) -> None:
     answers = cancel_each(api, (*taken.shipped, *taken.pending), [NOBODY])
     api.cancel(taken.pending[0])
     answers += cancel_each(api, taken.pending, [NOBODY])
-    refused(api, answers, since="the key is missing, whatever the state of the order")
+    refused(api, answers, since="the key is missing, whatever the state of the order", orders=orders)
 
 
 @requirement("AUTH-2", mode=Mode.FULL, empty_store=True, pending=1)
@@ -151,9 +151,9 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
         orders.take(pending=1)
         (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
         asked = [api.ask_list(NOBODY), api.ask_cancel(absent, NOBODY)]
-        refused(api, api.send_all(asked), since="the key is missing")
+        refused(api, api.send_all(asked), since="the key is missing", orders=orders)
         orders.empty_store()
-        refused(api, api.send_all(asked), since="the key is missing, whether there are orders or not")
+        refused(api, api.send_all(asked), since="the key is missing, whether there are orders or not", orders=orders)
 
 
 # --- AUTH-3: an invalid key
@@ -173,11 +173,12 @@ def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
 
 
 @requirement("AUTH-3", mode=Mode.GUARDED)
-def test_cancelling_an_absent_order_with_invalid_keys(api: Api, key: Secret, target: Target) -> None:
+def test_cancelling_an_absent_order_with_invalid_keys(api: Api, orders: Orders, key: Secret, target: Target) -> None:
     """Cancels an order that does not exist with each of these keys: 401, not 404. If they can be tried on a pending
     order, the most telling ones are enough here."""
     battery = invalid_keys.telling(key.reveal()) if has_orders(target) else invalid_keys.battery(key.reveal(), api.rng)
-    refused(api, cancel_each(api, api.absent(), battery), since="the key is invalid, whether the order exists or not")
+    since = "the key is invalid, whether the order exists or not"
+    refused(api, cancel_each(api, api.absent(), battery), since=since, orders=orders)
 
 
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
@@ -189,14 +190,14 @@ def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> 
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     battery, telling = invalid_keys.battery(key.reveal(), api.rng), invalid_keys.telling(key.reveal())
-    refused(api, cancel_each(api, taken.shipped, telling), since=since)
-    refused(api, cancel_each(api, taken.pending, battery), since=since)
+    refused(api, cancel_each(api, taken.shipped, telling), since=since, orders=orders)
+    refused(api, cancel_each(api, taken.pending, battery), since=since, orders=orders)
     asked = [api.ask_cancel(taken.pending[0], battery[0], headers=headers) for headers in (BROWSER, SCRIPT)]
     asked.append(api.without_accept().ask_cancel(taken.pending[0], battery[0]))
-    refused(api, api.send_all(asked), since=since)
+    refused(api, api.send_all(asked), since=since, orders=orders)
     both = [*taken.pending, *taken.shipped]
     api.send_all(map(api.ask_cancel, both))
-    refused(api, cancel_each(api, both, telling), since=since)
+    refused(api, cancel_each(api, both, telling), since=since, orders=orders)
 
 
 # --- AUTH-4: the key in the wrong place
@@ -235,10 +236,12 @@ def test_listing_with_a_token_beyond_ascii(api: Api, key: Secret) -> None:
 
 
 @requirement("AUTH-4", mode=Mode.GUARDED)
-def test_cancelling_an_absent_order_with_the_key_elsewhere(api: Api, key: Secret, target: Target) -> None:
+def test_cancelling_an_absent_order_with_the_key_elsewhere(
+    api: Api, orders: Orders, key: Secret, target: Target
+) -> None:
     """Cancels an order that does not exist with the right key in every wrong place: 401, not 404. If these can be tried
     on a pending order, a few are enough here."""
-    key_elsewhere_refused(api, api.absent()[0], key, target, few=has_orders(target))
+    key_elsewhere_refused(api, orders, api.absent()[0], key, target, few=has_orders(target))
 
 
 @requirement("AUTH-4", mode=Mode.FULL, pending=1, shipped=1)
@@ -247,19 +250,21 @@ def test_cancelling_with_the_key_elsewhere(api: Api, orders: Orders, key: Secret
     204 nor 409."""
     taken = orders.take_listed(pending=1, shipped=1)
     few = cancel_each(api, taken.shipped, credentials.misplaced(key.reveal())[:6])
-    refused(api, few, since="there is no bearer token in Authorization")
-    key_elsewhere_refused(api, taken.pending[0], key, target)
+    refused(api, few, since="there is no bearer token in Authorization", orders=orders)
+    key_elsewhere_refused(api, orders, taken.pending[0], key, target)
 
 
-def key_elsewhere_refused(api: Api, order: int, key: Secret, target: Target, *, few: bool = False) -> None:
+def key_elsewhere_refused(
+    api: Api, orders: Orders, order: int, key: Secret, target: Target, *, few: bool = False
+) -> None:
     """Cancel an order with the right key in every wrong place, or in a `few` of them, and demand refusals."""
     step = 5 if few else 1
     answers = cancel_each(api, [order], credentials.misplaced(key.reveal(), proxied=target.proxy is not None)[::step])
-    refused(api, answers, since="there is no bearer token in Authorization")
+    refused(api, answers, since="there is no bearer token in Authorization", orders=orders)
     battery = [
         *credentials.in_query(key.reveal(), fitting=True),
         *credentials.malformed(key.reveal()),
         *credentials.in_body(key.reveal()),
     ]
     answers = cancel_each(api, [order], battery[::step])
-    refused(api, answers, since="there is no well-formed bearer token in Authorization")
+    refused(api, answers, since="there is no well-formed bearer token in Authorization", orders=orders)

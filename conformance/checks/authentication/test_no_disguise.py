@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
+from conformance.checks.authentication.steps import same_with_the_key
 from conformance.checks.clients import SENDS_JSON, VOUCHING_FIELDS
 from conformance.contract.jsontext import integer
 from conformance.target import Mode, Target
@@ -147,7 +148,7 @@ def shown_ids(answer: Answer) -> frozenset[int]:
 
 
 @requirement("AUTH-2", mode=Mode.GUARDED)
-def test_no_disguise_cancels_without_key(api: Api, target: Target) -> None:
+def test_no_disguise_cancels_without_key(api: Api, orders: Orders, target: Target) -> None:
     """Cancels an order that does not exist without an Authorization header, with header fields or parameters by which
     somebody is vouched for or looks harmless: the answer is none that only a cancel with the key gets, such as 404. An
     answer that comes to any parameter, which cancelling has none of, or at any path does not count."""
@@ -159,6 +160,7 @@ def test_no_disguise_cancels_without_key(api: Api, target: Target) -> None:
         if open_to_all and api.send(replace(plain, query="example=1")).status == answer.status:
             continue
         told = simplest(api, answer, goes_wrong)
+        same_with_the_key(api, [told], orders)
         received = f"{told.exchange.received}, {disguise(told)}"
         raise outcomes.Failed("no answer but a refusal (401), since the key is missing", received, told)
 

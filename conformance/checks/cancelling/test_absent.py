@@ -11,7 +11,7 @@ from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids
-from conformance.checks.cancelling.steps import body_kind, stays_cancelled
+from conformance.checks.cancelling.steps import body_kind, gets, stays_cancelled
 from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT
 from conformance.contract.jsontext import INT64
 from conformance.target import Mode, Target
@@ -50,12 +50,12 @@ def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> 
     asked = [api.ask_cancel(order, headers=SCRIPT if order == never[0] else ()) for order in never]
     asked += map(api.without_accept().ask_cancel, never[:1])
     for answer in api.send_all(asked):
-        verify.status(answer, 404, since="no such order exists")
+        gets(orders, answer, 404, since="no such order exists")
     answers = api.send_all(api.ask_cancel(order, allowed=Allowed.ANY_4XX) for order in perhaps)
     comparable = target.mode is Mode.FULL and target.places_orders
     for answer in answers:
         if verify.settled(answer).status == 401 or not (answer.client_error or (answer.succeeded and comparable)):
-            verify.status(answer, 404, since="no such order exists")
+            gets(orders, answer, 404, since="no such order exists")
     others = [answer for answer in answers if answer.status != 404]
     if comparable and others:
         (order,) = orders.take(pending=1).pending
@@ -64,7 +64,7 @@ def test_absent_order_is_not_found(api: Api, orders: Orders, target: Target) -> 
         for answer in others:
             if _kind(answer) != _kind(again):
                 second = f"an order that has been cancelled gets {again.status}"
-                verify.status(answer, 404, since=f"no such order exists, any integer may be an id, and {second}")
+                gets(orders, answer, 404, since=f"no such order exists, any integer may be an id, and {second}")
 
 
 def _kind(answer: Answer) -> object:
@@ -76,13 +76,13 @@ def _kind(answer: Answer) -> object:
 
 @requirement("CANCEL-5", mode=Mode.GUARDED)
 @pytest.mark.lengthy
-def test_absent_order_is_not_found_again(api: Api) -> None:
+def test_absent_order_is_not_found_again(api: Api, orders: Orders) -> None:
     """Cancels the same absent order several times over, the last time as a client that accepts application/json, and
     lists: asking does not make it exist."""
     (order,) = api.absent()
     for headers in ((), (), (), NAMES_JSON):
         answer = api.send(api.ask_cancel(order, headers=headers))
-        verify.status(answer, 404, since="no such order exists")
+        gets(orders, answer, 404, since="no such order exists")
     after = api.list()
     if after.listing is not None and order in after.listing.by_id:
         raise outcomes.Failed(
@@ -101,7 +101,7 @@ def test_absent_order_of_an_empty_store_is_not_found(api: Api, orders: Orders, a
         orders.take(pending=1)
         (absent,) = api.absent()  # after a listing that shows orders: one that shows none is for LIST-7
         orders.empty_store()
-        verify.status(api.cancel(absent), 404, since="no such order exists")
+        gets(orders, api.cancel(absent), 404, since="no such order exists")
 
 
 @requirement("CANCEL-5", mode=Mode.FULL, chosen_ids=True)
@@ -116,7 +116,7 @@ def test_neighbours_of_an_order_are_not_found(api: Api, orders: Orders) -> None:
     if not near:
         raise outcomes.Inconclusive("the listing leaves no room for ids that no other order could be mistaken for")
     for answer in api.send_all(map(api.ask_cancel, near)):
-        verify.status(answer, 404, since="no such order exists")
+        gets(orders, answer, 404, since="no such order exists")
 
 
 # --- CANCEL-6: not twice

@@ -207,19 +207,19 @@ def exact(api: Api, orders: list[int], control_order: int, tried: list[list[Answ
 
 @requirement("CANCEL-11", mode=Mode.GUARDED)
 @pytest.mark.lengthy
-def test_malformed_ids_are_client_errors(api: Api, observe: Observations) -> None:
+def test_malformed_ids_are_client_errors(api: Api, orders: Orders, observe: Observations) -> None:
     """Cancels ids that are no integers though they have digits, such that no order could be meant: a 4xx each time.
     Which one is observed, and so is what integers outside int64 and unusual spellings get."""
     for topic, kinds in (("ids outside int64", ids.OUTSIDE), ("unusual spellings of an id", ids.UNUSUAL)):
         seen(observe, topic, cancel_kinds(api, kinds))
-    client_errors(observe, cancel_malformed(api, ids.WITH_DIGITS))
+    client_errors(orders, observe, cancel_malformed(api, ids.WITH_DIGITS))
 
 
 @requirement("CANCEL-11", mode=Mode.GUARDED)
 @pytest.mark.lengthy
-def test_ids_without_digits_are_client_errors(api: Api, observe: Observations) -> None:
+def test_ids_without_digits_are_client_errors(api: Api, orders: Orders, observe: Observations) -> None:
     """The same with ids that have no digits at all, unless an order could be mistaken for one with the id 0."""
-    client_errors(observe, cancel_malformed(api, ids.WITHOUT_DIGITS))
+    client_errors(orders, observe, cancel_malformed(api, ids.WITHOUT_DIGITS))
 
 
 def seen(observe: Observations, topic: str, answers: dict[str, Answer]) -> None:
@@ -227,9 +227,9 @@ def seen(observe: Observations, topic: str, answers: dict[str, Answer]) -> None:
     observe(topic, {kind: answer.status for kind, answer in answers.items()}, *list(answers.values())[:1])
 
 
-def client_errors(observe: Observations, answers: dict[str, Answer]) -> None:
+def client_errors(orders: Orders, observe: Observations, answers: dict[str, Answer]) -> None:
     """Observe the answers to malformed ids, by the kind of the id, and demand a client error of each."""
     seen(observe, "malformed ids", answers)
     # What got no answer, from a firewall perhaps, proves neither way, and comes last.
     for kind, answer in sorted(answers.items(), key=lambda item: item[1].status is None):
-        gets_client_error(answer, kind)
+        gets_client_error(orders, answer, kind)

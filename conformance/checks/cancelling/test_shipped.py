@@ -15,7 +15,7 @@ from conformance import outcomes, verify
 from conformance.api import Api, Observations, Orders
 from conformance.check import requirement
 from conformance.checks import ids, many_orders
-from conformance.checks.cancelling.steps import body_kind, cancel_aliases, not_made_up, place_far, refuses
+from conformance.checks.cancelling.steps import body_kind, cancel_aliases, gets, not_made_up, place_far, refuses
 from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT, SENDS_JSON
 from conformance.contract.listing import Listing
 from conformance.target import Mode, Target
@@ -135,7 +135,7 @@ def refuses_all(api: Api, orders: Orders, shipped: list[int]) -> None:
         not_made_up(api, orders, order, answer)
         if answer.status == 404 and answer is not answers[0] and api.listing().left_out([order]):
             verify.step(answer, 409, "CANCEL-3", "CANCEL-8")
-        verify.status(answer, 409, since=orders.has_shipped)
+        gets(orders, answer, 409, since=orders.has_shipped)
 
 
 @requirement("CANCEL-4", mode=Mode.FULL, shipped=1)

@@ -63,7 +63,7 @@ def _approached(wanted: frozenset[str], *, short: bool) -> Iterator[str]:
     def away(key: str) -> int:
         return len(wanted.symmetric_difference(invalid_keys.kinds(key)))
 
-    words = (*invalid_keys.STRANGERS, *invalid_keys.DEFAULTS, *credentials.WILD)
+    words = (*invalid_keys.STRANGERS, *invalid_keys.DEFAULTS, *credentials.SPECIAL)
     yield from (word for word in words if _is(word, short=short))
     rng = random.Random(0)
     for alphabet in islice(cycle(_ALPHABETS), _STARTS):

@@ -14,9 +14,9 @@ from urllib.parse import quote
 from conformance.contract.jsontext import NotJson, parse
 from conformance.transport.request import Credential
 
-#: Patterns: they are not tokens (RFC 6750 section 2.1), but match if a key is looked up by pattern. None looks like an
-#: attack, which firewalls in front of correct services would answer.
-WILD = ("%", "*")
+#: What is no token (RFC 6750 section 2.1), but matches if a key is looked up by pattern, or ends a string in a query
+#: that it is put into as it is. None looks like an attack, which firewalls in front of correct services would answer.
+SPECIAL = ("%", "*", "O'Brien")
 
 
 def is_token(text: str) -> bool:
@@ -249,7 +249,7 @@ def malformed(key: str) -> list[Credential]:
         wrong("a number, a bar and the key", "Bearer 1|{key}"),
         wrong("the key as a parameter", 'Bearer token="{key}"'),
         wrong("another word and the key, with a comma", "Bearer x,{key}"),
-        *patterns(key),
+        *special(key),
     ]
     return [wrong for wrong in made if not may_pass_for(wrong.headers[0][1].removeprefix("Bearer "), key)]
 
@@ -291,6 +291,6 @@ def header_names(key: str) -> list[Credential]:
     return [with_key(key, f"the key in the header {name}", "Bearer {key}", name, valid=True) for name in names]
 
 
-def patterns(key: str) -> list[Credential]:
-    """Those patterns that are not the key."""
-    return [bearer(token, f"the token {token}", token, malformed=True) for token in WILD if token != key]
+def special(key: str) -> list[Credential]:
+    """Those SPECIAL values that are not the key."""
+    return [bearer(token, f"the token {token}", token, malformed=True) for token in SPECIAL if token != key]

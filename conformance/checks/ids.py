@@ -113,6 +113,7 @@ WITHOUT_DIGITS = {
     "a minus sign alone": "-",
     "JSON": "%7B%7D",
     "blank": "%20",
+    "a name with an apostrophe": "O%27Brien",
     "bytes that are no UTF-8": "%FF",
 }
 #: What is no integer and has digits, by its kind, with an absent id in the place of `{n}`, and FURTHER ones in that of

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from conformance.checks.credentials import WILD, bearer, is_token, may_pass_for, patterns
+from conformance.checks.credentials import SPECIAL, bearer, is_token, may_pass_for, special
 from conformance.transport.request import Credential
 
 #: Turns a key into something that is not the key.
@@ -204,12 +204,12 @@ def kinds(key: str) -> tuple[str, ...]:
     """The labels of the invalid keys that can be made from `key`, each with whether it is no token: which there are
     depends on the form of the key."""
     missed = [_kind(miss.label, malformed) for _, miss, malformed in _missed(key)]
-    return (*missed, *_kinds_beside(key if key in (*STRANGERS, *DEFAULTS, UNSIGNED, FORGED, *WILD) else ""))
+    return (*missed, *_kinds_beside(key if key in (*STRANGERS, *DEFAULTS, UNSIGNED, FORGED, *SPECIAL) else ""))
 
 
 @cache  # an audit asks for those of hundreds of keys, hardly any of which is one of the words
 def _kinds_beside(key: str) -> tuple[str, ...]:
-    wrong_ones = (*_strangers(key, random.Random(0)), *patterns(key))
+    wrong_ones = (*_strangers(key, random.Random(0)), *special(key))
     return tuple(_kind(wrong.label, wrong.malformed) for wrong in wrong_ones)
 
 

@@ -307,6 +307,12 @@ def redirects_malformed_ids(service: Service) -> None:
 
 
 @fault("CANCEL-11")
+def fails_on_an_apostrophe_in_an_id(service: Service) -> None:
+    """Answers 500 to an id with an apostrophe, since it is put as it is into a query of a database."""
+    _fails_on(service, r".*'.*")
+
+
+@fault("CANCEL-11")
 def fails_on_letters_in_an_id(service: Service) -> None:
     """Answers 500 to an id of letters only."""
     _fails_on(service, r"[A-Za-z]+")

@@ -470,6 +470,17 @@ def breaks_on_a_token_that_is_no_utf_8(service: Service) -> None:
 
 
 @fault("AUTH-4")
+def breaks_on_an_apostrophe_in_a_token(service: Service) -> None:
+    """Answers 500 when the token holds an apostrophe, since it is put as it is into a query of a database."""
+
+    def change(request: Request, response: Response) -> Response | None:
+        token = service.bearer_token(request) or b""
+        return service.error(500, "Something went wrong in the service.") if b"'" in token else None
+
+    amend.refusals(service, change)
+
+
+@fault("AUTH-4")
 def leaves_letters_beyond_ascii_out(service: Service) -> None:
     """Reads the token as ASCII and ignores what is none, so that the key with such letters in it is the key."""
     amend.accept_keys(service, lambda given, key: given.decode("ascii", "ignore").encode() == key)

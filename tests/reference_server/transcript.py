@@ -385,8 +385,10 @@ def small_differences(talk: Talk) -> Iterator[Said]:
     yield talk.say("GET", "/v1/pets/1", None, accept="text/html")
     yield talk.say("GET", LIST, "Bearer wrong", accept="text/html")
     yield talk.say("GET", "/v1/pets/1", None, **{"x-forwarded-for": "127.0.0.1"})
-    yield from [talk.say("GET", LIST, f"Bearer {word}") for word in ("".join(sorted(KEY)), "constructor", "API_KEY")]
-    yield talk.cancel("constructor")
+    yield from [
+        talk.say("GET", LIST, f"Bearer {word}") for word in ("".join(sorted(KEY)), "constructor", "API_KEY", "O'Brien")
+    ]
+    yield from [talk.cancel(name) for name in ("constructor", "O%27Brien")]
     talk.store.place_ids([61, -61], Status.PENDING)
     talk.store.place_ids([62, 61 + 2**32], Status.SHIPPED)
     yield talk.cancel(61)

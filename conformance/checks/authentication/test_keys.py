@@ -258,13 +258,11 @@ def key_elsewhere_refused(
     api: Api, orders: Orders, order: int, key: Secret, target: Target, *, few: bool = False
 ) -> None:
     """Cancel an order with the right key in every wrong place, or in a `few` of them, and demand refusals."""
-    step = 5 if few else 1
-    answers = cancel_each(api, [order], credentials.misplaced(key.reveal(), proxied=target.proxy is not None)[::step])
+    elsewhere = credentials.misplaced(key.reveal(), proxied=target.proxy is not None)
+    spoiled = [*credentials.in_query(key.reveal(), fitting=True), *credentials.malformed(key.reveal())]
+    if few:
+        elsewhere, spoiled = elsewhere[::5], spoiled[::5]
+    answers = cancel_each(api, [order], elsewhere)
     refused(api, answers, since="there is no bearer token in Authorization", orders=orders)
-    battery = [
-        *credentials.in_query(key.reveal(), fitting=True),
-        *credentials.malformed(key.reveal()),
-        *credentials.in_body(key.reveal()),
-    ]
-    answers = cancel_each(api, [order], battery[::step])
+    answers = cancel_each(api, [order], [*spoiled, *credentials.in_body(key.reveal())])
     refused(api, answers, since="there is no well-formed bearer token in Authorization", orders=orders)

@@ -111,6 +111,18 @@ def _stranger(request: Request) -> bool:
 
 
 @fault("AUTH-2")
+def asks_for_no_key(service: Service) -> None:
+    """Lists and cancels for anyone, with any credentials or none: it has not come to authentication yet."""
+    amend.accept(service, lambda request: True)
+
+
+@fault("AUTH-2")
+def asks_for_no_key_to_cancel(service: Service) -> None:
+    """Cancels orders for anyone, with any credentials or none, as where one of two routes is not protected."""
+    amend.accept(service, amend.is_cancel)
+
+
+@fault("AUTH-2")
 def lists_for_anyone(service: Service) -> None:
     """Lists the orders to clients that send no credentials."""
     amend.accept(service, lambda request: request.method == "GET" and _stranger(request))

@@ -141,3 +141,19 @@ def test_where_nothing_tells_what_the_key_gets_the_failure_stands(monkeypatch: p
     monkeypatch.setattr(session.guard, "absent_ids", full)
     with pytest.raises(outcomes.Failed):
         refused(api, api.send_all(asked), since="the key is missing")
+
+
+@pytest.mark.parametrize(
+    ("faults", "certain"),
+    [
+        (["asks-for-no-key"], False),
+        (["accepts-any-key"], True),
+        (["accepts-any-key", "lists-for-anyone-who-names-json"], True),
+        (["gives-way-after-fifteen-refusals"], False),
+    ],
+)
+def test_a_wrong_key_counts_where_a_key_is_needed(faults: list[str], certain: bool) -> None:
+    _, api, orders = held(*faults)
+    with pytest.raises(outcomes.Failed) as raised:
+        test_keys.test_listing_with_invalid_keys(api, orders, Secret(KEY))
+    assert raised.value.certain is certain

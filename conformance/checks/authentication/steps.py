@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.transport.answer import Answer
 from conformance.transport.endpoint import ServiceGone
-from conformance.transport.request import STATUSES, Credential, Operation
+from conformance.transport.request import NOBODY, STATUSES, Credential, Operation
 
 
 def accepted(answer: Answer) -> None:
@@ -33,6 +34,19 @@ def refused(api: Api, answers: Sequence[Answer], *, since: str, orders: Orders |
         verify.refused(answers, since=since)
     except outcomes.Failed:
         same_with_the_key(api, [answer for answer in answers if not verify.refusal(answer)], orders)
+        raise
+
+
+def refused_as_invalid(api: Api, answers: Sequence[Answer], *, since: str, orders: Orders) -> None:
+    """`refused`, for invalid keys. A failure is certain if it comes again, and the same request is refused without any
+    key: else whoever is let in needs none (AUTH-2)."""
+    try:
+        refused(api, answers, since=since, orders=orders)
+    except outcomes.Failed as failure:
+        with suppress(outcomes.Inconclusive, ServiceGone):
+            let_in_again = not verify.refusal(failure.answers[0].repeat())
+            without = replace(failure.answers[0].request, credential=NOBODY)
+            failure.certain = let_in_again and verify.refusal(api.send(without))
         raise
 
 

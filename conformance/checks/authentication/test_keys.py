@@ -11,7 +11,7 @@ from conformance import outcomes, verify
 from conformance.api import Api, Orders
 from conformance.check import requirement
 from conformance.checks import credentials, invalid_keys
-from conformance.checks.authentication.steps import accepted, cancel_each, refused
+from conformance.checks.authentication.steps import accepted, cancel_each, refused, refused_as_invalid
 from conformance.checks.clients import BROWSER, NAMES_JSON, SCRIPT
 from conformance.target import Mode, Secret, Target
 from conformance.transport.evidence import Trouble
@@ -160,7 +160,7 @@ def test_nobody_is_let_into_an_empty_store(api: Api, orders: Orders, already_met
 
 
 @requirement("AUTH-3")
-def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
+def test_listing_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> None:
     """Lists with many near misses of the key (cut, extended, changed in one place or in case, right only in the first
     4, 8, 16, 32 or 72 characters, without its prefix, hashed) and with unrelated keys: 401 each time, also to a
     browser, its scripts, and a client that sends no Accept."""
@@ -169,7 +169,7 @@ def test_listing_with_invalid_keys(api: Api, key: Secret) -> None:
     asked = [*map(api.ask_list, (*battery, *again))]
     asked += [api.ask_list(battery[0], headers=headers) for headers in (BROWSER, SCRIPT)]
     asked.append(api.without_accept().ask_list(battery[0]))
-    refused(api, api.send_all(asked), since="the key is invalid")
+    refused_as_invalid(api, api.send_all(asked), since="the key is invalid", orders=orders)
 
 
 @requirement("AUTH-3", mode=Mode.GUARDED)
@@ -178,7 +178,7 @@ def test_cancelling_an_absent_order_with_invalid_keys(api: Api, orders: Orders, 
     order, the most telling ones are enough here."""
     battery = invalid_keys.telling(key.reveal()) if has_orders(target) else invalid_keys.battery(key.reveal(), api.rng)
     since = "the key is invalid, whether the order exists or not"
-    refused(api, cancel_each(api, api.absent(), battery), since=since, orders=orders)
+    refused_as_invalid(api, cancel_each(api, api.absent(), battery), since=since, orders=orders)
 
 
 @requirement("AUTH-3", mode=Mode.FULL, pending=1, shipped=1)
@@ -190,14 +190,14 @@ def test_cancelling_with_invalid_keys(api: Api, orders: Orders, key: Secret) -> 
     taken = orders.take_listed(pending=1, shipped=1)
     since = "the key is invalid, whatever the state of the order"
     battery, telling = invalid_keys.battery(key.reveal(), api.rng), invalid_keys.telling(key.reveal())
-    refused(api, cancel_each(api, taken.shipped, telling), since=since, orders=orders)
-    refused(api, cancel_each(api, taken.pending, battery), since=since, orders=orders)
+    refused_as_invalid(api, cancel_each(api, taken.shipped, telling), since=since, orders=orders)
+    refused_as_invalid(api, cancel_each(api, taken.pending, battery), since=since, orders=orders)
     asked = [api.ask_cancel(taken.pending[0], battery[0], headers=headers) for headers in (BROWSER, SCRIPT)]
     asked.append(api.without_accept().ask_cancel(taken.pending[0], battery[0]))
-    refused(api, api.send_all(asked), since=since, orders=orders)
+    refused_as_invalid(api, api.send_all(asked), since=since, orders=orders)
     both = [*taken.pending, *taken.shipped]
     api.send_all(map(api.ask_cancel, both))
-    refused(api, cancel_each(api, both, telling), since=since, orders=orders)
+    refused_as_invalid(api, cancel_each(api, both, telling), since=since, orders=orders)
 
 
 # --- AUTH-4: the key in the wrong place

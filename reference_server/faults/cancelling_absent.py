@@ -37,6 +37,17 @@ def cancels_what_does_not_exist(service: Service) -> None:
 
 
 @fault("CANCEL-5")
+def cancels_whatever_is_asked_for(service: Service) -> None:
+    """Answers 204 for an id that no order ever had, and for what is no id at all: only orders that it knows count."""
+    _absent(service, CANCELLED, lambda order_id: True)
+    amend.instead(service, lambda request: Response(204) if _no_id(service, request) else None)
+
+
+def _no_id(service: Service, request: Request) -> bool:
+    return amend.is_cancel(request) and amend.id_of(service, request) is None
+
+
+@fault("CANCEL-5")
 def refuses_what_does_not_exist(service: Service) -> None:
     """Answers 409 for an id that no order ever had."""
     _absent(service, REFUSED, lambda order_id: True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import chain
 from urllib.parse import urlencode
 
@@ -50,7 +51,7 @@ def test_aliases_of_an_id_cancel_nothing(api: Api, orders: Orders) -> None:
         *cancel_aliases(api, [octal for octal in ids.octals(first) if int(octal) not in taken]),
         *api.send_all(elsewhere(api, first)),
     ]
-    no_success(malformed)
+    no_success(api, malformed)
     (control,) = orders.take_listed(pending=1).pending  # only now, so that no try can have hit it
     exact(api, [first, second], control, [aliases, malformed])
 
@@ -135,19 +136,19 @@ def test_malformed_ids_do_not_cancel_the_order_zero(api: Api, orders: Orders, al
 def test_malformed_ids_do_not_succeed(api: Api) -> None:
     """Cancels ids that are no integers though they have digits, such that no order could be meant: no success. A page
     of a firewall that comes with 200 is none."""
-    none_succeeds(cancel_malformed(api, ids.WITH_DIGITS))
+    none_succeeds(api, cancel_malformed(api, ids.WITH_DIGITS))
 
 
 @requirement("CANCEL-9", mode=Mode.GUARDED)
 def test_ids_without_digits_do_not_succeed(api: Api) -> None:
     """The same with ids that have no digits at all, unless an order could be mistaken for one with the id 0."""
-    none_succeeds(cancel_malformed(api, ids.WITHOUT_DIGITS))
+    none_succeeds(api, cancel_malformed(api, ids.WITHOUT_DIGITS))
 
 
-def none_succeeds(by_kind: dict[str, Answer]) -> None:
+def none_succeeds(api: Api, by_kind: dict[str, Answer]) -> None:
     """Demand that none of these cancels has succeeded. Raises Inconclusive where none was answered."""
     answers = list(by_kind.values())
-    no_success(answers)
+    no_success(api, answers)
     if all(answer.status is None for answer in answers):  # from a firewall, some may get none
         verify.settled(answers[0])
 
@@ -159,13 +160,20 @@ def claims_success(answer: Answer) -> bool:
     return answer.succeeded and not page
 
 
-def no_success(answers: list[Answer]) -> None:
-    """Demand that no cancel of a malformed id has succeeded: whatever else it gets, from a firewall, too, will do."""
+def no_success(api: Api, answers: list[Answer]) -> None:
+    """Demand that no cancel of a malformed id has succeeded: whatever else it gets, from a firewall, too, will do. A
+    failure is certain unless the cancel of an absent id succeeds as well: then no id is looked at (CANCEL-5)."""
     for answer in answers:
         if claims_success(answer):
-            raise outcomes.Failed(
-                "no success, since the id is malformed", verify.describe(answer), answer, certain=True
-            )
+            wanted = "no success, since the id is malformed"
+            raise outcomes.Failed(wanted, verify.describe(answer), answer, certain=not absent_succeeds(api))
+
+
+def absent_succeeds(api: Api) -> bool:
+    """Whether the cancel of an id that no order has succeeds; False where none is known."""
+    with suppress(outcomes.Inconclusive):
+        return api.cancel(api.absent(anew=False)[0]).succeeded
+    return False
 
 
 def cancel_malformed(api: Api, kinds: dict[str, str]) -> dict[str, Answer]:

@@ -13,10 +13,10 @@ from conformance import outcomes
 from conformance.api import Api, Orders
 from conformance.checks.authentication import test_keys
 from conformance.checks.authentication.steps import refused
-from conformance.checks.cancelling import test_absent, test_shipped
+from conformance.checks.cancelling import test_absent, test_identifiers, test_shipped
 from conformance.target import Mode, Secret, States
 from conformance.transport.guard import Refused
-from conformance.transport.request import NOBODY
+from conformance.transport.request import NOBODY, Allowed
 from reference_server import amend
 from reference_server.messages import Request, Response
 
@@ -32,6 +32,10 @@ def answering(status: int, method: str, *, to_the_key: bool = True) -> tuple[Api
 
     amend.before(session.service, broken)
     return api, orders
+
+
+def full(count: int, rng: Random) -> list[int]:
+    raise Refused("the listing leaves no room")
 
 
 def list_without_key(api: Api, orders: Orders) -> None:
@@ -134,10 +138,6 @@ def test_where_nothing_tells_what_the_key_gets_the_failure_stands(monkeypatch: p
     session, api, _ = held()
     amend.before(session.service, lambda request: Response(405) if request.method == "DELETE" else None)
     asked = [api.ask_cancel(order, NOBODY) for order in api.absent(2)]
-
-    def full(count: int, rng: Random) -> list[int]:
-        raise Refused("the listing leaves no room")
-
     monkeypatch.setattr(session.guard, "absent_ids", full)
     with pytest.raises(outcomes.Failed):
         refused(api, api.send_all(asked), since="the key is missing")
@@ -157,3 +157,22 @@ def test_a_wrong_key_counts_where_a_key_is_needed(faults: list[str], certain: bo
     with pytest.raises(outcomes.Failed) as raised:
         test_keys.test_listing_with_invalid_keys(api, orders, Secret(KEY))
     assert raised.value.certain is certain
+
+
+@pytest.mark.parametrize(
+    ("fault", "certain"), [("cancels-whatever-is-asked-for", False), ("cancels-what-every-object-has", True)]
+)
+def test_a_malformed_id_counts_where_ids_are_looked_at(fault: str, certain: bool) -> None:
+    _, api, _ = held(fault)
+    with pytest.raises(outcomes.Failed) as raised:
+        test_identifiers.test_ids_without_digits_do_not_succeed(api)
+    assert raised.value.certain is certain
+
+
+def test_a_malformed_id_counts_where_no_id_is_known_to_be_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, api, _ = held("cancels-what-every-object-has")
+    answers = api.send_all([api.ask_cancel("constructor", allowed=Allowed.OPEN)] if api.listing() else [])
+    monkeypatch.setattr(session.guard, "absent_ids", full)
+    with pytest.raises(outcomes.Failed) as raised:
+        test_identifiers.no_success(api, answers)
+    assert raised.value.certain

@@ -39,9 +39,10 @@ def test_a_run_makes_nothing_up_itself(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_it_is_the_same_wherever_it_is_made_up() -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+def test_it_is_the_same_wherever_and_whenever_it_is_made_up(at_once: bool) -> None:
     wanted = ahead.calls(3, "staging", QUICK, CHECKS)
-    generator = ahead.Ahead(QUICK)
+    generator = ahead.Ahead(QUICK, at_once=at_once)
     generator.generate(wanted)
     received = {call: generation.generate(call) for call in wanted}
     generator.close()

@@ -16,6 +16,7 @@ from conformance.states.leases import Leases
 from conformance.states.provider import CannotDo, ProviderError
 from conformance.transport.answer import Answer
 from conformance.transport.client import Client
+from conformance.transport.endpoint import ServiceGone
 from conformance.transport.evidence import Trouble
 from conformance.transport.guard import Refused
 from conformance.transport.request import ANYTHING, Allowed, Credential, Headers, Request
@@ -235,11 +236,13 @@ class Orders:
         return Taken()
 
     def pending_gets(self, status: int | None) -> bool:
-        """Whether the cancel of a pending order, placed to see that, gets this `status`, too. False where there is none
-        to be had for that: unless the mode is full and a provider places orders."""
+        """Whether the cancel of a pending order, placed to see that, gets this `status`, too. False where nothing shows
+        that: the mode is not full, no provider places orders, or the service is silent by now."""
         if self.by_hand or not self._api.may_cancel:
             return False
-        return any(self._api.cancel(order).status == status for order in self.add(pending=1).pending)
+        with suppress(ServiceGone):
+            return any(self._api.cancel(order).status == status for order in self.add(pending=1).pending)
+        return False
 
     def place(self, ids: list[int], *, shipped: bool = False) -> Taken:
         """Orders with exactly these ids, pending unless `shipped`. Raises Excluded if the provider cannot choose ids,

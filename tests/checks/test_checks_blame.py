@@ -14,9 +14,10 @@ from conformance.api import Api, Orders
 from conformance.checks.authentication import test_keys
 from conformance.checks.authentication.steps import refused
 from conformance.checks.cancelling import test_absent, test_identifiers, test_shipped
+from conformance.checks.cancelling.steps import gets
 from conformance.target import Mode, Secret, States
 from conformance.transport.guard import Refused
-from conformance.transport.request import NOBODY, Allowed
+from conformance.transport.request import NOBODY, Allowed, Operation
 from reference_server import amend
 from reference_server.messages import Request, Response
 
@@ -176,3 +177,13 @@ def test_a_malformed_id_counts_where_no_id_is_known_to_be_absent(monkeypatch: py
     with pytest.raises(outcomes.Failed) as raised:
         test_identifiers.no_success(api, answers)
     assert raised.value.certain
+
+
+def test_what_a_check_has_seen_stands_where_the_service_falls_silent_then() -> None:
+    session, api, orders = held()
+    order, absent = orders.take(shipped=1).shipped[0], api.absent()[0]
+    refused_as_absent = api.cancel(absent)
+    session.endpoint.gone[Operation.CANCEL] = "not sent: 4 requests to cancelOrder got no answer"
+    with pytest.raises(outcomes.Failed):
+        gets(orders, refused_as_absent, 409, since=f"{order} has shipped")
+    assert not test_identifiers.absent_succeeds(api)

@@ -26,6 +26,7 @@ from conformance.contract.jsontext import INT64
 from conformance.target import Mode
 from conformance.text import cut
 from conformance.transport.answer import Answer
+from conformance.transport.endpoint import ServiceGone
 from conformance.transport.request import Allowed, Request
 
 #: Characters that a message shows of an id.
@@ -170,8 +171,8 @@ def no_success(api: Api, answers: list[Answer]) -> None:
 
 
 def absent_succeeds(api: Api) -> bool:
-    """Whether the cancel of an id that no order has succeeds; False where none is known."""
-    with suppress(outcomes.Inconclusive):
+    """Whether the cancel of an id that no order has succeeds; False where none is known, or nothing answers."""
+    with suppress(outcomes.Inconclusive, ServiceGone):
         return api.cancel(api.absent(anew=False)[0]).succeeded
     return False
 

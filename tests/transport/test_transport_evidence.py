@@ -41,6 +41,11 @@ KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
+def is_public(part: str) -> bool:
+    """Whether a part of a key is in every record, whoever's key it is: "WWW-Auth"."""
+    return part.lower() in redaction.PUBLIC.lower()
+
+
 def forms(value: str) -> list[str]:
     """A secret in every form in which it may come back."""
     found = [value, quote(value, safe=""), json.dumps(value)[1:-1], json.dumps(value)[1:-1].replace("/", "\\/")]
@@ -94,6 +99,7 @@ def test_no_long_part_of_the_key_survives_in_any_case(key: str, before: str, aft
     start = data.draw(st.integers(0, len(key) - redaction.SECRET_PART))
     part = key[start : start + data.draw(st.integers(8, 80))]
     part = data.draw(st.sampled_from([part, part.upper(), part.lower()]))
+    assume(not is_public(part))
     cleaned = recorder(key).redactor.clean(f"{before}{part}{after}{data.draw(PADDING)}")
     lowered = cleaned.lower()
     for label in ("<key>", "<part of the key>", *invalid_keys.secrets(key).values()):
@@ -189,7 +195,7 @@ def test_no_long_part_of_the_key_survives_whichever_of_its_characters_are_escape
     for spelling in reversed(spellings):
         readings.append(READERS[SPELLINGS[spelling](1)[0]](readings[-1]))
     parts = {key[i : i + redaction.SECRET_PART] for i in range(len(key) - redaction.SECRET_PART + 1)}
-    assert not [part for part in parts for reading in readings if part in reading]
+    assert not [part for part in parts for reading in readings if part in reading and not is_public(part)]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
 def is_public(part: str) -> bool:
-    """Whether a part of a key is in every record, whoever's key it is: "WWW-Auth"."""
+    """Whether a part of a key is in every record, whatever the key is: "WWW-Auth"."""
     return part.lower() in redaction.PUBLIC.lower()
 
 

@@ -236,12 +236,13 @@ class Orders:
         return Taken()
 
     def pending_gets(self, status: int | None) -> bool:
-        """Whether the cancel of a pending order, placed to see that, gets this `status`, too. False where nothing shows
+        """Whether the cancels of pending orders, placed to see that, get this `status`, too. False where nothing shows
         that: the mode is not full, no provider places orders, or the service is silent by now."""
         if self.by_hand or not self._api.may_cancel:
             return False
         with suppress(ServiceGone):
-            return any(self._api.cancel(order).status == status for order in self.add(pending=1).pending)
+            placed = self.add(pending=2).pending  # of one it might come by chance
+            return bool(placed) and all(self._api.cancel(order).status == status for order in placed)
         return False
 
     def place(self, ids: list[int], *, shipped: bool = False) -> Taken:

@@ -38,7 +38,7 @@ def cancels_what_does_not_exist(service: Service) -> None:
 
 @fault("CANCEL-5")
 def cancels_whatever_is_asked_for(service: Service) -> None:
-    """Answers 204 for an id that no order ever had, and for what is no id at all: only orders that it knows count."""
+    """Answers 204 for an id that no order ever had, and for what is no id at all: nothing is ever missing."""
     _absent(service, CANCELLED, lambda order_id: True)
     amend.instead(service, lambda request: Response(204) if _no_id(service, request) else None)
 

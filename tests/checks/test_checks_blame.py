@@ -20,6 +20,7 @@ from conformance.transport.guard import Refused
 from conformance.transport.request import NOBODY, Allowed, Operation
 from reference_server import amend
 from reference_server.messages import Request, Response
+from reference_server.orders import Outcome
 
 
 def answering(status: int, method: str, *, to_the_key: bool = True) -> tuple[Api, Orders]:
@@ -154,9 +155,9 @@ def test_where_nothing_tells_what_the_key_gets_the_failure_stands(monkeypatch: p
     ],
 )
 def test_a_wrong_key_counts_where_a_key_is_needed(faults: list[str], certain: bool) -> None:
-    _, api, orders = held(*faults)
+    _, api, _ = held(*faults)
     with pytest.raises(outcomes.Failed) as raised:
-        test_keys.test_listing_with_invalid_keys(api, orders, Secret(KEY))
+        test_keys.test_listing_with_invalid_keys(api, Secret(KEY))
     assert raised.value.certain is certain
 
 
@@ -187,3 +188,13 @@ def test_what_a_check_has_seen_stands_where_the_service_falls_silent_then() -> N
     with pytest.raises(outcomes.Failed):
         gets(orders, refused_as_absent, 409, since=f"{order} has shipped")
     assert not test_identifiers.absent_succeeds(api)
+
+
+def test_a_refusal_that_comes_now_and_then_is_no_cause() -> None:
+    """Of two pending orders, one is cancelled."""
+    session, api, orders = held("finds-no-shipped-order")
+    comes = amend.every(2)
+    amend.outcomes(session.service, Outcome.ABSENT, lambda order: amend.pending(order) and comes())
+    assert not orders.pending_gets(404)
+    with pytest.raises(outcomes.Failed):
+        test_shipped.test_shipped_orders_are_refused(api, orders)

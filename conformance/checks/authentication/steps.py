@@ -37,7 +37,7 @@ def refused(api: Api, answers: Sequence[Answer], *, since: str, orders: Orders |
         raise
 
 
-def refused_as_invalid(api: Api, answers: Sequence[Answer], *, since: str, orders: Orders) -> None:
+def refused_as_invalid(api: Api, answers: Sequence[Answer], *, since: str, orders: Orders | None = None) -> None:
     """`refused`, for invalid keys. A failure is certain if it comes again, and the same request is refused without any
     key: else whoever is let in needs none (AUTH-2)."""
     try:
